@@ -344,22 +344,24 @@ impl Plant {
     /// The tag and carriers of the tagged xbar that has this host and no other. `None` if there is no such
     /// xbar, or it has no power.
     pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, PortSet)> {
-        let peer = self.sockets[host as usize].peer?;
-        let PlantNode::Xbar(xbar) = self.sockets[peer as usize].end.node else { return None };
-        let PhysicalXbar { crossbar, base, powered } = &self.xbars[xbar as usize];
+        let PlantNode::Xbar(xbar) = self.own_xbar(host)?.node else { return None };
+        let PhysicalXbar { crossbar, powered, .. } = &self.xbars[xbar as usize];
         let CrossbarKind::Tagged { tag } = crossbar.kind else { return None };
+        powered.then_some((tag, crossbar.carriers))
+    }
+
+    /// The port that a host is cabled to, of the tagged xbar that has this host and no other, with power or without.
+    pub(crate) fn own_xbar(&self, host: u32) -> Option<PlantPort> {
+        let end = self.sockets[self.sockets[host as usize].peer? as usize].end;
+        let PlantNode::Xbar(xbar) = end.node else { return None };
+        let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
         let ports = *base..base + u32::from(crossbar.ports);
         let is_host = |socket: &u32| {
             let peer = self.sockets[*socket as usize].peer;
             peer.is_some_and(|peer| matches!(self.sockets[peer as usize].end.node, PlantNode::Host(_)))
         };
-        (*powered && ports.filter(is_host).count() == 1).then_some((tag, crossbar.carriers))
-    }
-
-    /// The port of a node's own xbar that its host is cabled to: see [`Self::own_crossbar`].
-    pub(crate) fn own_xbar(&self, host: u32) -> Option<PlantPort> {
-        self.own_crossbar(host)?;
-        self.peer(PlantPort { node: PlantNode::Host(host), port: 0 })
+        let is_tagged = matches!(crossbar.kind, CrossbarKind::Tagged { .. });
+        (is_tagged && ports.filter(is_host).count() == 1).then_some(end)
     }
 
     /// The host whose own xbar this is.
@@ -371,7 +373,7 @@ impl Plant {
             PlantNode::Host(host) => Some(host),
             PlantNode::Xbar(_) => None,
         });
-        hosts.into_iter().find(|&host| self.own_crossbar(host).is_some())
+        hosts.into_iter().find(|&host| self.own_xbar(host).is_some())
     }
 
     /// The ports of an xbar that have carrier, and the ends of their cables that are elsewhere.

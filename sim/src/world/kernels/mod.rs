@@ -30,8 +30,8 @@ const COUNT_EVERY: Duration = Duration::from_millis(100);
 /// The number of the interface of port 0; those of other ports follow.
 const FIRST_INTERFACE: u32 = 10;
 
-/// From this one on nexthops are numbered in every other run.
-const OTHER_NUMBERS: u32 = 1 << 20;
+/// A run that finds higher numbers of nexthops than this begins at 0 again.
+const HIGH_NUMBERS: u32 = 1 << 20;
 
 /// The kernel of a node.
 #[derive(Debug)]
@@ -44,12 +44,12 @@ struct Kernel {
     ports: Vec<KernelPort>,
     /// How often its objects changed.
     changes: u64,
+    /// The port of its crossbar that its host was cabled to when it started.
+    home: Option<PlantPort>,
     /// Whether a firewall drops all that comes in by its ports.
     drops: bool,
     /// Whether its packets are counted.
     counted: bool,
-    /// The first number of nexthops of the run of its host, which follow other numbers than those of the run before.
-    first_number: u32,
     /// Whether it holds nothing any more of an earlier run.
     taken_over: bool,
 }
@@ -96,11 +96,18 @@ impl Kernel {
             objects: Objects::default(),
             ports: Vec::new(),
             changes: 0,
+            home: None,
             drops: false,
             counted: false,
-            first_number: 0,
             taken_over: false,
         }
+    }
+
+    /// The first number behind those of all nexthops and groups that it holds.
+    fn first_free_number(&self) -> u32 {
+        let nexthops = self.objects.nexthops.keys().map(|id| id.0);
+        let highest = nexthops.chain(self.objects.groups.keys().map(|id| id.0)).max();
+        highest.map_or(0, |highest| if highest < HIGH_NUMBERS { highest + 1 } else { 0 })
     }
 
     /// The longest packet that it sends to an address, in bytes; `None` if it has no route of ours there.
@@ -125,12 +132,17 @@ impl World {
             return;
         }
         let now = self.now;
-        let agent_port = self.plant.own_xbar(host).map(|end| end.port);
+        let home = self.plant.own_xbar(host);
+        let agent_port = home.map(|end| end.port);
         let kernel = &mut self.kernels.hosts[host as usize];
         kernel.ports.clear();
         kernel.taken_over = false;
-        kernel.first_number ^= OTHER_NUMBERS;
-        let first_number = kernel.first_number;
+        kernel.home = home;
+        if home.is_none() {
+            // No daemon that uses a kernel runs here any more, and this one lets go of what is left.
+            kernel.objects = Objects::default();
+        }
+        let first_number = kernel.first_free_number();
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
         let is_counted = std::mem::replace(&mut kernel.counted, true);
         if !is_counted {
@@ -167,11 +179,11 @@ impl World {
 
     /// The ports of a host's own crossbar that have carrier and lead to another crossbar. Hellos are as fast as light here.
     fn kernel_ports(&self, host: u32) -> Vec<KernelPort> {
-        let Some(own) = self.plant.own_xbar(host) else { return Vec::new() };
+        let Some(own) = self.home_of(host) else { return Vec::new() };
         let PlantNode::Xbar(own_xbar) = own.node else { return Vec::new() };
         let port = |near: PlantPort, far: PlantPort| {
             let PlantNode::Xbar(xbar) = far.node else { return None };
-            let other = self.plant.node_of(xbar);
+            let other = self.kernel_at(xbar);
             let by_segments =
                 other.is_some_and(|other| self.kernels.hosts[other as usize].abilities.segments);
             let cabled = CabledPort {
@@ -184,6 +196,18 @@ impl World {
         };
         let ports = self.plant.cabled_ports(own_xbar);
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
+    }
+
+    /// The port of a host's own crossbar that it is cabled to. `None` also where its cable has moved since it started: a
+    /// node and its crossbar are one machine, which nobody takes apart.
+    fn home_of(&self, host: u32) -> Option<PlantPort> {
+        let home = self.kernels.hosts[host as usize].home;
+        self.plant.own_xbar(host).filter(|own| home == Some(*own))
+    }
+
+    /// The host whose kernel takes what comes in by the ports of a crossbar.
+    fn kernel_at(&self, xbar: u32) -> Option<u32> {
+        self.plant.node_of(xbar).filter(|&host| self.home_of(host).is_some())
     }
 
     /// The longest packet on the cable between two nodes.
@@ -219,11 +243,7 @@ impl World {
         // As of a kernel that does not count: all that it may send is taken for sent.
         real.count_kernel_packets(now, &BTreeMap::new());
         self.drain(host);
-        if self.kernels.hosts[host as usize].taken_over {
-            self.mend_kernel(host);
-        } else {
-            self.take_over_kernel(host);
-        }
+        self.mend_kernel(host);
     }
 
     /// A firewall is put up at a host's kernel, or taken down.
@@ -248,27 +268,27 @@ impl World {
         }
     }
 
-    /// Has a host's kernel let go of what an earlier run left, once this one has tried all its ways.
-    fn take_over_kernel(&mut self, host: u32) {
+    /// Has a host's kernel hold what its host wants, whatever became of it meanwhile; and nothing that an earlier run left,
+    /// once this one has tried all its ways.
+    fn mend_kernel(&mut self, host: u32) {
         let kernel = &self.kernels.hosts[host as usize];
         let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
-        let Some(path) = real.kernel_path().filter(|_| !kernel.taken_over) else { return };
-        let is_trying = path.status().not_carried.iter().any(|(_, why)| {
-            matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
-        });
-        if is_trying || real.agent().status().state != AgentState::Configured {
-            return;
-        }
-        self.kernels.hosts[host as usize].taken_over = true;
-        self.mend_kernel(host);
-    }
-
-    /// Has a host's kernel hold what its host wants and nothing else, whatever became of it meanwhile.
-    fn mend_kernel(&mut self, host: u32) {
-        let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
         let Some(path) = real.kernel_path() else { return };
-        let (objects, all) = (path.wanted(), 0..self.hosts.len() as u32);
+        let is_trying = || {
+            path.status().not_carried.iter().any(|(_, why)| {
+                matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
+            })
+        };
+        let taken_over =
+            kernel.taken_over || (real.agent().status().state == AgentState::Configured && !is_trying());
+        let mut objects = path.wanted();
+        if !taken_over {
+            let wanted = std::mem::replace(&mut objects, kernel.objects.clone());
+            objects.extend(wanted);
+        }
+        let all = 0..self.hosts.len() as u32;
         let kernel = &mut self.kernels.hosts[host as usize];
+        kernel.taken_over = taken_over;
         if kernel.objects != objects {
             kernel.changes += 1;
             kernel.objects = objects;

@@ -277,13 +277,13 @@ impl World {
         bytes: usize,
         followed: &mut Followed,
     ) -> Option<(u32, u8)> {
-        let own = self.plant.own_xbar(at)?;
+        let own = self.home_of(at)?;
         let near =
             PlantPort { node: own.node, port: u8::try_from(interface.checked_sub(FIRST_INTERFACE)?).ok()? };
         followed.channels.push(self.plant.channel(near)?);
         let far = self.plant.peer(near).filter(|_| self.plant.carries(near))?;
         let PlantNode::Xbar(xbar) = far.node else { return None };
-        let next = self.plant.node_of(xbar).filter(|&next| !self.kernels.hosts[next as usize].drops)?;
+        let next = self.kernel_at(xbar).filter(|&next| !self.kernels.hosts[next as usize].drops)?;
         let fits = bytes <= self.cable_mtu(at, Some(next)) as usize;
         (fits && link_address(xbar, far.port) == to).then_some((next, far.port))
     }
