@@ -47,11 +47,11 @@ fn packets_go_through_the_kernels_once_their_ways_are_proved() {
 
 #[test]
 fn a_kernel_that_forwards_nothing_is_left_and_comes_back() {
-    let mut world = ring("at 2s firewall h1\nat 12s open h1\n");
-    run_to(&mut world, 9000);
+    let mut world = ring("at 4s firewall h1\nat 14s open h1\n");
+    run_to(&mut world, 11_000);
     let lost = world.traffic().unwrap().lost;
     assert!(lost > 0, "packets went that way");
-    run_to(&mut world, 12_000);
+    run_to(&mut world, 14_000);
     assert_eq!(
         world.traffic().unwrap().lost,
         lost,

@@ -156,7 +156,10 @@ impl World {
             real.set_kernel_abilities(now, abilities, agent_port);
         }
         real.set_addresses(now, addresses);
-        self.show_kernel_ports(host);
+        // Its neighbours hear of its kernel, too.
+        for other in 0..self.hosts.len() as u32 {
+            self.show_kernel_ports(other);
+        }
         self.drain(host);
     }
 
