@@ -1,6 +1,8 @@
 //! The type that joins all that runs at one host.
 
 #[cfg(test)]
+mod contract;
+#[cfg(test)]
 mod face_to_face;
 mod heal;
 mod kernel;
@@ -57,14 +59,21 @@ pub struct Outgoing<'a> {
 /// It is a deterministic state machine. Time is passed in, and never goes back. The same calls in the same
 /// order with the same seed do the same, in a daemon and in a simulator. There are four kinds of methods:
 ///
-/// - `handle_*` tell it what happened: a frame off the fabric, a frame of the user, a carrier, a computation
-///   that ended, a moment that came.
-/// - Commands change what it is set to: [`Self::set_settings`], [`Self::set_route_options`],
-///   [`Self::begin_anew`], [`Self::forget_routes`], [`Self::own_carrier_is_back`], [`Self::set_name`],
-///   [`Self::set_addresses`], [`Self::pick_addresses`], [`Self::set_addresses_elsewhere`], [`Self::sound`],
-///   [`Self::set_more_names`], [`Self::set_groups`], [`Self::ask_who_has`].
-/// - `poll_*` say what is to be done about it.
-/// - All others look, and change nothing.
+/// - `handle_*` tell it what happened: a frame off the fabric, a frame of the user, a datagram through the kernel, a
+///   carrier, a computation that ended or was lost, a moment that came.
+/// - Commands change what it is set to or what it knows of its machine:
+///   - the agent and its routes: [`Self::set_settings`], [`Self::set_route_options`], [`Self::begin_anew`],
+///     [`Self::forget_routes`], [`Self::share_map`];
+///   - the machine's interfaces: [`Self::own_carrier_is_back`], [`Self::set_mtu`], [`Self::set_rates`],
+///     [`Self::set_groups`];
+///   - its kernel: [`Self::use_kernel`], [`Self::set_kernel_abilities`], [`Self::set_kernel_ports`],
+///     [`Self::count_kernel_packets`];
+///   - names and addresses: [`Self::set_name`], [`Self::set_addresses`], [`Self::pick_addresses`],
+///     [`Self::set_addresses_elsewhere`], [`Self::set_more_names`], [`Self::ask_who_has`];
+///   - paths and cables, as somebody beside it knows of them: [`Self::watch_path`], [`Self::cable_down`], and
+///     [`Self::sound`], which tries them.
+/// - `poll_*`, and [`Self::take_kernel_changes`], say what is to be done about it.
+/// - All others look, and change nothing: they take `&self`.
 ///
 /// After each `handle_*` or command, or after a burst of them, poll in this order:
 ///

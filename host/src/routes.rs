@@ -213,6 +213,10 @@ impl RouteTable {
     }
 
     /// Whether some route is safe only as long as the cables proved dead are dead: see [`repair`].
+    ///
+    /// A host need not ask: it tests what it holds for dead all the while, and the first answer closes the turns. In
+    /// between, for as long as one test takes, routes of several hosts may close a circle. A simulator tells such a
+    /// circle from one that must never be.
     pub fn depends_on_the_dead(&self) -> bool {
         self.routes.opened()
     }

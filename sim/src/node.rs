@@ -81,9 +81,9 @@ pub trait SimulatedHost: Send {
     fn map(&self) -> Option<Arc<Map>> {
         self.host()?.agent().map()
     }
-    /// How many entries the agent's queues and tables have.
+    /// How many entries the queues and tables of the agent have, and those of names that were asked for.
     fn load(&self) -> usize {
-        self.host().map_or(0, |host| host.agent().load())
+        self.host().map_or(0, |host| host.agent().load() + host.resolution_load())
     }
     /// A digest of the map that the agent holds, equal for equal maps. This is cheap.
     fn map_digest(&self) -> Option<u64> {

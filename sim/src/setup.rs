@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
+use mapper_proto::agent::Settings;
 use mapper_proto::map::Fabric;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -36,6 +37,9 @@ pub struct Setup {
     /// xbar, whose carriers it sees.
     #[serde(default)]
     pub nodes: bool,
+    /// Whether users' packets go through the kernels of nodes, as far as these can.
+    #[serde(default)]
+    pub kernels: bool,
     /// Whether agents sign their messages with a key that all have.
     #[serde(default)]
     pub signed: bool,
@@ -49,7 +53,7 @@ pub struct Setup {
 
 /// What the agents of a run are set to: see [`mapper_proto::agent::Settings`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is the setting of its name")]
 pub struct AgentSetup {
     pub probe_timeout: Duration,
@@ -59,6 +63,34 @@ pub struct AgentSetup {
     pub map_incrementally: bool,
     pub xbar_check: bool,
     pub liveness_interval: Duration,
+    pub liveness_misses: u8,
+    pub verify_pause: Duration,
+    pub piece_bytes: usize,
+    pub piece_window: usize,
+}
+
+impl AgentSetup {
+    fn of(agent: &Settings) -> Self {
+        Self {
+            probe_timeout: agent.probe_timeout,
+            probe_tries: agent.probe_tries,
+            probe_window: agent.probe_window,
+            max_hops: agent.max_hops,
+            map_incrementally: agent.map_incrementally,
+            xbar_check: agent.xbar_check,
+            liveness_interval: agent.liveness_interval,
+            liveness_misses: agent.liveness_misses,
+            verify_pause: agent.verify_pause,
+            piece_bytes: agent.piece_bytes,
+            piece_window: agent.piece_window,
+        }
+    }
+}
+
+impl Default for AgentSetup {
+    fn default() -> Self {
+        Self::of(&Options::default().agent)
+    }
 }
 
 /// How hosts compute their routes.
@@ -81,6 +113,16 @@ pub struct UserSetup {
     pub partners: usize,
     /// When users begin to send; `None` for when all hosts are configured.
     pub from: Option<Duration>,
+    /// How many flows each host's frames to another are of, in turn.
+    #[serde(default = "one")]
+    pub flows: u64,
+    /// Whether each host also sends broadcasts.
+    #[serde(default)]
+    pub broadcasts: bool,
+}
+
+const fn one() -> u64 {
+    1
 }
 
 /// A fault file: its name for errors, and its text.
@@ -108,25 +150,17 @@ pub enum SetupError {
 impl Default for Setup {
     fn default() -> Self {
         let options = Options::default();
-        let agent = &options.agent;
         Self {
             seed: options.seed,
             xbars: Xbars::default(),
             timing: options.timing,
             noise: options.noise,
             power_on_spread: options.power_on_spread,
-            agents: AgentSetup {
-                probe_timeout: agent.probe_timeout,
-                probe_tries: agent.probe_tries,
-                probe_window: agent.probe_window,
-                max_hops: agent.max_hops,
-                map_incrementally: agent.map_incrementally,
-                xbar_check: agent.xbar_check,
-                liveness_interval: agent.liveness_interval,
-            },
+            agents: AgentSetup::of(&options.agent),
             routes: RouteSetup { passes: 8, non_clos: false },
             users: None,
             nodes: false,
+            kernels: false,
             signed: false,
             faults: FaultFile::default(),
             until: Until::Configured,
@@ -172,8 +206,16 @@ impl Setup {
             map_incrementally,
             xbar_check,
             liveness_interval,
+            liveness_misses,
+            verify_pause,
+            piece_bytes,
+            piece_window,
         } = self.agents;
         options.agent.liveness_interval = liveness_interval;
+        options.agent.liveness_misses = liveness_misses;
+        options.agent.verify_pause = verify_pause;
+        options.agent.piece_bytes = piece_bytes;
+        options.agent.piece_window = piece_window;
         options.agent.probe_timeout = probe_timeout;
         options.agent.probe_tries = probe_tries;
         options.agent.probe_window = probe_window;
@@ -183,9 +225,10 @@ impl Setup {
         options.agent.non_clos = self.routes.non_clos;
         options.traffic = self.users.map(|users| {
             let from = users.from.map(|from| Instant::ZERO + from);
-            TrafficOptions { rate: users.rate, partners: users.partners, from }
+            let UserSetup { rate, partners, flows, broadcasts, .. } = users;
+            TrafficOptions { rate, partners, from, flows: flows.max(1), broadcasts }
         });
-        (options.nodes, options.signed) = (self.nodes, self.signed);
+        (options.nodes, options.kernels, options.signed) = (self.nodes, self.kernels, self.signed);
         let max_hops = u8::try_from(max_hops).unwrap_or(u8::MAX);
         options.routes = mapper_routing::Options { passes: self.routes.passes, max_hops };
         options

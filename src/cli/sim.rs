@@ -268,7 +268,8 @@ fn run_scenario(
 ) -> Result<ExitCode, CliError> {
     let (map, seed) = (&scenario.fabric.map, scenario.setup.seed);
     let outcome = scenario.run_captured(sink, frame_writer(args, &scenario.fabric)?)?;
-    let healing_ms = outcome.healing.as_secs_f64() * 1e3;
+    let [healing_ms, circle_ms, revival_ms] =
+        [outcome.healing, outcome.circle, outcome.revival].map(|time| time.as_secs_f64() * 1e3);
     if format == Format::Json {
         let report = serde_json::json!({
             "schema": "mapper.sim-fault/1",
@@ -278,6 +279,8 @@ fn run_scenario(
             "cables": map.cables.len(),
             "faults": scenario.setup.faults.text.lines().collect::<Vec<_>>(),
             "healing_virtual_ms": healing_ms,
+            "circle_virtual_ms": circle_ms,
+            "revival_virtual_ms": revival_ms,
             "digest": format!("{:016x}", outcome.digest),
         });
         output::print(&format!("{report}\n"))?;
@@ -290,6 +293,8 @@ fn run_scenario(
             "fabric        {hosts} hosts, {xbars} xbars ({kinds:?}), {cables} cables\n\
              {faults}\
              agreed        {healing_ms:.3} ms of virtual time after healing\n\
+             circles       for {circle_ms:.3} ms at most in routes of different maps, for {revival_ms:.3} ms where cables \
+             revived\n\
              seed          {seed}\n"
         ))?;
     }
@@ -401,7 +406,7 @@ impl Args {
         setup.timing.jitter = Duration::from_micros(self.jitter_us);
         setup.timing.receive_queue = self.receive_queue;
         setup.power_on_spread = Duration::from_millis(self.power_on_spread_ms);
-        setup.users = self.traffic.map(|rate| UserSetup { rate, partners: PARTNERS, from: None });
+        setup.users = self.traffic.map(|rate| UserSetup { rate, partners: PARTNERS, from: None, flows: 1, broadcasts: false });
         (setup.nodes, setup.signed) = (self.nodes, self.signed);
         let runs_on = self.each.each_fault || self.faults.is_some();
         if self.traffic.is_some() && self.until == Until::Configured && !runs_on {

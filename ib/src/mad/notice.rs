@@ -25,8 +25,6 @@ impl Notice {
     pub const LINK_STATE: u16 = 128;
     /// A port has other capabilities, or another name: a manager came, say.
     pub const CAPABILITIES: u16 = 144;
-    /// Somebody tried to write with a wrong key of management.
-    pub const WRONG_KEY: u16 = 256;
 
     /// What a trap says. Any bytes say something.
     pub fn parse(data: &Data) -> Self {

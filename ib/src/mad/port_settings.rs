@@ -148,11 +148,6 @@ impl PortSettings {
         self.0[LANES_AT] >> 4
     }
 
-    /// The service level by which the port reaches the manager.
-    pub const fn manager_level(&self) -> u8 {
-        self.0[MTU_AT] & 0xF
-    }
-
     /// How many data lanes a code stands for; 1 for one that means nothing.
     pub const fn lane_count(code: u8) -> u8 {
         match code {

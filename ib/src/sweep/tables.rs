@@ -152,14 +152,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::mad::NodeInfo;
+    use crate::mad::{Make, NodeInfo};
     use crate::sweep::Node;
 
     /// Switches 1 and 2, behind ports of these numbers of the node that asks.
     fn fabric() -> Found {
         let switch = |guid: u64| {
             let kind = NodeKind::Switch;
-            let info = NodeInfo { kind, ports: 8, system_guid: 0, guid, port_guid: guid, local_port: 1 };
+            let info = NodeInfo { kind, ports: 8, system_guid: 0, guid, port_guid: guid, local_port: 1, make: Make::default() };
             Node::new(info, Route::new(&[guid as u8]).unwrap())
         };
         Found { nodes: vec![switch(1), switch(2)], ..Found::default() }

@@ -246,11 +246,16 @@ impl Agent {
     ) -> Result<Admission, FrameError> {
         let Some(guard) = &mut self.guard else { return Ok(Admission::Hold) };
         let (mac, session) = (info.rank.mac, info.session);
+        let greets = matches!(message, Message::Scout(Scout { reason: Reason::Hello, .. }));
         let proved = match guard.peers.standing(mac, session, auth.sequence) {
-            Standing::Stale => return Err(FrameError::Replayed),
             Standing::Fresh => true,
-            Standing::Unproved if self.limits.allow_stranger(now) => false,
-            Standing::Unproved => return Err(FrameError::RateLimited),
+            Standing::Stale => return Err(FrameError::Replayed),
+            // Of two hosts that had one address, the one that answers no more made this session of the other look over.
+            // If the other, too, takes this agent's for over, neither would ever hear the other: so each is answered
+            // that it is there.
+            Standing::Over if !greets => return Err(FrameError::Replayed),
+            Standing::Over | Standing::Unproved if self.limits.allow_stranger(now) => false,
+            Standing::Over | Standing::Unproved => return Err(FrameError::RateLimited),
         };
         guard.check_tag(frame, &auth)?;
         let allowed = if proved {
@@ -262,7 +267,6 @@ impl Agent {
         if !allowed {
             return Err(FrameError::RateLimited);
         }
-        let greets = matches!(message, Message::Scout(Scout { reason: Reason::Hello, .. }));
         if proved || greets {
             guard.answering = auth.sequence;
             return Ok(Admission::Handle);

@@ -344,16 +344,53 @@ impl Plant {
     /// The tag and carriers of the tagged xbar that has this host and no other. `None` if there is no such
     /// xbar, or it has no power.
     pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, PortSet)> {
-        let peer = self.sockets[host as usize].peer?;
-        let PlantNode::Xbar(xbar) = self.sockets[peer as usize].end.node else { return None };
-        let PhysicalXbar { crossbar, base, powered } = &self.xbars[xbar as usize];
+        let PlantNode::Xbar(xbar) = self.own_xbar(host)?.node else { return None };
+        let PhysicalXbar { crossbar, powered, .. } = &self.xbars[xbar as usize];
         let CrossbarKind::Tagged { tag } = crossbar.kind else { return None };
+        powered.then_some((tag, crossbar.carriers))
+    }
+
+    /// The port that a host is cabled to, of the tagged xbar that has this host and no other, with power or without.
+    pub(crate) fn own_xbar(&self, host: u32) -> Option<PlantPort> {
+        let end = self.sockets[self.sockets[host as usize].peer? as usize].end;
+        let PlantNode::Xbar(xbar) = end.node else { return None };
+        let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
         let ports = *base..base + u32::from(crossbar.ports);
         let is_host = |socket: &u32| {
             let peer = self.sockets[*socket as usize].peer;
             peer.is_some_and(|peer| matches!(self.sockets[peer as usize].end.node, PlantNode::Host(_)))
         };
-        (*powered && ports.filter(is_host).count() == 1).then_some((tag, crossbar.carriers))
+        let is_tagged = matches!(crossbar.kind, CrossbarKind::Tagged { .. });
+        (is_tagged && ports.filter(is_host).count() == 1).then_some(end)
+    }
+
+    /// The host whose own xbar this is.
+    pub(crate) fn node_of(&self, xbar: u32) -> Option<u32> {
+        let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
+        let ports = *base..base + u32::from(crossbar.ports);
+        let peers = ports.filter_map(|socket| self.sockets[socket as usize].peer);
+        let hosts = peers.filter_map(|peer| match self.sockets[peer as usize].end.node {
+            PlantNode::Host(host) => Some(host),
+            PlantNode::Xbar(_) => None,
+        });
+        hosts.into_iter().find(|&host| self.own_xbar(host).is_some())
+    }
+
+    /// The ports of an xbar that have carrier, and the ends of their cables that are elsewhere.
+    pub(crate) fn cabled_ports(&self, xbar: u32) -> Vec<(PlantPort, PlantPort)> {
+        let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
+        let ports = (*base..base + u32::from(crossbar.ports)).filter(|&socket| self.has_carrier(socket));
+        ports
+            .filter_map(|socket| {
+                let near = self.sockets[socket as usize];
+                Some((near.end, self.sockets[near.peer? as usize].end))
+            })
+            .collect()
+    }
+
+    /// The number of a port, as [`Self::channels`] gives it.
+    pub(crate) fn channel(&self, end: PlantPort) -> Option<u32> {
+        self.socket(end)
     }
 
     /// All ports of the xbar that a host is cabled to, as if each had carrier.

@@ -93,8 +93,14 @@ pub enum Fault {
         /// The number of the name.
         number: u16,
     },
+    /// The host's kernel forwards nothing, and takes nothing for itself from the fabric.
+    Firewall(u32),
+    /// The host's kernel forwards (again).
+    Open(u32),
+    /// Somebody empties the tables of the host's kernel, and tells its daemon nothing.
+    Flush(u32),
     /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
-    /// addresses, and there is no noise. Moves, swaps, keys and MTUs stay.
+    /// addresses, kernels forward, and there is no noise. Moves, swaps, keys and MTUs stay.
     Heal,
     /// Frames are lost with this probability a cable.
     Loss(f64),
@@ -139,6 +145,9 @@ impl Fault {
             Self::Mtu { .. } => "mtu",
             Self::Alias { .. } => "alias",
             Self::Ask { .. } => "ask",
+            Self::Firewall(_) => "firewall",
+            Self::Open(_) => "open",
+            Self::Flush(_) => "flush",
             Self::Heal => "heal",
             Self::Loss(_) => "loss",
             Self::Corrupt(_) => "corrupt",
@@ -166,6 +175,9 @@ impl Fault {
             | Self::Remove(h)
             | Self::Insert(h)
             | Self::Untwin(h)
+            | Self::Firewall(h)
+            | Self::Open(h)
+            | Self::Flush(h)
             | Self::Rekey(h) => format!("{word} {}", host(h)),
             Self::Twin { host: h, of } => format!("{word} {} of {}", host(h), host(of)),
             Self::Off(x) | Self::On(x) | Self::Swap(x) => format!("{word} {}", xbar(x)),

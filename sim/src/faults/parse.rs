@@ -189,6 +189,9 @@ impl<'a> Words<'a> {
                 Fault::Alias { number, to: self.host()? }
             }
             "ask" => Fault::Ask { host: self.host()?, number: self.number_of_name()? },
+            "firewall" => Fault::Firewall(self.host()?),
+            "open" => Fault::Open(self.host()?),
+            "flush" => Fault::Flush(self.host()?),
             "heal" => Fault::Heal,
             "loss" | "corrupt" | "duplicate" | "jitter" => self.noise(word)?.0,
             other => return Err(format!("{} is no fault", quoted(other))),

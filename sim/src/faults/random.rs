@@ -24,11 +24,13 @@ pub enum RandomKind {
     Off,
     Swap,
     Twin,
+    Firewall,
+    Flush,
 }
 
 impl RandomKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Cut,
         Self::Silence,
         Self::Move,
@@ -40,6 +42,8 @@ impl RandomKind {
         Self::Off,
         Self::Swap,
         Self::Twin,
+        Self::Firewall,
+        Self::Flush,
     ];
 
     /// Its word in a fault file.
@@ -56,6 +60,8 @@ impl RandomKind {
             Self::Off => "off",
             Self::Swap => "swap",
             Self::Twin => "twin",
+            Self::Firewall => "firewall",
+            Self::Flush => "flush",
         }
     }
 }
@@ -125,6 +131,8 @@ impl Places {
             RandomKind::Remove => host(rng).map(|h| (Fault::Remove(h), Some(Fault::Insert(h))))?,
             RandomKind::Off => xbar(rng).map(|x| (Fault::Off(x), Some(Fault::On(x))))?,
             RandomKind::Swap => xbar(rng).map(|x| (Fault::Swap(x), None))?,
+            RandomKind::Firewall => host(rng).map(|h| (Fault::Firewall(h), Some(Fault::Open(h))))?,
+            RandomKind::Flush => host(rng).map(|h| (Fault::Flush(h), None))?,
             RandomKind::Twin => {
                 let (host, of) = (host(rng)?, host(rng)?);
                 (Fault::Twin { host, of }, Some(Fault::Untwin(host)))

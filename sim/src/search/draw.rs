@@ -21,13 +21,16 @@ const SETTINGS: u64 = 0x7365_7474_696e_6773;
 const HASTE: u64 = 0x0068_6173_7465;
 /// Tells the stream of names, and of questions for them.
 const NAMES: u64 = 0x006e_616d_6573;
+/// Tells the stream of further settings, of twins and of how users send.
+const MORE_SETTINGS: u64 = 0x6d6f_7265;
+/// Tells the stream of whether kernels forward.
+const KERNELS: u64 = 0x006b_6572_6e65_6c73;
 /// Most hosts in a drawn fabric.
 const MAX_HOSTS: usize = 12;
 /// Most xbars in a drawn fabric.
 const MAX_XBARS: usize = 8;
 
-/// The kinds of faults that are drawn. Twins are added by [`Scenario::with_twins`] alone, so that a seed
-/// keeps its meaning.
+/// The kinds of faults that are drawn. Twins are drawn apart, so that a seed keeps its other faults.
 const DRAWN: [RandomKind; 10] = [
     RandomKind::Cut,
     RandomKind::Silence,
@@ -63,6 +66,9 @@ impl Scenario {
     pub fn draw(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let fabric = draw_fabric(&mut rng);
+        let nodes = draw_nodes(seed, &fabric);
+        let kernels = nodes.is_some();
+        let fabric = nodes.unwrap_or(fabric);
         let healed_ms = rng.random_range(1_000..6_000);
         let mut setup = Setup {
             seed,
@@ -76,6 +82,19 @@ impl Scenario {
         draw_settings(seed, &mut setup, &fabric, healed_ms);
         draw_haste(seed, healed_ms, &mut setup.faults.text);
         draw_names(seed, healed_ms, &fabric, &mut setup.faults.text);
+        draw_more_settings(seed, &mut setup, healed_ms);
+        if kernels {
+            (setup.xbars, setup.nodes, setup.kernels) = (Xbars::Tagged, true, true);
+            let from = Some(Duration::ZERO);
+            draw_kernel_faults(seed, &mut setup.faults.text, healed_ms);
+            setup.users.get_or_insert(UserSetup {
+                rate: 40.0,
+                partners: 2,
+                from,
+                flows: 2,
+                broadcasts: false,
+            });
+        }
         let healed_at = Instant::ZERO + Duration::from_millis(healed_ms);
         setup.limit = healed_at.since(Instant::ZERO) + Self::PATIENCE;
         Self { fabric, setup, healed_at, most_gap: None }
@@ -87,10 +106,71 @@ impl Scenario {
     /// that right too.
     #[must_use]
     pub fn with_twins(mut self) -> Self {
-        let healed_ms = self.healed_at.since(Instant::ZERO).as_millis();
-        let twins = format!("random 2 twin between 0ms and {healed_ms}ms mend-after 1500ms\n");
-        self.setup.faults.text.insert_str(0, &twins);
+        let healed_ms = self.healed_at.since(Instant::ZERO).as_millis() as u64;
+        self.setup.faults.text.insert_str(0, &twins(healed_ms));
         self
+    }
+}
+
+/// In one of eight scenarios every xbar with a free port is that of a node, whose kernel forwards users' packets: the fabric
+/// with one host at each.
+fn draw_nodes(seed: u64, fabric: &Fabric) -> Option<Fabric> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS);
+    if !rng.random_bool(0.125) {
+        return None;
+    }
+    let mut map = fabric.map.clone();
+    let taken: Vec<PortRef> = map.cables.iter().flat_map(|cable| [cable.a, cable.b]).collect();
+    let free = |xbar: usize| {
+        let ports = (1..=map.xbars[xbar].ports).map(|port| PortRef { xbar: xbar as u32, port });
+        ports.into_iter().find(|at| !taken.contains(at))
+    };
+    let places: Vec<PortRef> = (0..map.xbars.len()).filter_map(free).collect();
+    if places.len() < 2 {
+        return None;
+    }
+    map.hosts = places.iter().enumerate().map(|(i, &at)| draw_host(i, Some(at), &mut rng)).collect();
+    Some(label(map))
+}
+
+/// What befalls kernels: a firewall for a while, and tables that somebody empties.
+fn draw_kernel_faults(seed: u64, text: &mut String, healed_ms: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS.rotate_left(1));
+    for kind in [RandomKind::Firewall, RandomKind::Flush] {
+        if rng.random_bool(0.4) {
+            let (word, mend_ms) = (kind.word(), rng.random_range(1..LATEST_MEND_MS));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "random 1 {word} between 0ms and {healed_ms}ms mend-after {mend_ms}ms");
+        }
+    }
+}
+
+/// Two hosts that have the addresses of others for a while.
+fn twins(healed_ms: u64) -> String {
+    format!("random 2 twin between 0ms and {healed_ms}ms mend-after 1500ms\n")
+}
+
+/// In half of all scenarios: settings that rarely matter each, drawn one by one; twins; and how users send. The others are
+/// what they were before any of this was drawn.
+fn draw_more_settings(seed: u64, setup: &mut Setup, healed_ms: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ MORE_SETTINGS);
+    if rng.random_bool(0.5) {
+        return;
+    }
+    if rng.random_bool(0.2) {
+        // Faults are drawn in the order of their lines: behind all others, this one leaves them as they are.
+        setup.faults.text.push_str(&twins(healed_ms));
+    }
+    let agents = &mut setup.agents;
+    // No route of a drawn fabric is longer than it has xbars.
+    agents.max_hops = [MAX_XBARS, 11, 11, 23][rng.random_range(0..4)];
+    agents.verify_pause = Duration::from_millis([100, 1000, 1000, 2000][rng.random_range(0..4)]);
+    agents.piece_bytes = [256, 600, 1300, 1300][rng.random_range(0..4)];
+    agents.piece_window = [1, 2, 8, 8][rng.random_range(0..4)];
+    agents.liveness_misses = [2, 3, 3, 5][rng.random_range(0..4)];
+    if let Some(users) = &mut setup.users {
+        users.flows = [1, 2, 5][rng.random_range(0..3)];
+        users.broadcasts = rng.random_bool(0.3);
     }
 }
 
@@ -99,7 +179,7 @@ fn draw_settings(seed: u64, setup: &mut Setup, fabric: &Fabric, healed_ms: u64) 
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ SETTINGS);
     let rate = [10.0, 40.0, 150.0][rng.random_range(0..3)];
     let partners = [1, 2, 4][rng.random_range(0..3)];
-    let users = UserSetup { rate, partners, from: Some(Duration::ZERO) };
+    let users = UserSetup { rate, partners, from: Some(Duration::ZERO), flows: 1, broadcasts: false };
     setup.users = rng.random_bool(0.7).then_some(users);
     setup.nodes = rng.random_bool(0.5);
     setup.signed = rng.random_bool(0.5);

@@ -1,9 +1,9 @@
 //! Every single fault of a fabric, one run each.
 //!
 //! A run without faults gives the moments that matter: those at which any agent does something worth telling.
-//! Right behind each of them every fault of every place strikes once, and is mended soon, late, or never. Once
-//! all are configured, each end of each cable moves to each free port; and each frame of that run is lost once, alone
-//! or with what its sender sends again the same way.
+//! Right behind each of them every fault of every place strikes once, and is mended soon, late, or never. At some of
+//! them, and once all are configured, each end of each cable moves to each free port, and moves back soon, late, or never;
+//! and each frame of that run is lost once, alone or with what its sender sends again the same way.
 //!
 //! Pairs of faults follow, those of which the second meets agents that map because of the first: an end of each cable
 //! moves, and each frame that is sent until all have the new map is lost with what is sent again; and an end moves or a
@@ -32,6 +32,10 @@ use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError
 /// be is held for dead and lives again, or when all have settled without what is gone.
 const MENDED_AFTER: [Duration; 3] =
     [Duration::from_millis(20), Duration::from_millis(120), Duration::from_millis(1500)];
+/// At so many moments at most, the last one among them, ends of cables move: there are many more such faults than others.
+const MOVING_MOMENTS: usize = 6;
+/// What an interface is set to by a fault, in bytes.
+const OTHER_MTU: u16 = 9000;
 /// For so long the run without faults goes on once all are configured: rounds of verification.
 const VERIFIED: Duration = Duration::from_millis(300);
 /// So long at most behind the first of two faults the second strikes.
@@ -132,7 +136,8 @@ impl Each {
     pub fn of(fabric: Fabric, mut setup: Setup) -> Result<Self, EachError> {
         setup.faults = FaultFile::default();
         let rate = setup.users.map_or(USERS_RATE, |users| users.rate);
-        setup.users = Some(UserSetup { rate, partners: PARTNERS, from: Some(Duration::ZERO) });
+        let from = Some(Duration::ZERO);
+        setup.users = Some(UserSetup { rate, partners: PARTNERS, from, flows: 1, broadcasts: false });
         let mut world = setup.world(&fabric)?;
         let moments = Moments::default();
         world.record(Box::new(moments.clone()));
@@ -152,21 +157,19 @@ impl Each {
     }
 
     fn list(&mut self) -> Result<(), EachError> {
-        let struck = struck(&self.plant);
-        let moved = moves(&self.plant);
-        let a_moment: u64 = struck.iter().map(|&fault| mendings(fault).count() as u64).sum();
-        let cases = a_moment * self.moments.len() as u64 + moved.len() as u64 + 2 * self.frames;
+        let struck = struck(&self.plant, self.setup.signed);
+        let moves = moves(&self.plant);
+        let moving = self.moving_moments();
+        let runs = |faults: &[Fault], moments: &[Instant]| {
+            let a_moment: u64 = faults.iter().map(|&fault| mendings(fault).count() as u64).sum();
+            a_moment * moments.len() as u64
+        };
+        let cases = runs(&struck, &self.moments) + runs(&moves, &moving) + 2 * self.frames;
         if cases > Self::MAX_CASES {
             return Err(EachError::TooMany { cases });
         }
-        let struck = struck.iter().flat_map(|&fault| {
-            let moments = self.moments.iter();
-            moments.flat_map(move |&at| {
-                mendings(fault).map(move |mended_after| Case { fault, at, mended_after, then: None })
-            })
-        });
-        let at = self.ended_at;
-        let moved = moved.into_iter().map(|fault| Case { fault, at, mended_after: None, then: None });
+        let struck = struck.iter().flat_map(|&fault| cases_of(fault, &self.moments));
+        let moved = moves.iter().flat_map(|&fault| cases_of(fault, &moving));
         let mended_after = Some(self.ended_at.since(Instant::ZERO));
         let lost = [Fault::Lose, Fault::LoseTries].into_iter().flat_map(|lose| {
             let at = Instant::ZERO;
@@ -177,9 +180,17 @@ impl Each {
         Ok(())
     }
 
+    /// The moments at which ends of cables move, in their order.
+    fn moving_moments(&self) -> Vec<Instant> {
+        let apart = self.moments.len().div_ceil(MOVING_MOMENTS).max(1);
+        let mut moments: Vec<Instant> = self.moments.iter().rev().step_by(apart).copied().collect();
+        moments.reverse();
+        moments
+    }
+
     /// Lists the pairs of faults.
     fn list_pairs(&mut self) -> Result<(), EachError> {
-        let changes: Vec<Fault> = struck(&self.plant).into_iter().filter(changes_the_fabric).collect();
+        let changes: Vec<Fault> = struck(&self.plant, false).into_iter().filter(changes_the_fabric).collect();
         for fault in firsts(&self.plant) {
             let first = Case { fault, at: self.ended_at, mended_after: None, then: None };
             let (moments, frames) = self.remapping(&first)?;
@@ -247,8 +258,13 @@ impl Each {
             let _ = writeln!(text, "at {}ns {}", (case.at + after).as_nanos(), fault.describe(&self.plant));
         }
         if case.mended_after.is_some() {
+            // What heals a fabric leaves cables where they are.
+            let mend = match case.fault {
+                Fault::Move { from, to } => Fault::Move { from: to, to: from },
+                _ => Fault::Heal,
+            };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "at {}ns heal", case.over_at().as_nanos());
+            let _ = writeln!(text, "at {}ns {}", case.over_at().as_nanos(), mend.describe(&self.plant));
         }
         text
     }
@@ -272,8 +288,10 @@ impl Each {
         let promised = match case.fault {
             // Everything goes at once that it was cabled to.
             Fault::Off(_) => MOST_GAP_OF_XBAR,
-            // As long as a host lies, nothing is promised.
-            Fault::Hostile(_) => return None,
+            // As long as a host lies, or has the address of another, nothing is promised.
+            Fault::Hostile(_) | Fault::Twin { .. } => return None,
+            // No other cable may lead where this one did.
+            Fault::Move { .. } if case.mended_after.is_some() => return None,
             _ => MOST_GAP_OF_CABLE,
         };
         let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
@@ -339,17 +357,30 @@ pub fn count_kinds<'a>(cases: impl IntoIterator<Item = &'a Case>) -> BTreeMap<&'
     counts
 }
 
-/// Every fault that can strike at any moment: those of cables, of hosts, of xbars.
-fn struck(plant: &Plant) -> Vec<Fault> {
+/// A fault at each of these moments, mended in each way.
+fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item = Case> {
+    moments.iter().flat_map(move |&at| {
+        mendings(fault).map(move |mended_after| Case { fault, at, mended_after, then: None })
+    })
+}
+
+/// Every fault that can strike at any moment: those of cables, of hosts, of xbars. Keys are changed where hosts sign.
+fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
     let cables = cables(plant).into_iter().flat_map(|[end, _]| [Fault::Cut(end), Fault::Silence(end)]);
-    let hosts = (0..plant.hosts() as u32).flat_map(|host| {
-        [
+    let count = plant.hosts() as u32;
+    let hosts = (0..count).flat_map(move |host| {
+        let of = (host + 1) % count;
+        let always = [
             Fault::Kill(host),
             Fault::Restart(host),
             Fault::Mute(host),
             Fault::Hostile(host),
             Fault::Remove(host),
-        ]
+            Fault::Mtu { host, bytes: OTHER_MTU },
+            Fault::Alias { number: 0, to: host },
+        ];
+        let twin = (of != host).then_some(Fault::Twin { host, of });
+        always.into_iter().chain(twin).chain(signed.then_some(Fault::Rekey(host)))
     });
     let xbars = (0..plant.xbars() as u32).flat_map(|xbar| [Fault::Off(xbar), Fault::Swap(xbar)]);
     cables.chain(hosts).chain(xbars).collect()
@@ -374,10 +405,12 @@ fn firsts(plant: &Plant) -> Vec<Fault> {
 /// After how long a fault is mended, `None` for never.
 fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
     let (mended, left) = match fault {
-        // There is nothing to mend.
-        Fault::Restart(_) | Fault::Swap(_) => (false, true),
-        // Nothing can be asked of a fabric as long as one of its hosts does as it pleases.
-        Fault::Hostile(_) => (true, false),
+        // There is nothing to mend, or all keep working as it is.
+        Fault::Restart(_) | Fault::Swap(_) | Fault::Mtu { .. } | Fault::Alias { .. } | Fault::Rekey(_) => {
+            (false, true)
+        }
+        // Nothing can be asked of a fabric as long as one of its hosts does as it pleases, or has another's address.
+        Fault::Hostile(_) | Fault::Twin { .. } => (true, false),
         _ => (true, true),
     };
     let mended = MENDED_AFTER.into_iter().filter(move |_| mended).map(Some);

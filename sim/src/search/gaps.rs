@@ -1,12 +1,12 @@
 //! For how long users of two hosts may hear nothing of each other, and how long a new map may take.
 //!
-//! What is promised holds for a fault that strikes when all is well: all hosts use a map of the fabric as it is,
-//! hold no cable for dead, and no frame is lost at random. It counts up to the next fault. Of pairs of hosts that
+//! What is promised holds for a fault that strikes when all is well: all hosts use a map of the fabric as it is, each with
+//! an address of its own, hold no cable for dead, and no frame is lost at random. It counts up to the next fault. Of pairs of hosts that
 //! knew each other before, and that cables joined all the while:
 //!
 //! | fault | users hear nothing for |
 //! |---|---|
-//! | of a cable or host | five intervals of the checks of paths: three of silence, and as long as finding out where the path breaks and a new check may take |
+//! | of a cable or host | five intervals of the checks of paths, if three may be missed: those of silence, and as long as finding out where the path breaks and a new check may take |
 //! | of a whole xbar | twice that: the path that is taken next may lead through it too |
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
@@ -18,10 +18,11 @@ use std::time::Duration;
 use mapper_proto::Instant;
 
 use super::Scenario;
+use crate::faults::Fault;
 use crate::world::{FaultEffect, TrafficReport};
 
-/// A path in use is left when it was silent for so many intervals of its checks.
-const INTERVALS: u32 = 5;
+/// A path in use is left when it was silent for so many intervals of its checks more than may be missed.
+const INTERVALS_MORE: u32 = 2;
 /// So long at most after a fault that struck when all was well all hosts have a new map, if nothing else happens. An
 /// agent leaves a parent that it met in the election after 3 s of silence, and verification comes round each second.
 const NEW_MAP: Duration = Duration::from_secs(5);
@@ -41,12 +42,9 @@ impl Scenario {
         let Some(users) = self.setup.users else { return Ok(()) };
         // Gaps are told from frames that are sent now and then, so they look longer than they are.
         let between = Duration::from_secs_f64(users.partners as f64 / users.rate);
-        let left_after = self.setup.agents.liveness_interval * INTERVALS;
-        let promised = match effect.kind {
-            "move" => None,
-            "off" => Some(2 * left_after),
-            _ => Some(left_after),
-        };
+        let agents = &self.setup.agents;
+        let left_after = agents.liveness_interval * (u32::from(agents.liveness_misses) + INTERVALS_MORE);
+        let promised = promised(&effect.fault, left_after);
         if let (Some(gap), Some(promised)) = (effect.kept_gap, promised)
             && gap > promised + between
         {
@@ -64,5 +62,41 @@ impl Scenario {
             return Err(format!("no new map within {took:?}"));
         }
         Ok(())
+    }
+}
+
+/// For how long at most a fault that struck when all was well keeps users of two hosts apart, where the faults of a cable
+/// are behind them after `left_after`; `None` if nothing is promised before the new map.
+fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
+    match fault {
+        // No other cable may lead where this one did. What a kernel drops only its own probes find.
+        Fault::Move { .. } | Fault::Firewall(_) | Fault::Flush(_) => None,
+        // All cables of the xbar go at once.
+        Fault::Off(_) => Some(2 * left_after),
+        Fault::Cut(_)
+        | Fault::Mend(_)
+        | Fault::Silence(_)
+        | Fault::Kill(_)
+        | Fault::Restart(_)
+        | Fault::Mute(_)
+        | Fault::Hostile(_)
+        | Fault::Remove(_)
+        | Fault::Insert(_)
+        | Fault::Twin { .. }
+        | Fault::Untwin(_)
+        | Fault::On(_)
+        | Fault::Swap(_)
+        | Fault::Lose(_)
+        | Fault::LoseTries(_)
+        | Fault::Rekey(_)
+        | Fault::Mtu { .. }
+        | Fault::Alias { .. }
+        | Fault::Ask { .. }
+        | Fault::Open(_)
+        | Fault::Heal
+        | Fault::Loss(_)
+        | Fault::Corrupt(_)
+        | Fault::Duplicate(_)
+        | Fault::Jitter(_) => Some(left_after),
     }
 }

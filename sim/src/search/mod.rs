@@ -19,7 +19,9 @@ use thiserror::Error;
 
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
-use crate::world::{FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError};
+use crate::world::{
+    Circle, CircleCause, FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError,
+};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,6 +45,9 @@ pub struct Outcome {
     /// The longest time for which the routes in force closed a circle, as hosts had routes of different
     /// maps, or cables were moved under them.
     pub circle: Duration,
+    /// The longest time for which they closed one as hosts went by turns that a cable had opened which was dead and
+    /// lived again.
+    pub revival: Duration,
     /// What became of users' frames.
     pub users: Users,
     /// The digest of the whole run.
@@ -58,20 +63,18 @@ pub struct Users {
     pub lost: u64,
     /// Frames that arrived behind later ones.
     pub reordered: u64,
+    /// Frames that arrived as packets through the kernels.
+    pub by_kernel: u64,
     /// The longest time that a pair lost all frames behind a fault, before all was put right and while cables
     /// led from one to the other.
     pub longest_gap: Duration,
 }
 
-/// What is followed through a run.
+/// What is followed through a run: the longest circles of the routes in force.
 #[derive(Debug, Default)]
 struct Watch {
-    /// Since when looks have found a circle in the routes in force.
-    circle_since: Option<Instant>,
-    /// Since when looks have found a circle while all hosts used one true map, and some of them turns that a cable
-    /// opened that was dead.
-    revival_since: Option<Instant>,
-    longest_circle: Duration,
+    circle: Duration,
+    revival: Duration,
 }
 
 /// What must not be.
@@ -116,13 +119,16 @@ impl Scenario {
     /// For so long at most after the last fault hosts' routes of different maps, or of maps that are wrong by
     /// now, may close a circle together.
     pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
-    /// For so long at most a host may use turns that dead cables opened after one of them lives again: until
-    /// its next test is answered, and looks are that far apart.
+    /// For so long at most a host may use turns that dead cables opened after one of them lives again: until its next
+    /// test is answered, of which some may be lost.
     const MAX_REVIVAL: Duration = Duration::from_millis(250);
     /// Users' frames sent from so long after all agreed on must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
-    /// Users send for so long after all agreed: what they do then is the same however long they do it.
-    const USED: Duration = Duration::from_millis(1500);
+    /// The same where packets go through kernels: that one of these drops them only its neighbours' probes find, by their
+    /// silence for some seconds.
+    const KERNELS_SETTLED: Duration = Duration::from_secs(4);
+    /// Users send for so long after that: what they do then is the same however long they do it.
+    const USED: Duration = Duration::from_secs(1);
     /// Most frames that agents may have under way at once, for each of them.
     const MAX_IN_FLIGHT: usize = 512;
 
@@ -150,6 +156,7 @@ impl Scenario {
         if let Some(frames) = frames {
             world.capture(frames);
         }
+        world.watch_routes();
         let outcome = self.run_in(&mut world)?;
         world.end_record().map_err(WorldError::from)?;
         Ok(outcome)
@@ -168,14 +175,16 @@ impl Scenario {
             self.check_agreed(world)?;
             let before = versions(world);
             let agreed_at = world.now();
-            self.run_checked(world, watch, agreed_at + Self::SETTLED)?;
+            let settled_at =
+                agreed_at + if self.setup.kernels { Self::KERNELS_SETTLED } else { Self::SETTLED };
+            self.run_checked(world, watch, settled_at)?;
             let lost = world.lost_between_joined();
             world.ask_for_all_names();
-            self.run_checked(world, watch, agreed_at + Self::USED)?;
+            self.run_checked(world, watch, settled_at + Self::USED)?;
             if versions(world) == before {
                 world.stop_users();
             }
-            self.run_checked(world, watch, agreed_at + Self::QUIET)?;
+            self.run_checked(world, watch, (agreed_at + Self::QUIET).max(settled_at + Self::USED * 2))?;
             if versions(world) == before {
                 self.check_agreed(world)?;
                 // Without a key a host that was hostile may have told others that it has what it has not.
@@ -183,13 +192,16 @@ impl Scenario {
                     world.check_names().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
                 }
                 let report = world.traffic().unwrap_or_default();
-                let users = users(&report);
+                let users = Users { by_kernel: world.stats().by_kernel, ..users(&report) };
                 let lost = world.lost_between_joined() - lost;
                 if lost > 0 {
                     let why = format!("{lost} users' frames were lost while nothing was wrong");
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
-                if let Err(why) = self.check_gaps(&report, world.now()) {
+                // Nothing is promised yet of gaps in what kernels carry.
+                if !self.setup.kernels
+                    && let Err(why) = self.check_gaps(&report, world.now())
+                {
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
                 if self.most_gap.is_some_and(|most| users.longest_gap > most) {
@@ -197,7 +209,8 @@ impl Scenario {
                     let why = format!("users of two hosts heard nothing of each other for {gap:?}");
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
-                return Ok(Outcome { healing, circle: watch.longest_circle, users, digest: world.digest() });
+                let Watch { circle, revival } = *watch;
+                return Ok(Outcome { healing, circle, revival, users, digest: world.digest() });
             }
             // A map may lack what a single cable separates from every host, and be made anew once
             // verification sees it. That, too, must end in time.
@@ -243,11 +256,11 @@ impl Scenario {
             world.check_load(most)
         };
         let safe = bounded
-            .and_then(|()| world.check_routes())
+            .and_then(|()| world.check_routes_watched())
             .and_then(|()| world.check_no_forged_name())
             .and_then(|()| world.check_traffic())
             .and_then(|()| world.prove_union())
-            .and_then(|()| self.check_in_force(world, watch));
+            .and_then(|()| self.check_circles(world.take_circles(), watch));
         safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
     }
 
@@ -255,28 +268,22 @@ impl Scenario {
     /// cables are where the map has them. Nobody can prove it of routes of different maps, which there are
     /// from when the first host has a new map until the last one has; nor of routes on cables that were moved:
     /// that must be over soon. So must turns that a dead cable opened when it lives again.
-    fn check_in_force(&self, world: &mut World, watch: &mut Watch) -> Result<(), String> {
-        let now = world.now();
-        let Err(circle) = world.prove_in_force() else {
-            (watch.circle_since, watch.revival_since) = (None, None);
-            return Ok(());
-        };
-        if world.is_of_one_true_map() {
-            let lasted = now.since(*watch.revival_since.get_or_insert(now));
-            return if world.depends_on_the_dead() && lasted <= Self::MAX_REVIVAL {
-                Ok(())
-            } else {
-                Err(circle)
+    fn check_circles(&self, circles: Vec<Circle>, watch: &mut Watch) -> Result<(), String> {
+        for Circle { from, until, cause, why } in circles {
+            let lasted = until.since(from);
+            let (longest, too_long) = match cause {
+                CircleCause::OneMap => return Err(format!("{why}, from {from:?} to {until:?}")),
+                CircleCause::Revival => (&mut watch.revival, lasted > Self::MAX_REVIVAL),
+                // As long as things go wrong, nothing bounds it: hosts that follow one who lies about its rank keep
+                // their routes, whatever is moved under them.
+                CircleCause::Maps => {
+                    (&mut watch.circle, until.since(from.max(self.healed_at)) > Self::MAX_CIRCLE)
+                }
             };
-        }
-        watch.revival_since = None;
-        let since = *watch.circle_since.get_or_insert(now);
-        let lasted = now.since(since);
-        watch.longest_circle = watch.longest_circle.max(lasted + Self::LOOK_EVERY);
-        // As long as things go wrong, nothing bounds it: hosts that follow one who lies about its rank keep
-        // their routes, whatever is moved under them.
-        if now.since(since.max(self.healed_at)) > Self::MAX_CIRCLE {
-            return Err(format!("{circle}, for {lasted:?} now"));
+            *longest = lasted.max(*longest);
+            if too_long {
+                return Err(format!("{why}, for {lasted:?} from {from:?} on"));
+            }
         }
         Ok(())
     }
@@ -301,9 +308,9 @@ impl Scenario {
 }
 
 fn users(report: &TrafficReport) -> Users {
-    let faults = report.faults.iter().filter(|fault| fault.what != Fault::Heal.word());
+    let faults = report.faults.iter().filter(|effect| effect.fault != Fault::Heal);
     let longest_gap = faults.map(|fault| fault.longest_gap).max().unwrap_or_default();
-    Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap }
+    Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap, by_kernel: 0 }
 }
 
 /// The map that each host holds.

@@ -50,5 +50,6 @@ impl World {
             }
         }
         self.drain(host);
+        self.show_kernel_ports(host);
     }
 }

@@ -205,6 +205,11 @@ impl World {
         macs.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
     }
 
+    /// Whether several hosts have one address, by what was found last.
+    pub(super) fn has_twins(&self) -> bool {
+        !self.matches.shared.is_empty()
+    }
+
     /// Whether another live host of its part has its address, by what was found last.
     pub fn has_twin(&self, host: u32) -> bool {
         let Some(parts) =

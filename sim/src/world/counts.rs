@@ -22,6 +22,8 @@ pub struct Stats {
     pub overflowed: u64,
     /// Frames that reached a host without an agent.
     pub unheard: u64,
+    /// Users' packets that arrived through the kernels.
+    pub by_kernel: u64,
     /// Routes that could not be computed.
     pub routing_failures: u64,
     /// Events taken from the queue.

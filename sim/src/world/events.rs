@@ -25,6 +25,7 @@ impl World {
         };
         let Some((what, detail)) = told else { return };
         self.worth_checking = true;
+        self.united.touch(host);
         let name = self.plant.name(crate::fabric::PlantNode::Host(host));
         self.trace.event(&TraceEvent { at: self.now, place: name, what, detail: &detail });
     }

@@ -17,6 +17,7 @@ impl World {
     /// each call of its handlers.
     pub(super) fn drain(&mut self, host: u32) {
         let index = host as usize;
+        self.serve_kernel(host);
         loop {
             let mut payload = self.flights.buffer();
             let node = self.hosts[index].node.as_mut();
@@ -27,12 +28,14 @@ impl World {
             self.send(host, payload);
         }
         self.take_user_frames(host);
+        self.send_probes(host);
         while let Some(event) = self.hosts[index].node.as_mut().and_then(|node| node.poll_event()) {
             self.take_event(host, event);
         }
         if let Some(task) = self.hosts[index].node.as_mut().and_then(|node| node.poll_task()) {
             self.begin_routes(host, task);
         }
+        self.note_table(host);
         let slot = &mut self.hosts[index];
         let Some(want) = slot.node.as_ref().and_then(|node| node.poll_timeout()) else { return };
         let want = want.max(self.now);
@@ -49,6 +52,9 @@ impl World {
     fn send(&mut self, host: u32, payload: Vec<u8>) {
         self.stats.sent += 1;
         self.trace.frame(self.now, host, &payload);
+        if self.routes_are_watched() {
+            self.note_loops(host, &payload);
+        }
         // Crossbars and noise write into it on its way.
         let as_sent = self.capture.is_on().then(|| payload.clone());
         let arrives = self.carry(host, payload);

@@ -9,6 +9,7 @@ mod check;
 mod counts;
 mod events;
 mod frames;
+mod kernels;
 mod keys;
 mod names;
 mod options;
@@ -27,6 +28,7 @@ pub(crate) use keys::KeyStep;
 pub use options::{Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 pub use traffic::{FaultEffect, PairGap, TrafficReport};
+pub use union::{Circle, CircleCause};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -180,7 +182,9 @@ pub struct World {
     ever_named: BTreeMap<Wanted, BTreeSet<Mac>>,
     /// Users' frames, if users send some.
     traffic: Option<Traffic>,
-    /// All tables in use that were last searched for a circle.
+    /// The kernels of nodes, if users' packets go through them.
+    kernels: kernels::Kernels,
+    /// All tables in use, if they are searched for circles.
     united: union::United,
     /// The tables of each part that were last proved together.
     proved: Vec<Vec<Arc<RouteTable>>>,
@@ -232,6 +236,11 @@ impl World {
         if let Some(from) = options.traffic.and_then(|traffic| traffic.from) {
             queue.push(from, What::StartUsers);
         }
+        let kernels = if options.kernels && options.nodes && options.traffic.is_some() {
+            kernels::Kernels::new(hosts.len(), options.seed)
+        } else {
+            kernels::Kernels::default()
+        };
         let mut world = Self {
             noise: options.noise,
             to_lose: BTreeMap::new(),
@@ -260,6 +269,7 @@ impl World {
             was_hostile: false,
             ever_named: BTreeMap::new(),
             traffic,
+            kernels,
             united: union::United::default(),
             proved: Vec::new(),
         };
@@ -303,6 +313,7 @@ impl World {
             let moment_over = self.queue.next_at() != Some(at);
             if moment_over {
                 self.follow_users();
+                self.follow_routes();
             }
             match until {
                 Until::Configured if moment_over && self.is_done() => return Ok(Stopped::Reached),
@@ -335,6 +346,8 @@ impl World {
             What::Fault { index } => self.strike(index as usize)?,
             What::StartUsers => self.start_users(),
             What::User { host } => self.send_user_frame(host),
+            What::Packet { number } => self.take_packet(number),
+            What::Kernel { host } => self.look_at_kernel(host),
         }
         let error = self.trace.take_error().or_else(|| self.capture.take_error());
         error.map_or(Ok(()), |error| Err(error.into()))
@@ -371,6 +384,7 @@ impl World {
         let own = self.plant.sees_carrier(host);
         self.hosts[host as usize].seen = carriers::Seen { own, crossbar: None };
         self.show_carriers(host);
+        self.begin_with_kernel(host, seed);
     }
 
     /// Puts another agent, or none, in place of the one at a host. Its routes go with it.

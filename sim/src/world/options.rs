@@ -29,6 +29,8 @@ pub struct Options {
     /// Each host that has a tagged xbar to itself is a node: one machine with that xbar, whose carriers it
     /// sees.
     pub nodes: bool,
+    /// Users' packets between nodes go through the kernels, as far as these can.
+    pub kernels: bool,
     /// Agents sign what they say with a key that all have, each start with another salt.
     pub signed: bool,
     /// How often a hostile agent sends a frame.
@@ -50,6 +52,7 @@ impl Default for Options {
             routes: mapper_routing::Options::default(),
             traffic: None,
             nodes: false,
+            kernels: false,
             signed: false,
             hostile_interval: Duration::from_micros(500),
             fault_file: "faults".to_owned(),
@@ -66,6 +69,15 @@ pub struct TrafficOptions {
     pub partners: usize,
     /// When they begin; `None` for when all are configured.
     pub from: Option<Instant>,
+    /// How many flows the frames from one host to another are of, in turn; at least one.
+    pub flows: u64,
+    /// Whether each host also sends broadcasts, one to so many other frames as [`Self::BROADCAST_EVERY`] says.
+    pub broadcasts: bool,
+}
+
+impl TrafficOptions {
+    /// A host that sends broadcasts sends one each time that it has sent so many other frames.
+    pub const BROADCAST_EVERY: u64 = 8;
 }
 
 /// A stream of seeds: the `n`th seed for `purpose` in a run of this seed.

@@ -24,6 +24,10 @@ pub(super) enum What {
     StartUsers,
     /// The user at a host sends a frame.
     User { host: u32 },
+    /// A packet has come through the kernels.
+    Packet { number: u32 },
+    /// It is time to look at a host's kernel.
+    Kernel { host: u32 },
 }
 
 /// Ordered by time, then by when it was put in.

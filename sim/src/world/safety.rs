@@ -41,16 +41,17 @@ impl World {
     /// # Errors
     /// In words, naming the host.
     pub fn check_routes(&self) -> Result<(), String> {
-        for host in 0..self.hosts.len() as u32 {
-            let Some(status) = self.status(host) else { continue };
-            let routes = self.table(host).map(|table| table.version()).unwrap_or_default();
-            if status.state == AgentState::Configured && routes != status.version {
-                let name = self.plant.name(PlantNode::Host(host));
-                let version = status.version;
-                return Err(format!(
-                    "{name} is configured with map {version} and has routes of map {routes}"
-                ));
-            }
+        (0..self.hosts.len() as u32).try_for_each(|host| self.check_routes_of(host))
+    }
+
+    /// As [`Self::check_routes`], of one host.
+    pub(super) fn check_routes_of(&self, host: u32) -> Result<(), String> {
+        let Some(status) = self.status(host) else { return Ok(()) };
+        let routes = self.table(host).map(|table| table.version()).unwrap_or_default();
+        if status.state == AgentState::Configured && routes != status.version {
+            let name = self.plant.name(PlantNode::Host(host));
+            let version = status.version;
+            return Err(format!("{name} is configured with map {version} and has routes of map {routes}"));
         }
         Ok(())
     }
@@ -78,7 +79,7 @@ impl World {
     }
 
     /// Proves that the routes of one map, before any repair, cannot deadlock together: in each part that of its
-    /// first host. Those of other maps, and repairs, are looked at by [`Self::prove_in_force`].
+    /// first host. Those of other maps, and repairs, are looked at by [`Self::watch_routes`].
     ///
     /// # Errors
     /// In words, naming a cycle.
@@ -146,7 +147,7 @@ impl World {
 }
 
 /// Proves that these tables of one map, as they were before any repair, cannot deadlock together. Repairs are
-/// looked at where all routes in force are: see [`World::prove_in_force`].
+/// looked at where all routes in force are: see [`World::watch_routes`].
 fn prove_tables_together(tables: &[Arc<RouteTable>]) -> Result<(), String> {
     let Some(first) = tables.first() else { return Ok(()) };
     let begin = || Ok(UnionProof::new(first.basis().topology()));

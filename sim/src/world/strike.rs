@@ -77,6 +77,9 @@ impl World {
             Fault::Off(xbar) => self.plant.set_power(xbar, false),
             Fault::On(xbar) => self.plant.set_power(xbar, true),
             Fault::Swap(xbar) => self.plant.swap_xbar(xbar),
+            Fault::Firewall(host) => self.set_firewall(host, true),
+            Fault::Open(host) => self.set_firewall(host, false),
+            Fault::Flush(host) => self.flush_kernel(host),
             Fault::Heal => self.heal(),
             Fault::Rekey(host) => self.rekey(host),
             Fault::Mtu { host, bytes } => self.set_mtu(host, bytes),
@@ -152,6 +155,7 @@ impl World {
         self.deaf_ways.clear();
         self.options.timing.jitter = Duration::ZERO;
         self.plant.heal();
+        self.open_firewalls();
         for host in 0..self.hosts.len() as u32 {
             let slot = &self.hosts[host as usize];
             let own_mac = slot.own_mac;

@@ -1,31 +1,27 @@
 //! Users' frames: who sends to whom, and what becomes of them.
 //!
 //! Every host sends at an even rate, to a few others in turn. Each frame tells whose it is and the how manyth,
-//! so that whoever receives it can tell what was lost, came twice or was overtaken.
+//! so that whoever receives it can tell what was lost, came twice or was overtaken. Some also send to all at once.
 
 mod frame;
 mod pair;
+mod users;
 
 use std::time::Duration;
 
-use mapper_host::data::{DataCount, DataPath};
 use mapper_proto::Instant;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::options::{TrafficOptions, derive_seed};
-use super::queue::What;
 use super::{HostSlot, World};
-use crate::fabric::PlantNode;
 use crate::faults::Fault;
-use frame::UserFrame;
+pub(super) use frame::UserFrame;
 use pair::{Arrival, Gap, Pair, Upheavals};
 
 /// Names the seed of who sends to whom.
 const TRAFFIC: u64 = 6;
-/// What users leave for the Ethernet header, and for the route and the way back over the deepest of fabrics.
-const ROOM_BYTES: usize = 200;
 /// Most faults whose effect is told.
 const MAX_EFFECTS: usize = 1000;
 /// Most gaps that are told one by one.
@@ -47,8 +43,8 @@ pub struct FaultEffect {
     pub at: Instant,
     /// What it was, as in a fault file.
     pub what: String,
-    /// Its kind: the word for it in a fault file.
-    pub kind: &'static str,
+    /// The fault itself.
+    pub fault: Fault,
     /// How many pairs of hosts lost frames by it.
     pub pairs: usize,
     /// The longest time that a pair lost all frames while cables led from one to the other.
@@ -95,8 +91,14 @@ pub(super) struct Traffic {
     interval: Duration,
     started: bool,
     stopped: bool,
+    /// How many flows the frames of a pair are of, in turn.
+    flows: u64,
     /// By host: to whom it sends, in turn.
     pairs: Vec<Vec<Pair>>,
+    /// By host: its broadcasts to each other host; nothing where hosts send none.
+    broadcasts: Vec<Vec<Pair>>,
+    /// By host: how many frames it has sent to single hosts.
+    sent: Vec<u64>,
     /// By host: whose turn it is.
     turns: Vec<usize>,
     duplicated: u64,
@@ -114,13 +116,22 @@ impl Traffic {
     pub(super) fn new(options: &TrafficOptions, hosts: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(derive_seed(seed, TRAFFIC, 0));
         let pairs = (0..hosts as u32)
-            .map(|host| draw_partners(host, hosts as u32, options.partners, &mut rng))
+            .map(|host| {
+                let partners = draw_partners(host, hosts as u32, options.partners, &mut rng);
+                partners.into_iter().map(|to| Pair::new(to, options.flows)).collect()
+            })
             .collect();
+        let others = |host| (0..hosts as u32).filter(move |&other| other != host);
+        let to_all = |host| others(host).map(|to| Pair::new(to, 1)).collect();
+        let broadcasters = 0..if options.broadcasts { hosts as u32 } else { 0 };
         Self {
             interval: Duration::from_secs_f64(1.0 / options.rate),
             started: false,
             stopped: false,
+            flows: options.flows,
             pairs,
+            broadcasts: broadcasters.map(to_all).collect(),
+            sent: vec![0; hosts],
             turns: vec![0; hosts],
             duplicated: 0,
             reordered: 0,
@@ -145,7 +156,7 @@ impl Traffic {
             self.effects.push(FaultEffect {
                 at: now,
                 what: what.to_owned(),
-                kind: fault.word(),
+                fault,
                 pairs: 0,
                 longest_gap: Duration::ZERO,
                 routes_after: Duration::ZERO,
@@ -164,7 +175,26 @@ impl Traffic {
         let count = pairs.len();
         let pair = pairs.get_mut(*turn)?;
         *turn = (*turn + 1) % count;
+        self.sent[host as usize] += 1;
         Some(UserFrame { from: host, to: pair.to, number: pair.send(now) })
+    }
+
+    /// The broadcast that a host sends now, if it is time for one.
+    fn next_broadcast(&mut self, host: u32, now: Instant) -> Option<UserFrame> {
+        let is_time = self.sent[host as usize].is_multiple_of(TrafficOptions::BROADCAST_EVERY);
+        let pairs = self.broadcasts.get_mut(host as usize).filter(|_| is_time)?;
+        let number = pairs.iter_mut().map(|pair| pair.send(now)).last()?;
+        Some(UserFrame { from: host, to: UserFrame::ALL, number })
+    }
+
+    /// What was sent by this host, and is for one host as `to` says, or for all.
+    fn pairs_to(&mut self, from: u32, to: u32) -> impl Iterator<Item = &mut Pair> {
+        let (of, to) = match to {
+            UserFrame::ALL => (&mut self.broadcasts, None),
+            to => (&mut self.pairs, Some(to)),
+        };
+        let pairs = of.get_mut(from as usize).into_iter().flatten();
+        pairs.filter(move |pair| to.is_none_or(|to| pair.to == to))
     }
 
     /// Whether cables keep frames in order and carry each once, from now on.
@@ -174,11 +204,12 @@ impl Traffic {
         }
     }
 
-    /// A frame reached a user; its sender's flows have moved so often by now. Returns what is wrong about how
-    /// it arrived: cables are not to blame, nor was the flow's route lost while it was under way.
-    fn arrive(&mut self, frame: UserFrame, upheavals: Upheavals) -> Option<&'static str> {
-        let pairs = self.pairs.get_mut(frame.from as usize)?;
-        let pair = pairs.iter_mut().find(|pair| pair.to == frame.to)?;
+    /// A frame reached the user of a host; its sender's flows have moved so often by now. Returns what is wrong about
+    /// how it arrived: cables are not to blame, nor was the flow's route lost while it was under way.
+    fn arrive(&mut self, at: u32, frame: UserFrame, upheavals: Upheavals) -> Option<&'static str> {
+        // A host that has the address of another gets what is for that one.
+        let to = if frame.to == UserFrame::ALL { at } else { frame.to };
+        let pair = self.pairs_to(frame.from, frame.to).find(|pair| pair.to == to)?;
         let (sent_at, wrong) = match pair.arrive(frame.number) {
             Arrival::InOrder => return None,
             Arrival::Late => {
@@ -245,6 +276,10 @@ impl Traffic {
                 Self::note_parts(&mut self.effects, gap);
             }
         }
+        // Nothing is promised of the gaps of broadcasts but that they end.
+        for pair in self.broadcasts.get_mut(host as usize).into_iter().flatten() {
+            while pair.expire(now).is_some() {}
+        }
     }
 
     /// Takes in all gaps that are over.
@@ -265,12 +300,12 @@ impl Traffic {
 }
 
 /// Some others, each at most once, in an order of their own.
-fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> Vec<Pair> {
+fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let others = hosts.saturating_sub(1) as usize;
     if others <= count {
         let mut all: Vec<u32> = (0..hosts).filter(|&other| other != host).collect();
         all.shuffle(rng);
-        return all.into_iter().map(Pair::new).collect();
+        return all;
     }
     let mut drawn: Vec<u32> = Vec::with_capacity(count);
     while drawn.len() < count {
@@ -279,105 +314,10 @@ fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> V
             drawn.push(other);
         }
     }
-    drawn.into_iter().map(Pair::new).collect()
+    drawn
 }
 
 impl World {
-    /// Users begin to send, each at its own moment within the first turn.
-    pub(super) fn start_users(&mut self) {
-        let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.started) else { return };
-        traffic.started = true;
-        let hosts = self.hosts.len() as u32;
-        for host in 0..hosts {
-            let at = self.now + traffic.interval * host / hosts;
-            self.queue.push(at, What::User { host });
-        }
-    }
-
-    /// Users send no more.
-    pub fn stop_users(&mut self) {
-        if let Some(traffic) = &mut self.traffic {
-            traffic.stopped = true;
-        }
-    }
-
-    /// Between moments: users begin when all are configured, and a new map everywhere is noted.
-    pub(super) fn follow_users(&mut self) {
-        let Some(traffic) = &self.traffic else { return };
-        let starts = !traffic.started && self.options.traffic.is_some_and(|options| options.from.is_none());
-        if !(starts || traffic.awaits_map()) || !std::mem::take(&mut self.newly_configured) {
-            return;
-        }
-        if self.is_configured_with_the_truth() {
-            let now = self.now;
-            if let Some(traffic) = self.traffic.as_mut() {
-                traffic.configured(now);
-            }
-            if starts {
-                self.start_users();
-            }
-        }
-    }
-
-    /// The user at a host sends a frame, if a host runs there.
-    pub(super) fn send_user_frame(&mut self, host: u32) {
-        let live = self.is_live(host);
-        let (now, own) = (self.now, self.mac(host));
-        let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.stopped) else { return };
-        self.queue.push(now + traffic.interval, What::User { host });
-        traffic.settle(host, now);
-        if !live {
-            return;
-        }
-        let Some(frame) = traffic.next_frame(host, now) else { return };
-        let (slot, other) = (&self.hosts[host as usize], &self.hosts[frame.to as usize]);
-        let mtu_bytes = other.mtu_bytes.min(slot.mtu_bytes).min(slot.mtu_at_start_bytes);
-        let bytes = frame.encode(own, other.settings.mac, usize::from(mtu_bytes) - ROOM_BYTES);
-        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
-            real.handle_user_frame(now, &bytes);
-        }
-        let upheavals = self.upheavals(host);
-        let pairs = self.traffic.iter_mut().flat_map(|traffic| &mut traffic.pairs[host as usize]);
-        pairs.filter(|pair| pair.to == frame.to).for_each(|pair| pair.note_upheavals(upheavals));
-        self.drain(host);
-    }
-
-    /// How often a host's flows had to leave their routes so far.
-    fn upheavals(&self, host: u32) -> Upheavals {
-        let slot = self.hosts.get(host as usize);
-        let data = slot.and_then(|slot| slot.node.as_ref()?.host()?.data());
-        let status = data.map(DataPath::status).unwrap_or_default();
-        Upheavals {
-            starts: slot.map_or(0, |slot| slot.starts),
-            flows_moved: status.counts[DataCount::FlowsMoved],
-            resent: status.counts[DataCount::Resent],
-        }
-    }
-
-    /// Takes in what a host hands to its user.
-    pub(super) fn take_user_frames(&mut self, host: u32) {
-        loop {
-            let slot = &mut self.hosts[host as usize];
-            let Some(bytes) = slot.node.as_mut().and_then(|node| node.poll_user_frame()) else { return };
-            // A frame that noise has garbled is as good as lost.
-            let Some(frame) = UserFrame::decode(bytes) else { continue };
-            let upheavals = self.upheavals(frame.from);
-            let (here, meant) =
-                (self.mac(host), self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac));
-            let Some(traffic) = &mut self.traffic else { continue };
-            let name = |host| self.plant.name(PlantNode::Host(host));
-            if frame.to != host && meant != Some(here) {
-                let why =
-                    format!("a frame from {} to {} reached {}", name(frame.from), name(frame.to), name(host));
-                traffic.wrong.get_or_insert(why);
-            }
-            if let Some(wrong) = traffic.arrive(frame, upheavals) {
-                let why = format!("a frame from {} to {} {wrong}", name(frame.from), name(frame.to));
-                traffic.wrong.get_or_insert(why);
-            }
-        }
-    }
-
     /// What became of users' frames so far; `None` if users send none.
     pub fn traffic(&mut self) -> Option<TrafficReport> {
         let now = self.now;
@@ -448,7 +388,8 @@ impl World {
             && !self.hosts.iter().any(hostile)
     }
 
-    /// Whether all hosts use a map of the fabric as it is, hold no cable for dead, and nothing disturbs frames.
+    /// Whether all hosts use a map of the fabric as it is, each with an address of its own, hold no cable for dead, and
+    /// nothing disturbs frames.
     pub(super) fn all_is_well(&mut self) -> bool {
         let dead = |slot: &HostSlot| Some(slot.node.as_ref()?.host()?.healing().dead_cables().count());
         self.traffic.is_some()
@@ -456,6 +397,7 @@ impl World {
             && self.is_orderly()
             && self.hosts.iter().filter_map(dead).all(|dead| dead == 0)
             && self.is_configured_with_the_truth()
+            && !self.has_twins()
     }
 
     /// After a change of the noise or of a host: notes whether cables keep frames in order and carry each once,
@@ -476,11 +418,12 @@ impl World {
             traffic.settle_all(now);
         }
         let joined = self.joined_hosts();
-        let pairs = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
+        let single = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
+        let to_all = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.broadcasts));
         let lost = |(from, pairs): (u32, &Vec<Pair>)| -> u64 {
             pairs.iter().filter(|pair| joined(from, pair.to)).map(|pair| pair.lost).sum()
         };
-        pairs.map(lost).sum()
+        single.chain(to_all).map(lost).sum()
     }
 
     /// The first thing about users' frames that must never happen.

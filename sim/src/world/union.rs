@@ -8,71 +8,233 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mapper_host::routes::RouteTable;
+use mapper_proto::Instant;
 use mapper_proto::wire::{Data, Route};
 
 use super::World;
 
-/// Which tables, on which state of the plant, were looked at last, and what came of it.
+/// Why the routes in force may close a circle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CircleCause {
+    /// Hosts use routes of different maps, or a map that is not that of the fabric as it is.
+    Maps,
+    /// All hosts of each part use one map, that of the fabric as it is, and some go by turns that a cable opened
+    /// which was dead and lives again.
+    Revival,
+    /// All hosts of each part use one map, that of the fabric as it is, and nothing else explains it.
+    OneMap,
+}
+
+/// A time in which the routes in force closed a circle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Circle {
+    /// When it closed, or when its cause became this one.
+    pub from: Instant,
+    /// When it was over, or its cause another.
+    pub until: Instant,
+    /// Why it was there.
+    pub cause: CircleCause,
+    /// The cables that it led through when it closed, in words.
+    pub why: String,
+}
+
+/// The routes that a host uses, and which channel each of them leads to from which.
+#[derive(Debug, Default)]
+struct InForce {
+    table: Option<Arc<RouteTable>>,
+    turns: BTreeSet<(u32, u32)>,
+    /// Those of the ways that its kernel holds.
+    kernel_turns: BTreeSet<(u32, u32)>,
+}
+
+/// What is followed of the routes in force, from one change to the next.
 #[derive(Debug, Default)]
 pub(super) struct United {
+    watched: bool,
+    /// Hosts of which something was told, or whose table changed, since the last look.
+    touched: BTreeSet<u32>,
+    /// Hosts whose kernels hold something else than at the last look.
+    kernels_touched: BTreeSet<u32>,
+    /// The state of the plant that was looked at last.
     generation: u64,
-    tables: Vec<Option<Arc<RouteTable>>>,
-    result: Option<Result<(), String>>,
+    hosts: Vec<InForce>,
+    /// The circle that is there now; it is not over.
+    circle: Option<Circle>,
+    over: Vec<Circle>,
+    /// The first host that said that it is configured without routes of its map, and when.
+    unrouted: Option<String>,
+}
+
+impl United {
+    /// Something was told of a host.
+    pub(super) fn touch(&mut self, host: u32) {
+        if self.watched {
+            self.touched.insert(host);
+        }
+    }
+}
+
+impl United {
+    /// What the kernels of these hosts hold has changed.
+    pub(super) fn touch_kernels(&mut self, hosts: impl IntoIterator<Item = u32>) {
+        if self.watched {
+            self.kernels_touched.extend(hosts);
+        }
+    }
 }
 
 impl World {
-    /// Proves that the routes that live hosts use now cannot deadlock, whichever maps and repairs they
-    /// belong to.
+    /// From now on the routes in force are searched for circles whenever a table, a repair or the plant changes, and
+    /// every user's frame is followed along its route.
+    pub fn watch_routes(&mut self) {
+        self.united.watched = true;
+        self.united.touched.extend(0..self.hosts.len() as u32);
+    }
+
+    /// Whether routes, and the users' frames that take them, are watched: see [`Self::watch_routes`].
+    pub(super) fn routes_are_watched(&self) -> bool {
+        self.united.watched
+    }
+
+    /// The times since the last call in which the routes in force closed a circle, one that is not over up to now.
+    pub fn take_circles(&mut self) -> Vec<Circle> {
+        let now = self.now;
+        let mut circles = std::mem::take(&mut self.united.over);
+        circles.extend(self.united.circle.as_ref().map(|circle| Circle { until: now, ..circle.clone() }));
+        circles
+    }
+
+    /// Checks that no agent has ever said that it is configured without proved routes of the map that it holds, since
+    /// this is watched.
     ///
     /// # Errors
-    /// In words, naming a circle.
-    pub fn prove_in_force(&mut self) -> Result<(), String> {
-        let hosts = 0..self.hosts.len() as u32;
-        let tables: Vec<_> =
-            hosts.map(|host| self.table(host).filter(|_| self.is_live(host)).cloned()).collect();
-        let same = |one: &Option<Arc<RouteTable>>, other: &Option<Arc<RouteTable>>| match (one, other) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (one, other) => one.is_none() && other.is_none(),
-        };
-        let known = self.united.generation == self.plant.generation()
-            && self.united.tables.len() == tables.len()
-            && self.united.tables.iter().zip(&tables).all(|(one, other)| same(one, other));
-        if let Some(result) = self.united.result.as_ref().filter(|_| known) {
-            return result.clone();
-        }
-        let result = self.find_circle(&tables);
-        let generation = self.plant.generation();
-        self.united = United { generation, tables, result: Some(result.clone()) };
-        result
+    /// In words, naming the host and the moment.
+    pub fn check_routes_watched(&self) -> Result<(), String> {
+        self.united.unrouted.clone().map_or(Ok(()), Err)
     }
 
     /// Whether some live host has routes that are safe only as long as cables are dead.
-    pub fn depends_on_the_dead(&mut self) -> bool {
-        let hosts = 0..self.hosts.len() as u32;
-        let depends = |host| self.table(host).is_some_and(|table| table.depends_on_the_dead());
-        hosts.into_iter().any(|host| depends(host) && self.is_live(host))
+    fn depends_on_the_dead(&self) -> bool {
+        self.united
+            .hosts
+            .iter()
+            .any(|host| host.table.as_ref().is_some_and(|table| table.depends_on_the_dead()))
     }
 
-    fn find_circle(&self, tables: &[Option<Arc<RouteTable>>]) -> Result<(), String> {
-        let frame = Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }
-            .encode()
-            .map_err(|error| error.to_string())?;
-        let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        for (host, table) in (0..).zip(tables) {
-            let Some(table) = table else { continue };
-            for path in table.hosts().flat_map(|(_, to)| table.paths_to(to)) {
-                let payload = [path.way.there.as_bytes(), &frame].concat();
-                for pair in self.plant.channels(host, &payload).windows(2) {
-                    after.entry(pair[0]).or_default().insert(pair[1]);
-                }
+    /// What happened at a host may have changed its table.
+    pub(super) fn note_table(&mut self, host: u32) {
+        if !self.united.watched {
+            return;
+        }
+        let known = self.united.hosts.get(host as usize).and_then(|known| known.table.as_ref());
+        let same = match (self.table(host), known) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        if !same {
+            self.united.touched.insert(host);
+        }
+    }
+
+    /// Between moments: looks at the routes in force, if anything changed that concerns them.
+    pub(super) fn follow_routes(&mut self) {
+        let moved = self.united.generation != self.plant.generation();
+        let United { watched, touched, kernels_touched, .. } = &self.united;
+        if !watched || (touched.is_empty() && kernels_touched.is_empty() && !moved) {
+            return;
+        }
+        let touched = std::mem::take(&mut self.united.touched);
+        if self.united.unrouted.is_none()
+            && let Some(why) = touched.iter().find_map(|&host| self.check_routes_of(host).err())
+        {
+            self.united.unrouted = Some(format!("at {:?}: {why}", self.now));
+        }
+        let changed = self.unite(&touched, moved) | self.unite_kernels(moved);
+        let found = match &self.united.circle {
+            Some(circle) if !changed => Some(circle.why.clone()),
+            None if !changed => None,
+            _ => self.find_circle(),
+        };
+        let now = self.now;
+        let found = found.map(|why| Circle { from: now, until: now, cause: self.cause_of_circle(), why });
+        match (&mut self.united.circle, found) {
+            (Some(before), Some(found)) if before.cause == found.cause => {}
+            (slot, found) => {
+                let over = std::mem::replace(slot, found);
+                self.united.over.extend(over.map(|circle| Circle { until: now, ..circle }));
             }
         }
-        circle(after).map_or(Ok(()), |circle| {
-            let ends: Vec<_> = self.plant.ends().collect();
-            let names: Vec<_> =
-                circle.iter().map(|&socket| self.plant.end_name(ends[socket as usize])).collect();
-            Err(format!("the routes in force, of all maps and repairs, can deadlock by {}", names.join(", ")))
-        })
+    }
+
+    /// Takes in the tables of these hosts, or of all where the plant has changed. Returns whether anything is new.
+    fn unite(&mut self, touched: &BTreeSet<u32>, moved: bool) -> bool {
+        self.united.generation = self.plant.generation();
+        self.united.hosts.resize_with(self.hosts.len(), InForce::default);
+        let mut changed = false;
+        let all = 0..self.hosts.len() as u32;
+        for host in all.filter(|host| moved || touched.contains(host)) {
+            let table = self.table(host).filter(|_| self.is_live(host)).cloned();
+            let known = &self.united.hosts[host as usize];
+            let same = match (&known.table, &table) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            };
+            if !same || (moved && table.is_some()) {
+                let turns = table.as_ref().map(|table| self.turns_of(host, table)).unwrap_or_default();
+                changed |= known.turns != turns;
+                let known = &mut self.united.hosts[host as usize];
+                (known.table, known.turns) = (table, turns);
+            }
+        }
+        changed
+    }
+
+    /// Takes in what kernels hold that have changed, or all where the plant has. Returns whether anything is new.
+    fn unite_kernels(&mut self, moved: bool) -> bool {
+        let touched = std::mem::take(&mut self.united.kernels_touched);
+        let mut changed = false;
+        for host in (0..self.hosts.len() as u32).filter(|host| moved || touched.contains(host)) {
+            let turns = self.kernel_turns_of(host);
+            let known = &mut self.united.hosts[host as usize].kernel_turns;
+            changed |= *known != turns;
+            *known = turns;
+        }
+        changed
+    }
+
+    /// Which channels the routes of a host's table lead to, and from which, on the plant as it is.
+    fn turns_of(&self, host: u32, table: &RouteTable) -> BTreeSet<(u32, u32)> {
+        let frame =
+            Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }.encode().unwrap_or_default();
+        let mut turns = BTreeSet::new();
+        for path in table.hosts().flat_map(|(_, to)| table.paths_to(to)) {
+            let payload = [path.way.there.as_bytes(), &frame].concat();
+            turns.extend(self.plant.channels(host, &payload).windows(2).map(|pair| (pair[0], pair[1])));
+        }
+        turns
+    }
+
+    fn find_circle(&self) -> Option<String> {
+        let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for &(one, other) in self.united.hosts.iter().flat_map(|host| host.turns.union(&host.kernel_turns)) {
+            after.entry(one).or_default().insert(other);
+        }
+        let circle = circle(after)?;
+        let ends: Vec<_> = self.plant.ends().collect();
+        let names: Vec<_> = circle.iter().map(|&socket| self.plant.end_name(ends[socket as usize])).collect();
+        Some(format!("the routes in force, of all maps and repairs, can deadlock by {}", names.join(", ")))
+    }
+
+    fn cause_of_circle(&mut self) -> CircleCause {
+        // A kernel goes on sending for a while to hosts that the map lists no more.
+        let is_older = |host: &InForce| !host.kernel_turns.is_subset(&host.turns);
+        if !self.is_of_one_true_map() || self.united.hosts.iter().any(is_older) {
+            CircleCause::Maps
+        } else if self.depends_on_the_dead() {
+            CircleCause::Revival
+        } else {
+            CircleCause::OneMap
+        }
     }
 }
 

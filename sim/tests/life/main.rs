@@ -9,6 +9,7 @@ mod election;
 mod endless;
 mod forged_tags;
 mod hostile;
+mod kernels;
 mod keys;
 mod lab;
 mod levels;

@@ -25,6 +25,7 @@ impl Driver {
             ports: self.attachment.outer_ports(),
             cable: self.attachment.cable(),
             directory: self.host.directory(),
+            resolution_refused: *self.host.resolution_refused(),
             routes: self.host.table().map_or(0, |table| table.count()),
             routing_failure: self.host.routing_failure(),
             frames: self.frame_counts(),

@@ -124,7 +124,8 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
 }
 
 fn write_messages(text: &mut Exposition, counters: &Counters) {
-    let Counters { frames, sent, dropped, directory_refused, mapping, causes, .. } = counters;
+    let Counters { frames, sent, dropped, directory_refused, resolution_refused, mapping, causes, .. } =
+        counters;
     let mut family =
         text.family(FamilyKind::Counter, "mapper_link_frames", Unit::None, "Frames on the interface.");
     family.by(
@@ -149,6 +150,9 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     let help = "What other hosts told of names and addresses and was not taken, by why.";
     text.family(FamilyKind::Counter, "mapper_directory_refused", Unit::None, help)
         .by("reason", &named(directory_refused));
+    let help = "Questions of other hosts for names and addresses, and answers to them, that were not taken, by why.";
+    text.family(FamilyKind::Counter, "mapper_resolution_refused", Unit::None, help)
+        .by("reason", &named(resolution_refused));
 
     let mut family =
         text.family(FamilyKind::Counter, "mapper_mappings", Unit::None, "Mappings begun here, by cause.");

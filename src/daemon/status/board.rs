@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use enum_map::Enum;
 use mapper_host::directory::{Directory, Refusal};
 use mapper_host::healing::HealingCount;
+use mapper_host::resolution::Refused;
 use mapper_machine::link::port::LinkCount;
 use mapper_proto::agent::{FrameDrop, LivenessCount, MappingCost, Purpose, Status};
 use mapper_proto::map::{Map, MapVersion};
@@ -134,6 +135,8 @@ pub struct Counters {
     pub dropped: Tally<FrameDrop>,
     /// What others told of names and addresses and was not taken, counted by the reason.
     pub directory_refused: Tally<Refusal>,
+    /// Questions of others for names and addresses, and answers to them, that were not taken, counted by the reason.
+    pub resolution_refused: Tally<Refused>,
     /// What the last mapping by this agent cost; `None` if it finished none.
     pub mapping: Option<MappingCounters>,
     /// How often maps were given up and made, counted by the cause.
@@ -209,6 +212,8 @@ pub struct Surroundings<'a> {
     pub cable: Option<CableStatus>,
     /// The names and addresses that hosts have told.
     pub directory: &'a Directory,
+    /// Questions for names and addresses, and answers, that were not taken.
+    pub resolution_refused: Tally<Refused>,
     /// How many routes are in force.
     pub routes: usize,
     /// Why the last map could not be routed.
@@ -304,6 +309,7 @@ impl Board {
                 sent: status.sent,
                 dropped: status.dropped,
                 directory_refused: *around.directory.refused(),
+                resolution_refused: around.resolution_refused,
                 mapping: status.mapping.map(MappingCounters::from),
                 causes: around.causes.counters(),
                 liveness: status.liveness,

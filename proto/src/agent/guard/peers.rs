@@ -16,8 +16,11 @@ const STALE: usize = 16;
 pub(super) enum Standing {
     /// The frame is of a proved session, and was not heard yet.
     Fresh,
-    /// The frame was heard already, is too old, or is of a session that is over.
+    /// The frame was heard already, or is too old.
     Stale,
+    /// The session was asked for, and another one of its address has answered: it is over, unless two hosts have the
+    /// address.
+    Over,
     /// The session is not known, so nobody can say whether the frame is fresh.
     Unproved,
 }
@@ -52,7 +55,8 @@ impl Peers {
     pub(super) fn standing(&self, mac: Mac, session: u32, sequence: u64) -> Standing {
         match self.by_mac.get(&mac) {
             Some(peer) if peer.session == session && peer.window.is_fresh(sequence) => Standing::Fresh,
-            Some(peer) if peer.session == session || peer.stale.contains(&session) => Standing::Stale,
+            Some(peer) if peer.session == session => Standing::Stale,
+            Some(peer) if peer.stale.contains(&session) => Standing::Over,
             _ => Standing::Unproved,
         }
     }
@@ -162,7 +166,7 @@ mod tests {
         assert!(peers.prove(HOST, 2, 5, 9));
         peers.call_stale(HOST, 1);
         peers.call_stale(HOST, 2);
-        assert_eq!(peers.standing(HOST, 1, 1000), Standing::Stale);
+        assert_eq!(peers.standing(HOST, 1, 1000), Standing::Over);
         assert_eq!(peers.standing(HOST, 2, 6), Standing::Fresh, "the proved one is never stale");
         for session in 10..10 + STALE as u32 {
             peers.call_stale(HOST, session);

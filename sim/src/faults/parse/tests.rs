@@ -49,7 +49,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (27, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (30, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }

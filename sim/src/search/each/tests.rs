@@ -15,21 +15,30 @@ fn every_fault_of_every_place_strikes_at_every_moment() {
     assert!(moments > 5 && frames > 20, "{moments} moments, {frames} frames");
     let counts: Vec<_> = count_kinds(&each.cases()[..each.single()]).into_iter().collect();
     // Two cables, two hosts and an xbar; a cable moves by either end to either free port.
+    let moving = each.moving_moments();
+    assert!(moving.len() > 1 && moving.len() <= MOVING_MOMENTS && moving.last() == Some(&each.ended_at));
     let expected = [
+        ("alias", 2 * moments),
         ("cut", 8 * moments),
         ("hostile", 6 * moments),
         ("kill", 8 * moments),
         ("lose", frames),
         ("lose-tries", frames),
-        ("move", 8),
+        ("move", 8 * 4 * moving.len()),
+        ("mtu", 2 * moments),
         ("mute", 8 * moments),
         ("off", 4 * moments),
         ("remove", 8 * moments),
         ("restart", 2 * moments),
         ("silence", 8 * moments),
         ("swap", moments),
+        ("twin", 6 * moments),
     ];
     assert_eq!(counts, expected);
+    let fabric = generate("clos:hosts=2,ports=4").unwrap();
+    let signed = Each::of(fabric, Setup { signed: true, ..Setup::default() }).unwrap();
+    let rekeyed = count_kinds(&signed.cases()[..signed.single()])["rekey"];
+    assert_eq!(rekeyed, 2 * signed.moments(), "hosts that sign change their keys");
 }
 
 #[test]
@@ -46,6 +55,12 @@ fn a_case_can_be_written_down() {
     let scenario = each.scenario(&case);
     assert_eq!(scenario.healed_at, Instant::from_nanos(32_345_679));
     assert_eq!(each.fault_file(&Case { mended_after: None, ..case }), "at 12345679ns cut h2\n");
+    let xbar = |port| PlantPort { node: PlantNode::Xbar(0), port };
+    let moved = Fault::Move { from: xbar(2), to: xbar(4) };
+    let text = each.fault_file(&Case { fault: moved, ..case });
+    let lines: Vec<_> = text.lines().map(|line| line.split_once("ns ").unwrap().1).collect();
+    let name = each.plant.name(PlantNode::Xbar(0));
+    assert_eq!(lines, [format!("move {name}:2 to {name}:4"), format!("move {name}:4 to {name}:2")]);
 }
 
 #[test]

@@ -13,21 +13,25 @@ const SOURCE_PORT_AT: usize = 22;
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
 const ADDRESSES_BYTES: usize = 12;
 
-/// A frame of one user for another.
+/// A frame of one user for another, or for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UserFrame {
-    pub(super) from: u32,
-    pub(super) to: u32,
+pub(in crate::world) struct UserFrame {
+    pub(in crate::world) from: u32,
+    /// The host, or [`Self::ALL`].
+    pub(in crate::world) to: u32,
     /// How many went from one to the other before it.
-    pub(super) number: u64,
+    pub(in crate::world) number: u64,
 }
 
 impl UserFrame {
-    /// The frame, from its destination address on. Every fourth one is made up to the most bytes that fit, as
-    /// those of a bulk transfer are.
-    pub(super) fn encode(self, own: Mac, to: Mac, most_bytes: usize) -> Vec<u8> {
+    /// Where a broadcast goes.
+    pub(in crate::world) const ALL: u32 = u32::MAX;
+
+    /// The frame, from its destination address on; it is of this flow. Every fourth one is made up to the most bytes
+    /// that fit, as those of a bulk transfer are.
+    pub(in crate::world) fn encode(self, own: Mac, to: Mac, flow: u64, most_bytes: usize) -> Vec<u8> {
         let mut headers = HEADERS;
-        let source_port = FIRST_DYNAMIC_PORT | self.to as u16;
+        let source_port = FIRST_DYNAMIC_PORT | (self.to as u16).wrapping_add((flow as u16) << 8);
         headers[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&source_port.to_be_bytes());
         let body = self.body();
         let mut frame = [&to.0[..], &own.0, &headers, &body, &crc32fast::hash(&body).to_be_bytes()].concat();
@@ -38,7 +42,7 @@ impl UserFrame {
     }
 
     /// `None` if it is no such frame, or garbled.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(in crate::world) fn decode(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.get(ADDRESSES_BYTES + HEADERS.len()..)?;
         let (body, sum) = rest.get(..20)?.split_at_checked(16)?;
         let whole = sum == crc32fast::hash(body).to_be_bytes();
@@ -64,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded_and_what_is_garbled_is_not() {
         let frame = UserFrame { from: 3, to: 70_000, number: 5 };
-        let mut bytes = frame.encode(Mac::from_position(4), Mac::from_position(1), 900);
+        let mut bytes = frame.encode(Mac::from_position(4), Mac::from_position(1), 3, 900);
         assert_eq!(UserFrame::decode(&bytes), Some(frame));
         for at in ADDRESSES_BYTES + HEADERS.len()..bytes.len() {
             bytes[at] ^= 4;

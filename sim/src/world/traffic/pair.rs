@@ -25,6 +25,8 @@ pub(super) struct Gap {
 pub(super) struct Upheavals {
     /// The agents that were started there.
     pub(super) starts: u64,
+    /// Changes of what its kernel holds.
+    pub(super) kernel_changes: u64,
     /// Flows that moved.
     pub(super) flows_moved: u64,
     /// Frames that were sent again.
@@ -34,9 +36,9 @@ pub(super) struct Upheavals {
 /// How a frame arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Behind all that were sent before it and arrived.
+    /// Behind all of its flow that were sent before it and arrived.
     InOrder,
-    /// Behind one that was sent after it.
+    /// Behind one of its flow that was sent after it.
     Overtaken {
         /// When it was sent.
         sent_at: Instant,
@@ -71,8 +73,8 @@ pub(super) struct Pair {
     pub(super) sent: u64,
     pub(super) delivered: u64,
     pub(super) lost: u64,
-    /// The newest that arrived, and one.
-    newest: u64,
+    /// By flow: the newest that arrived, and one.
+    newest: Vec<u64>,
     /// Whether no cables lead from one to the other now.
     pub(super) parted: bool,
     /// When cables last joined them again, or one of them started.
@@ -86,13 +88,14 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn new(to: u32) -> Self {
+    /// Frames to this host, of so many flows in turn.
+    pub(super) fn new(to: u32, flows: u64) -> Self {
         Self {
             to,
             sent: 0,
             delivered: 0,
             lost: 0,
-            newest: 0,
+            newest: vec![0; flows.max(1) as usize],
             parted: false,
             renewed_at: None,
             young: VecDeque::new(),
@@ -127,10 +130,12 @@ impl Pair {
             return Arrival::Again { sent_at };
         }
         self.delivered += 1;
-        if number < self.newest {
+        let flow = number % self.newest.len() as u64;
+        let newest = &mut self.newest[flow as usize];
+        if number < *newest {
             return Arrival::Overtaken { sent_at, upheavals };
         }
-        self.newest = number + 1;
+        *newest = number + 1;
         Arrival::InOrder
     }
 
@@ -179,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_comes_twice_or_late_is_told_apart() {
-        let mut pair = Pair::new(1);
+        let mut pair = Pair::new(1, 1);
         (0..5).for_each(|n| assert_eq!(pair.send(ms(10 * n)), n));
         let arrivals = [0, 3, 2, 3, 7].map(|number| pair.arrive(number));
         use Arrival::{Again, InOrder, Late, Overtaken};
@@ -193,9 +198,19 @@ mod tests {
         assert_eq!((pair.sent, pair.delivered, pair.lost), (5, 3, 2));
         assert_eq!(pair.open_gap(ms(1000)), Some(Gap { from: ms(40), to: ms(1000), renewed_at: None }));
     }
+
+    #[test]
+    fn flows_may_overtake_each_other_and_not_themselves() {
+        let mut pair = Pair::new(1, 2);
+        (0..4).for_each(|n| assert_eq!(pair.send(ms(n)), n));
+        let arrivals = [3, 0, 2, 1].map(|number| pair.arrive(number));
+        assert_eq!(arrivals[..3], [Arrival::InOrder; 3]);
+        assert!(matches!(arrivals[3], Arrival::Overtaken { .. }));
+    }
+
     #[test]
     fn what_cannot_arrive_is_lost_and_no_gap() {
-        let mut pair = Pair::new(1);
+        let mut pair = Pair::new(1, 1);
         for n in 0..6 {
             pair.parted = (2..4).contains(&n);
             pair.send(ms(10 * n));
@@ -208,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_host_that_was_gone_sent_nothing() {
-        let mut pair = Pair::new(1);
+        let mut pair = Pair::new(1, 1);
         assert_eq!(pair.send(ms(0)), 0);
         // What it sends last is lost, and what it sends first once it is back.
         assert_eq!(pair.send(ms(10)), 1);

@@ -1,0 +1,313 @@
+//! The kernels of nodes: what the host of each tells its kernel, and what the kernel tells it, as a daemon passes it on.
+//!
+//! A model stands for the kernel ([`mapper_fib::model`]): it holds what the host wants it to, and forwards packets of IP by
+//! that, hop by hop through the kernels of other nodes. A kernel goes on when its host's agent is gone.
+
+mod packets;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use mapper_fib::crossbar::CabledPort;
+use mapper_fib::{Objects, Route, Table};
+use mapper_host::kernel_path::{KernelAbilities, KernelPort, NotCarried};
+use mapper_proto::wire::AgentState;
+use mapper_proto::{IpNetworkAddress, Mac};
+
+use super::World;
+use super::options::derive_seed;
+use super::queue::What;
+use crate::fabric::{PlantNode, PlantPort};
+use packets::Packets;
+
+/// Names the stream of what kernels can do.
+const ABILITIES: u64 = 8;
+/// Names the stream of seeds of probes.
+const PROBES: u64 = 9;
+/// So often a daemon counts what its kernel has sent.
+const COUNT_EVERY: Duration = Duration::from_millis(100);
+/// The number of the interface of users' frames, which is no port's.
+const TAP: u32 = u32::MAX;
+/// The number of the interface of port 0; those of other ports follow.
+const FIRST_INTERFACE: u32 = 10;
+
+/// A run that finds higher numbers of nexthops than this begins at 0 again.
+const HIGH_NUMBERS: u32 = 1 << 20;
+
+/// The kernel of a node.
+#[derive(Debug)]
+struct Kernel {
+    abilities: KernelAbilities,
+    addresses: Vec<IpNetworkAddress>,
+    ips: Vec<IpAddr>,
+    objects: Objects,
+    /// The ports that its host was told of last.
+    ports: Vec<KernelPort>,
+    /// How often its objects changed.
+    changes: u64,
+    /// The port of its crossbar that its host was cabled to when it started.
+    home: Option<PlantPort>,
+    /// Whether a firewall drops all that comes in by its ports.
+    drops: bool,
+    /// Whether its packets are counted.
+    counted: bool,
+    /// Whether it holds nothing any more of an earlier run.
+    taken_over: bool,
+}
+
+/// The kernels of all hosts, if hosts have some, and the packets that they forward.
+#[derive(Debug, Default)]
+pub(super) struct Kernels {
+    hosts: Vec<Kernel>,
+    packets: Packets,
+}
+
+impl Kernels {
+    /// The kernels of so many hosts. Some can do less than others, as `seed` decides.
+    pub(super) fn new(hosts: usize, seed: u64) -> Self {
+        let hosts =
+            (0..hosts as u32).map(|host| Kernel::new(host, derive_seed(seed, ABILITIES, host.into())));
+        Self { hosts: hosts.collect(), packets: Packets::default() }
+    }
+
+    /// Whether hosts have kernels at all.
+    const fn are_there(&self) -> bool {
+        !self.hosts.is_empty()
+    }
+}
+
+impl Kernel {
+    fn new(host: u32, drawn: u64) -> Self {
+        let (segments, compressed) = match drawn % 8 {
+            0 => (false, false),
+            1 => (true, false),
+            _ => (true, true),
+        };
+        let [.., high, low] = (host + 1).to_be_bytes();
+        let v6 = Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low]));
+        let v4 = Ipv4Addr::new(10, 77, high, low);
+        let addresses: Vec<_> = [IpNetworkAddress::new(v6.into(), 64), IpNetworkAddress::new(v4.into(), 16)]
+            .into_iter()
+            .flatten()
+            .collect();
+        Self {
+            abilities: KernelAbilities { segments, compressed, by_destination: false },
+            ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
+            addresses,
+            objects: Objects::default(),
+            ports: Vec::new(),
+            changes: 0,
+            home: None,
+            drops: false,
+            counted: false,
+            taken_over: false,
+        }
+    }
+
+    /// The first number behind those of all nexthops and groups that it holds.
+    fn first_free_number(&self) -> u32 {
+        let nexthops = self.objects.nexthops.keys().map(|id| id.0);
+        let highest = nexthops.chain(self.objects.groups.keys().map(|id| id.0)).max();
+        highest.map_or(0, |highest| if highest < HIGH_NUMBERS { highest + 1 } else { 0 })
+    }
+
+    /// The longest packet that it sends to an address, in bytes; `None` if it has no route of ours there.
+    fn mtu_towards(&self, to: IpAddr) -> Option<u32> {
+        let mut routes = self.objects.routes.iter();
+        routes.find_map(|(key, route)| match route {
+            Route::Group { mtu, .. } if key.table == Table::Main && key.to.contains(to) => Some(*mtu),
+            _ => None,
+        })
+    }
+}
+
+/// The link address of a crossbar's port.
+fn link_address(xbar: u32, port: u8) -> Mac {
+    Mac::from_u64(0x0600_0000_0000 | u64::from(xbar) << 8 | u64::from(port))
+}
+
+impl World {
+    /// A host starts, and begins to use its kernel. What that holds of an earlier run stays for now, as packets go by it.
+    pub(super) fn begin_with_kernel(&mut self, host: u32, seed: u64) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        let now = self.now;
+        let home = self.plant.own_xbar(host);
+        let agent_port = home.map(|end| end.port);
+        let kernel = &mut self.kernels.hosts[host as usize];
+        kernel.ports.clear();
+        kernel.taken_over = false;
+        kernel.home = home;
+        if home.is_none() {
+            // No daemon that uses a kernel runs here any more, and this one lets go of what is left.
+            kernel.objects = Objects::default();
+        }
+        let first_number = kernel.first_free_number();
+        let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
+        let is_counted = std::mem::replace(&mut kernel.counted, true);
+        if !is_counted {
+            self.queue.push(now + COUNT_EVERY, What::Kernel { host });
+        }
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        if agent_port.is_some() {
+            real.use_kernel(derive_seed(seed, PROBES, 0), first_number, TAP);
+            real.set_kernel_abilities(now, abilities, agent_port);
+        }
+        real.set_addresses(now, addresses);
+        // Its neighbours hear of its kernel, too.
+        for other in 0..self.hosts.len() as u32 {
+            self.show_kernel_ports(other);
+        }
+        self.drain(host);
+    }
+
+    /// Tells a host which of its ports lead where now, if that is new to it.
+    pub(super) fn show_kernel_ports(&mut self, host: u32) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        let ports = self.kernel_ports(host);
+        let (now, kernel) = (self.now, &mut self.kernels.hosts[host as usize]);
+        if kernel.ports == ports {
+            return;
+        }
+        kernel.ports.clone_from(&ports);
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.set_kernel_ports(now, ports);
+        }
+        self.drain(host);
+    }
+
+    /// The ports of a host's own crossbar that have carrier and lead to another crossbar. Hellos are as fast as light here.
+    fn kernel_ports(&self, host: u32) -> Vec<KernelPort> {
+        let Some(own) = self.home_of(host) else { return Vec::new() };
+        let PlantNode::Xbar(own_xbar) = own.node else { return Vec::new() };
+        let port = |near: PlantPort, far: PlantPort| {
+            let PlantNode::Xbar(xbar) = far.node else { return None };
+            let other = self.kernel_at(xbar);
+            let by_segments =
+                other.is_some_and(|other| self.kernels.hosts[other as usize].abilities.segments);
+            let cabled = CabledPort {
+                port: near.port,
+                interface: FIRST_INTERFACE + u32::from(near.port),
+                name: interface_name(near.port),
+                neighbour: link_address(xbar, far.port),
+            };
+            Some(KernelPort { cabled, mtu: self.cable_mtu(host, other), by_segments, by_destination: false })
+        };
+        let ports = self.plant.cabled_ports(own_xbar);
+        ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
+    }
+
+    /// The port of a host's own crossbar that it is cabled to. `None` also where its cable has moved since it started: a
+    /// node and its crossbar are one machine, which nobody takes apart.
+    fn home_of(&self, host: u32) -> Option<PlantPort> {
+        let home = self.kernels.hosts[host as usize].home;
+        self.plant.own_xbar(host).filter(|own| home == Some(*own))
+    }
+
+    /// The host whose kernel takes what comes in by the ports of a crossbar.
+    fn kernel_at(&self, xbar: u32) -> Option<u32> {
+        self.plant.node_of(xbar).filter(|&host| self.home_of(host).is_some())
+    }
+
+    /// The longest packet on the cable between two nodes.
+    fn cable_mtu(&self, one: u32, other: Option<u32>) -> u32 {
+        let mtu = |host: u32| u32::from(self.hosts[host as usize].mtu_bytes);
+        other.map_or_else(|| mtu(one), |other| mtu(one).min(mtu(other)))
+    }
+
+    /// Has a host's kernel hold what the host wants now. Nothing that the host says afterwards may leave before.
+    pub(super) fn serve_kernel(&mut self, host: u32) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        let changes = real.take_kernel_changes();
+        if !changes.is_empty() {
+            let kernel = &mut self.kernels.hosts[host as usize];
+            changes.iter().for_each(|change| kernel.objects.apply(change));
+            kernel.changes += 1;
+            self.united.touch_kernels([host]);
+        }
+    }
+
+    /// It is time to count what a host's kernel has sent.
+    pub(super) fn look_at_kernel(&mut self, host: u32) {
+        let now = self.now;
+        self.queue.push(now + COUNT_EVERY, What::Kernel { host });
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        // As of a kernel that does not count: all that it may send is taken for sent.
+        real.count_kernel_packets(now, &BTreeMap::new());
+        self.drain(host);
+        self.mend_kernel(host);
+    }
+
+    /// A firewall is put up at a host's kernel, or taken down.
+    pub(super) fn set_firewall(&mut self, host: u32, drops: bool) {
+        if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
+            kernel.drops = drops;
+        }
+    }
+
+    /// All firewalls are taken down.
+    pub(super) fn open_firewalls(&mut self) {
+        self.kernels.hosts.iter_mut().for_each(|kernel| kernel.drops = false);
+    }
+
+    /// Somebody empties the tables of a host's kernel.
+    pub(super) fn flush_kernel(&mut self, host: u32) {
+        let all = 0..self.hosts.len() as u32;
+        if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
+            kernel.objects = Objects::default();
+            kernel.changes += 1;
+            self.united.touch_kernels(all);
+        }
+    }
+
+    /// Has a host's kernel hold what its host wants, whatever became of it meanwhile; and nothing that an earlier run left,
+    /// once this one has tried all its ways.
+    fn mend_kernel(&mut self, host: u32) {
+        let kernel = &self.kernels.hosts[host as usize];
+        let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
+        let Some(path) = real.kernel_path() else { return };
+        let is_trying = || {
+            path.status().not_carried.iter().any(|(_, why)| {
+                matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
+            })
+        };
+        let taken_over =
+            kernel.taken_over || (real.agent().status().state == AgentState::Configured && !is_trying());
+        let mut objects = path.wanted();
+        if !taken_over {
+            let wanted = std::mem::replace(&mut objects, kernel.objects.clone());
+            objects.extend(wanted);
+        }
+        let all = 0..self.hosts.len() as u32;
+        let kernel = &mut self.kernels.hosts[host as usize];
+        kernel.taken_over = taken_over;
+        if kernel.objects != objects {
+            kernel.changes += 1;
+            kernel.objects = objects;
+            // Others' packets may go through this kernel.
+            self.united.touch_kernels(all);
+        }
+    }
+
+    /// How often what the kernel of a host holds has changed.
+    pub(super) fn kernel_changes(&self, host: u32) -> u64 {
+        self.kernels.hosts.get(host as usize).map_or(0, |kernel| kernel.changes)
+    }
+}
+
+fn interface_name(port: u8) -> String {
+    format!("e{port}")
+}

@@ -1,0 +1,303 @@
+//! Packets of IP on their way through the kernels.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+
+use mapper_fib::model::{Machine, Packet, Step};
+use mapper_fib::probe::Datagram;
+use mapper_fib::segments::overhead_bytes;
+use mapper_fib::{Nexthop, Route, Table};
+use mapper_host::kernel_path::KernelProbe;
+use mapper_proto::{Instant, Mac};
+use rand::RngExt;
+
+use super::super::World;
+use super::super::queue::What;
+use super::super::traffic::UserFrame;
+use super::{FIRST_INTERFACE, interface_name, link_address};
+use crate::fabric::{PlantNode, PlantPort};
+
+/// Bytes of the headers of IPv6 and UDP in front of a datagram.
+const HEADERS_BYTES: usize = 48;
+/// The headers that a datagram has on a tap interface, behind the two addresses of Ethernet.
+const TAP_HEADER_BYTES: usize = 12 + 2 + HEADERS_BYTES;
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+/// Where the next header and the source address stand in the header of IPv6.
+const NEXT_HEADER_AT: usize = 6;
+const SOURCE_AT: usize = 8;
+const NEXT_HEADER_UDP: u8 = 17;
+
+/// What a packet carries.
+#[derive(Debug, Clone)]
+enum Carried {
+    User(UserFrame),
+    /// Of a probe, from this address.
+    Datagram {
+        bytes: Vec<u8>,
+        from: IpAddr,
+    },
+}
+
+/// Packets that will arrive, and at which host.
+#[derive(Debug, Default)]
+pub(super) struct Packets {
+    next: u32,
+    under_way: BTreeMap<u32, (u32, Carried)>,
+}
+
+/// How a packet leaves its sender.
+#[derive(Debug, Clone, Copy)]
+enum Leaves {
+    /// As the sender's kernel routes it.
+    AsRouted,
+    /// By this port, whatever the routes say.
+    By(u8),
+}
+
+/// How far a packet gets.
+#[derive(Debug, Default)]
+pub(in crate::world) struct Followed {
+    /// The channels that it leaves crossbars by.
+    pub(in crate::world) channels: Vec<u32>,
+    /// Where it is delivered, if it is.
+    delivered: Option<u32>,
+}
+
+impl World {
+    /// Sends a user's packet through the kernel of its host, if that has a route to the destination. Returns whether it had.
+    pub(in crate::world) fn send_by_kernel(&mut self, frame: UserFrame, flow: u64, bytes: usize) -> bool {
+        let Some(kernel) = self.kernels.hosts.get(frame.from as usize) else { return false };
+        let ips = &self.kernels.hosts[frame.to as usize].ips;
+        let hash = flow.wrapping_add(u64::from(frame.to)) as usize;
+        let to = ips.get(hash % ips.len().max(1));
+        let Some((&to, mtu)) = to.and_then(|to| Some((to, kernel.mtu_towards(*to)?))) else { return false };
+        // Users learn of the route's MTU from their kernel, and send no longer packets.
+        let bytes = bytes.min(mtu as usize);
+        let packet = Packet::new(to, Vec::new());
+        self.trace.frame(self.now, frame.from, &frame.number.to_be_bytes());
+        self.forward(frame.from, Leaves::AsRouted, packet, (bytes, hash), Carried::User(frame));
+        true
+    }
+
+    /// Sends all probes that a host has for its kernel.
+    pub(in crate::world) fn send_probes(&mut self, host: u32) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        while let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut())
+            && let Some(probe) = real.poll_kernel_probe()
+        {
+            self.send_probe(host, probe);
+        }
+    }
+
+    fn send_probe(&mut self, host: u32, probe: KernelProbe) {
+        let KernelProbe { towards, segments, source, destination, nonce, inner_bytes } = probe;
+        let bytes = Datagram::Question { nonce }.to_bytes().to_vec();
+        self.trace.frame(self.now, host, &bytes);
+        // What has no segments leaves by the port that the probe says, whatever the kernel's other routes say.
+        let leaves = match self.port_towards(host, towards) {
+            Some(port) if segments.is_empty() => Leaves::By(port),
+            Some(_) => Leaves::AsRouted,
+            None => return,
+        };
+        let length = inner_bytes.max(HEADERS_BYTES + bytes.len());
+        let packet = Packet::new(destination.into(), segments);
+        self.forward(host, leaves, packet, (length, 0), Carried::Datagram { bytes, from: source.into() });
+    }
+
+    /// The port by which a host's kernel sends to this address.
+    fn port_towards(&self, host: u32, towards: Ipv6Addr) -> Option<u8> {
+        let routes = self.kernels.hosts[host as usize].objects.routes.iter();
+        let mut found = routes.filter(|(key, _)| key.table == Table::Main && key.to.contains(towards.into()));
+        match found.next()?.1 {
+            Route::Gateway { interface, .. } => u8::try_from(interface - FIRST_INTERFACE).ok(),
+            _ => None,
+        }
+    }
+
+    /// A packet goes as far as the kernels take it, and arrives after as long as that takes.
+    fn forward(
+        &mut self,
+        from: u32,
+        leaves: Leaves,
+        packet: Packet,
+        (bytes, flow): (usize, usize),
+        carried: Carried,
+    ) {
+        let meant = packet.inner;
+        let followed = self.follow(from, leaves, packet, bytes, flow);
+        self.note_circle(from, &followed.channels);
+        let lost = self.noise.loss + self.noise.corrupt;
+        for _ in &followed.channels {
+            if lost > 0.0 && self.rng.random_bool(lost.min(1.0)) {
+                self.stats.lost_to_noise += 1;
+                return;
+            }
+        }
+        let Some(host) = followed.delivered else { return };
+        if !self.kernels.hosts[host as usize].ips.contains(&meant) {
+            // Probes find out where ways lead that are not in use: a kernel that knows no compressed elements, say, passes
+            // over all in an address. And to a host that no map lists any more old ways go on for a while.
+            if let Carried::User(frame) = carried
+                && self.joined_hosts()(from, frame.to)
+            {
+                self.note_astray(from, host, meant);
+            }
+            return;
+        }
+        let timing = &self.options.timing;
+        let hop = timing.cable + timing.xbar;
+        let arrival =
+            self.now + timing.host_send + hop * followed.channels.len() as u32 + timing.host_receive;
+        if self.noise.duplicate > 0.0 && self.rng.random_bool(self.noise.duplicate) {
+            self.book_packet(arrival + self.options.timing.host_receive, host, carried.clone());
+        }
+        self.book_packet(arrival, host, carried);
+    }
+
+    fn book_packet(&mut self, at: Instant, host: u32, carried: Carried) {
+        let jitter = self.options.timing.jitter;
+        let at = if jitter.is_zero() { at } else { at + self.rng.random_range(jitter / 1000..=jitter) };
+        let packets = &mut self.kernels.packets;
+        let number = packets.next;
+        packets.next = packets.next.wrapping_add(1);
+        packets.under_way.insert(number, (host, carried));
+        self.queue.push(at, What::Packet { number });
+    }
+
+    /// A packet reaches the host that it is for.
+    pub(in crate::world) fn take_packet(&mut self, number: u32) {
+        let Some((host, carried)) = self.kernels.packets.under_way.remove(&number) else { return };
+        match carried {
+            Carried::User(frame) => {
+                self.stats.by_kernel += 1;
+                self.give_to_user(host, frame);
+            }
+            Carried::Datagram { bytes, from } => self.take_datagram(host, from, &bytes),
+        }
+    }
+
+    /// A datagram of a probe reaches a host, which may answer it by whatever way its kernel takes.
+    fn take_datagram(&mut self, host: u32, from: IpAddr, bytes: &[u8]) {
+        let now = self.now;
+        let own = self.kernels.hosts[host as usize].ips.first().copied();
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        let answer = real.handle_kernel_datagram(now, from, (bytes, Some(now.as_nanos())));
+        if let Some((answer, own)) = answer.zip(own) {
+            self.answer(host, own, from, answer);
+        }
+        self.drain(host);
+    }
+
+    fn answer(&mut self, host: u32, own: IpAddr, to: IpAddr, bytes: Vec<u8>) {
+        let kernel = &self.kernels.hosts[host as usize];
+        if kernel.ips.contains(&to) || kernel.mtu_towards(to).is_some() {
+            let length = HEADERS_BYTES + bytes.len();
+            let carried = Carried::Datagram { bytes, from: own };
+            self.forward(host, Leaves::AsRouted, Packet::new(to, Vec::new()), (length, 0), carried);
+            return;
+        }
+        let Some(other) = self.kernels.hosts.iter().position(|other| other.ips.contains(&to)) else { return };
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (own, to) else { return };
+        let ends = [self.mac(other as u32).0, self.mac(host).0].concat();
+        let mut header = [0; HEADERS_BYTES];
+        (header[0], header[NEXT_HEADER_AT]) = (0x60, NEXT_HEADER_UDP);
+        header[SOURCE_AT..SOURCE_AT + 32].copy_from_slice(&[source.octets(), destination.octets()].concat());
+        let frame = [&ends[..], &ETHERTYPE_IPV6, &header, &bytes].concat();
+        let now = self.now;
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.handle_user_frame(now, &frame);
+        }
+    }
+
+    /// A frame came by a host's tap interface: takes it if it carries a datagram of a probe.
+    pub(in crate::world) fn take_tap_datagram(&mut self, host: u32, frame: &[u8]) {
+        let Some((header, bytes)) = frame.split_at_checked(TAP_HEADER_BYTES) else { return };
+        if !self.kernels.are_there() || header[12..14] != ETHERTYPE_IPV6 || Datagram::read(bytes).is_none() {
+            return;
+        }
+        let source = header.get(14 + SOURCE_AT..14 + SOURCE_AT + 16);
+        let Some(source) = source.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) else { return };
+        let carried = Carried::Datagram { bytes: bytes.to_vec(), from: Ipv6Addr::from(source).into() };
+        // The host is being polled: it takes the datagram when it is done with that.
+        self.book_packet(self.now, host, carried);
+    }
+
+    /// Follows a packet through the kernels as they are now.
+    fn follow(&self, from: u32, leaves: Leaves, packet: Packet, bytes: usize, flow: usize) -> Followed {
+        let mut followed = Followed::default();
+        let (mut at, mut arrival, mut packet) = (from, None, packet);
+        let mut by = match leaves {
+            Leaves::AsRouted => None,
+            Leaves::By(port) => Some(port),
+        };
+        // A packet has a hop limit, and each step takes one off it.
+        loop {
+            let kernel = &self.kernels.hosts[at as usize];
+            let machine = Machine { objects: &kernel.objects, addresses: &kernel.ips };
+            let step = match by.take() {
+                None => machine.step(arrival.map(interface_name).as_deref(), packet, flow),
+                Some(port) => match kernel.ports.iter().find(|known| known.cabled.port == port) {
+                    Some(known) => {
+                        let (interface, to) = (known.cabled.interface, known.cabled.neighbour);
+                        Step::Leaves { interface, to, packet }
+                    }
+                    None => return followed,
+                },
+            };
+            match step {
+                Step::Dropped(_) => return followed,
+                Step::Delivered { .. } => {
+                    followed.delivered = Some(at);
+                    return followed;
+                }
+                Step::Leaves { interface, to, packet: left } => {
+                    let outer =
+                        if left.segments.is_empty() { 0 } else { overhead_bytes(left.segments.len()) };
+                    let Some(crossed) = self.cross(at, interface, to, bytes + outer as usize, &mut followed)
+                    else {
+                        return followed;
+                    };
+                    (at, arrival, packet) = (crossed.0, Some(crossed.1), left);
+                }
+            }
+        }
+    }
+
+    /// A packet of so many bytes leaves a kernel by an interface, for the neighbour of this link address. Returns the
+    /// host whose kernel gets it, and by which port.
+    fn cross(
+        &self,
+        at: u32,
+        interface: u32,
+        to: Mac,
+        bytes: usize,
+        followed: &mut Followed,
+    ) -> Option<(u32, u8)> {
+        let own = self.home_of(at)?;
+        let near =
+            PlantPort { node: own.node, port: u8::try_from(interface.checked_sub(FIRST_INTERFACE)?).ok()? };
+        followed.channels.push(self.plant.channel(near)?);
+        let far = self.plant.peer(near).filter(|_| self.plant.carries(near))?;
+        let PlantNode::Xbar(xbar) = far.node else { return None };
+        let next = self.kernel_at(xbar).filter(|&next| !self.kernels.hosts[next as usize].drops)?;
+        let fits = bytes <= self.cable_mtu(at, Some(next)) as usize;
+        (fits && link_address(xbar, far.port) == to).then_some((next, far.port))
+    }
+
+    /// Which channels the kernel of a host has packets lead to, and from which, whatever their flow is.
+    pub(in crate::world) fn kernel_turns_of(&self, host: u32) -> BTreeSet<(u32, u32)> {
+        let mut turns = BTreeSet::new();
+        let Some(kernel) = self.kernels.hosts.get(host as usize) else { return turns };
+        for nexthop in kernel.objects.nexthops.values() {
+            let Nexthop::Segments { segments, .. } = nexthop else { continue };
+            let packet = Packet::new(Ipv6Addr::UNSPECIFIED.into(), segments.clone());
+            let followed = self.follow(host, Leaves::AsRouted, packet, 0, 0);
+            turns.extend(followed.channels.windows(2).map(|pair| (pair[0], pair[1])));
+        }
+        turns
+    }
+}

@@ -1,0 +1,192 @@
+//! Users at work: what they send, what reaches them, and what of it must never happen.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use mapper_host::data::{DataCount, DataPath};
+use mapper_proto::Mac;
+use mapper_proto::wire::{Data, FrameKind, split_route};
+
+use super::super::World;
+use super::super::queue::What;
+use super::frame::UserFrame;
+use super::pair::Upheavals;
+use crate::fabric::PlantNode;
+
+/// What users leave for the Ethernet header, and for the route and the way back over the deepest of fabrics.
+const ROOM_BYTES: usize = 200;
+const ETHERNET_HEADER_BYTES: usize = 14;
+/// The address of all hosts.
+const EVERYBODY: Mac = Mac([0xff; 6]);
+
+impl World {
+    /// Users begin to send, each at its own moment within the first turn.
+    pub(in crate::world) fn start_users(&mut self) {
+        let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.started) else { return };
+        traffic.started = true;
+        let hosts = self.hosts.len() as u32;
+        for host in 0..hosts {
+            let at = self.now + traffic.interval * host / hosts;
+            self.queue.push(at, What::User { host });
+        }
+    }
+
+    /// Users send no more.
+    pub fn stop_users(&mut self) {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.stopped = true;
+        }
+    }
+
+    /// Between moments: users begin when all are configured, and a new map everywhere is noted.
+    pub(in crate::world) fn follow_users(&mut self) {
+        let Some(traffic) = &self.traffic else { return };
+        let starts = !traffic.started && self.options.traffic.is_some_and(|options| options.from.is_none());
+        if !(starts || traffic.awaits_map()) || !std::mem::take(&mut self.newly_configured) {
+            return;
+        }
+        if self.is_configured_with_the_truth() {
+            let now = self.now;
+            if let Some(traffic) = self.traffic.as_mut() {
+                traffic.configured(now);
+            }
+            if starts {
+                self.start_users();
+            }
+        }
+    }
+
+    /// The user at a host sends a frame, if a host runs there.
+    pub(in crate::world) fn send_user_frame(&mut self, host: u32) {
+        let live = self.is_live(host);
+        let (now, own) = (self.now, self.mac(host));
+        let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.stopped) else { return };
+        self.queue.push(now + traffic.interval, What::User { host });
+        traffic.settle(host, now);
+        if !live {
+            return;
+        }
+        let flows = traffic.flows;
+        let Some(frame) = traffic.next_frame(host, now) else { return };
+        let broadcast = traffic.next_broadcast(host, now);
+        let (slot, other) = (&self.hosts[host as usize], &self.hosts[frame.to as usize]);
+        let mtu_bytes = other.mtu_bytes.min(slot.mtu_bytes).min(slot.mtu_at_start_bytes);
+        let most_bytes = usize::from(mtu_bytes) - ROOM_BYTES;
+        let flow = frame.number % flows;
+        let bytes = frame.encode(own, other.settings.mac, flow, most_bytes);
+        if self.send_by_kernel(frame, flow, bytes.len() - ETHERNET_HEADER_BYTES) {
+            self.note_upheavals(frame);
+        } else {
+            self.hand_over(frame, &bytes);
+        }
+        if let Some(frame) = broadcast {
+            // A broadcast is short, so that it fits every interface.
+            self.hand_over(frame, &frame.encode(own, EVERYBODY, 0, 0));
+        }
+        self.drain(host);
+    }
+
+    /// Hands a user's frame to the host that is to send it.
+    fn hand_over(&mut self, frame: UserFrame, bytes: &[u8]) {
+        let (now, host) = (self.now, frame.from);
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.handle_user_frame(now, bytes);
+        }
+        self.note_upheavals(frame);
+    }
+
+    /// Notes of a frame that was just sent what had happened at its sender by then.
+    fn note_upheavals(&mut self, frame: UserFrame) {
+        let upheavals = self.upheavals(frame.from);
+        let Some(traffic) = &mut self.traffic else { return };
+        traffic.pairs_to(frame.from, frame.to).for_each(|pair| pair.note_upheavals(upheavals));
+    }
+
+    /// A frame leaves a host: notes if it is a user's and goes in a circle, though all hosts use one map that is that
+    /// of the fabric as it is. Where a cable has just been moved, a route may lead twice across another one.
+    pub(in crate::world) fn note_loops(&mut self, host: u32, payload: &[u8]) {
+        let Ok((_, frame)) = split_route(payload) else { return };
+        if FrameKind::of(frame) != Ok(FrameKind::Data) || Data::is_check(frame) || !self.is_live(host) {
+            return;
+        }
+        let channels = self.plant.channels(host, payload);
+        self.note_circle(host, &channels);
+    }
+
+    /// As [`Self::note_loops`], of what leaves crossbars by these channels.
+    pub(in crate::world) fn note_circle(&mut self, from: u32, channels: &[u32]) {
+        let distinct: BTreeSet<u32> = channels.iter().copied().collect();
+        if distinct.len() < channels.len() && self.is_of_one_true_map() {
+            let name = self.plant.name(PlantNode::Host(from));
+            self.note_wrong(format!("a frame from {name} goes in a circle"));
+        }
+    }
+
+    /// A packet for an address would be delivered at a host that does not have it: notes it if all hosts use one map that
+    /// is that of the fabric as it is.
+    pub(in crate::world) fn note_astray(&mut self, from: u32, at: u32, meant: IpAddr) {
+        if self.is_of_one_true_map() {
+            let [from, at] = [from, at].map(|host| self.plant.name(PlantNode::Host(host)));
+            self.note_wrong(format!("a packet from {from} to {meant} reached {at}"));
+        }
+    }
+
+    fn note_wrong(&mut self, why: String) {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.wrong.get_or_insert(why);
+        }
+    }
+
+    /// How often a host's flows had to leave their routes so far.
+    fn upheavals(&self, host: u32) -> Upheavals {
+        let slot = self.hosts.get(host as usize);
+        let data = slot.and_then(|slot| slot.node.as_ref()?.host()?.data());
+        let status = data.map(DataPath::status).unwrap_or_default();
+        Upheavals {
+            starts: slot.map_or(0, |slot| slot.starts),
+            kernel_changes: self.kernel_changes(host),
+            flows_moved: status.counts[DataCount::FlowsMoved],
+            resent: status.counts[DataCount::Resent],
+        }
+    }
+
+    /// Takes in what a host hands to its user.
+    pub(in crate::world) fn take_user_frames(&mut self, host: u32) {
+        loop {
+            let slot = &mut self.hosts[host as usize];
+            let Some(bytes) = slot.node.as_mut().and_then(|node| node.poll_user_frame()) else { return };
+            let Some(frame) = UserFrame::decode(bytes) else {
+                let bytes = bytes.to_vec();
+                self.take_tap_datagram(host, &bytes);
+                // All other frames are such that noise has garbled, and as good as lost.
+                continue;
+            };
+            self.give_to_user(host, frame);
+        }
+    }
+
+    /// A user's frame has come to the user of a host.
+    pub(in crate::world) fn give_to_user(&mut self, host: u32, frame: UserFrame) {
+        let upheavals = self.upheavals(frame.from);
+        let (here, meant) = (self.mac(host), self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac));
+        let Some(traffic) = &mut self.traffic else { return };
+        let name = |host| match host {
+            UserFrame::ALL => "all",
+            host => self.plant.name(PlantNode::Host(host)),
+        };
+        let is_for_here = match frame.to {
+            UserFrame::ALL => frame.from != host,
+            to => to == host || meant == Some(here),
+        };
+        if !is_for_here {
+            let why =
+                format!("a frame from {} to {} reached {}", name(frame.from), name(frame.to), name(host));
+            traffic.wrong.get_or_insert(why);
+        }
+        if let Some(wrong) = traffic.arrive(host, frame, upheavals) {
+            let why =
+                format!("a frame from {} to {} {wrong}, at {}", name(frame.from), name(frame.to), name(host));
+            traffic.wrong.get_or_insert(why);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Users' packets through the kernels of nodes.
+
+use std::time::Duration;
+
+use mapper_fabric::generate;
+use mapper_proto::Instant;
+use mapper_sim::fabric::Xbars;
+use mapper_sim::setup::{FaultFile, Setup, UserSetup};
+use mapper_sim::world::{Until, World};
+
+/// Four nodes in a ring, whose users send through kernels; `faults` befall them.
+fn ring(faults: &str) -> World {
+    let users = UserSetup { rate: 100.0, partners: 3, from: None, flows: 2, broadcasts: false };
+    let setup = Setup {
+        // All four kernels know compressed segments.
+        seed: 3,
+        xbars: Xbars::Tagged,
+        nodes: true,
+        kernels: true,
+        users: Some(users),
+        faults: FaultFile { name: "faults".to_owned(), text: faults.to_owned() },
+        ..Setup::default()
+    };
+    let mut world = setup.world(&generate("ring:n=4,hosts=1").unwrap()).unwrap();
+    world.watch_routes();
+    world
+}
+
+fn run_to(world: &mut World, ms: u64) {
+    let time = Duration::from_millis(ms);
+    world.run(Until::After(time), Instant::ZERO + time).unwrap();
+    world.check_traffic().unwrap();
+    assert_eq!(world.take_circles(), []);
+}
+
+#[test]
+fn packets_go_through_the_kernels_once_their_ways_are_proved() {
+    let mut world = ring("");
+    run_to(&mut world, 2000);
+    let before = (world.stats().by_kernel, world.traffic().unwrap());
+    run_to(&mut world, 4000);
+    let after = (world.stats().by_kernel, world.traffic().unwrap());
+    assert_eq!((after.1.lost, after.1.duplicated, after.1.reordered), (0, 0, 0));
+    let (by_kernel, delivered) = (after.0 - before.0, after.1.delivered - before.1.delivered);
+    assert!(before.0 > 0 && by_kernel > delivered / 2, "{by_kernel} of {delivered}");
+}
+
+#[test]
+fn a_kernel_that_forwards_nothing_is_left_and_comes_back() {
+    let mut world = ring("at 4s firewall h1\nat 14s open h1\n");
+    run_to(&mut world, 11_000);
+    let lost = world.traffic().unwrap().lost;
+    assert!(lost > 0, "packets went that way");
+    run_to(&mut world, 14_000);
+    assert_eq!(
+        world.traffic().unwrap().lost,
+        lost,
+        "the others go around it, and to it by its tap interface"
+    );
+}
+
+#[test]
+fn a_kernel_that_somebody_emptied_is_filled_again() {
+    let mut world = ring("at 2s flush h1\n");
+    run_to(&mut world, 6000);
+    let (lost, by_kernel) = (world.traffic().unwrap().lost, world.stats().by_kernel);
+    run_to(&mut world, 8000);
+    assert_eq!(world.traffic().unwrap().lost, lost);
+    assert!(world.stats().by_kernel > by_kernel);
+}
+
+#[test]
+fn a_cut_cable_is_left_by_packets_too() {
+    let mut world = ring("at 2s cut xbar1:1\n");
+    run_to(&mut world, 1900);
+    assert_eq!(world.traffic().unwrap().lost, 0);
+    run_to(&mut world, 5000);
+    let lost = world.traffic().unwrap().lost;
+    run_to(&mut world, 8000);
+    assert_eq!(world.traffic().unwrap().lost, lost, "all was well again three seconds after the cut");
+}
