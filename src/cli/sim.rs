@@ -406,7 +406,13 @@ impl Args {
         setup.timing.jitter = Duration::from_micros(self.jitter_us);
         setup.timing.receive_queue = self.receive_queue;
         setup.power_on_spread = Duration::from_millis(self.power_on_spread_ms);
-        setup.users = self.traffic.map(|rate| UserSetup { rate, partners: PARTNERS, from: None, flows: 1, broadcasts: false });
+        setup.users = self.traffic.map(|rate| UserSetup {
+            rate,
+            partners: PARTNERS,
+            from: None,
+            flows: 1,
+            broadcasts: false,
+        });
         (setup.nodes, setup.signed) = (self.nodes, self.signed);
         let runs_on = self.each.each_fault || self.faults.is_some();
         if self.traffic.is_some() && self.until == Until::Configured && !runs_on {

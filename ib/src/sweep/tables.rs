@@ -159,7 +159,15 @@ mod tests {
     fn fabric() -> Found {
         let switch = |guid: u64| {
             let kind = NodeKind::Switch;
-            let info = NodeInfo { kind, ports: 8, system_guid: 0, guid, port_guid: guid, local_port: 1, make: Make::default() };
+            let info = NodeInfo {
+                kind,
+                ports: 8,
+                system_guid: 0,
+                guid,
+                port_guid: guid,
+                local_port: 1,
+                make: Make::default(),
+            };
             Node::new(info, Route::new(&[guid as u8]).unwrap())
         };
         Found { nodes: vec![switch(1), switch(2)], ..Found::default() }

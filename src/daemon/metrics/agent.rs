@@ -150,7 +150,8 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     let help = "What other hosts told of names and addresses and was not taken, by why.";
     text.family(FamilyKind::Counter, "mapper_directory_refused", Unit::None, help)
         .by("reason", &named(directory_refused));
-    let help = "Questions of other hosts for names and addresses, and answers to them, that were not taken, by why.";
+    let help =
+        "Questions of other hosts for names and addresses, and answers to them, that were not taken, by why.";
     text.family(FamilyKind::Counter, "mapper_resolution_refused", Unit::None, help)
         .by("reason", &named(resolution_refused));
 
