@@ -35,7 +35,6 @@ const EXIT_FAILED: u8 = 3;
 /// Options of `mapper check`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").args(["lfts", "routes_dir", "interface"]))]
-#[command(group = clap::ArgGroup::new("tables").args(["lfts", "interface"]))]
 pub struct Args {
     /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
     #[arg(value_name = "TOPOLOGY", required_unless_present = "interface")]
@@ -51,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     lfts: Option<PathBuf>,
     /// The layer (service level) of each pair of hosts; without it all are in layer 0.
-    #[arg(long, value_name = "FILE", requires = "tables")]
+    #[arg(long, value_name = "FILE", requires = "what", conflicts_with = "routes_dir")]
     sls: Option<PathBuf>,
     /// Source routes instead: a folder with hosts' mapper.routes/1. Only pairs from hosts that have a file there
     /// are judged.

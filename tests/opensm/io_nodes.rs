@@ -16,9 +16,10 @@ const ROOTS: std::ops::Range<usize> = 15..19;
 /// of the middle rank.
 const IO_AT: [u32; 4] = [15, 16, 17, 9];
 
-/// A tree of three ranks with I/O nodes above its leaves, which are listed after the other hosts.
+/// A tree of three ranks with I/O nodes above its leaves, which are listed after the other hosts. Its leaves have two hosts
+/// each: beside three, single hosts above them would count as service adapters, which are joined without such steps.
 fn tree() -> Fabric {
-    let mut fabric = formats::resolve("xgft:h=3;m=3,3,3;w=1,2,2;ports=12").unwrap();
+    let mut fabric = formats::resolve("xgft:h=3;m=2,3,3;w=1,2,2;ports=12").unwrap();
     for (xbar, place) in IO_AT.into_iter().zip(0..) {
         let (mut host, mut label) = (fabric.map.hosts[0], fabric.hosts[0].clone());
         // ibsim counts a host's ports up from its GUID.
