@@ -41,6 +41,7 @@ fn visible(command: &Command) -> Command {
     // clap cannot remove a subcommand, so a new command is built.
     let mut visible = Command::new(command.get_name().to_owned())
         .args(command.get_arguments())
+        .groups(command.get_groups())
         .subcommands(command.get_subcommands().filter(|below| !below.is_hide_set()).map(self::visible))
         // Pages like `mapper-help-topology` would say nothing.
         .disable_help_subcommand(true);
