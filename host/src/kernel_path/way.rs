@@ -26,6 +26,9 @@ const USED_WITHIN: Duration = Duration::from_millis(100);
 const MISSES_OF_USED: u8 = 5;
 /// Every so manieth time a way that is used in full segments is tried in compressed ones.
 const TRY_COMPRESSED_EVERY: u8 = 4;
+/// Every so manieth time a way that is proved is tried with a probe as long as the longest packet: somebody may have made the
+/// longest frame of an interface on it shorter, which probes that are short do not tell.
+const TRY_LENGTH_EVERY: u8 = 5;
 /// How many probes in a row get no answer from a way that does not work.
 const MISSES: u8 = 3;
 /// How often a way that works is tried again.
@@ -63,6 +66,8 @@ pub(super) struct Way {
     missing_since: Instant,
     /// Whether that probe has compressed segments, while packets have full ones.
     is_trial: bool,
+    /// Whether probes are as long as the longest packet until one is answered.
+    tries_length: bool,
     /// How elements are packed where nothing speaks against it.
     preferred: Option<Packing>,
 }
@@ -186,6 +191,7 @@ impl Way {
             probed_at: Instant::ZERO,
             missing_since: Instant::ZERO,
             is_trial: false,
+            tries_length: false,
             preferred,
         }
     }
@@ -304,8 +310,10 @@ impl Way {
                 // A busy machine may have answered too late when compressed elements were tried.
                 self.is_trial = self.preferred != self.course.packing()
                     && self.rechecks.is_multiple_of(TRY_COMPRESSED_EVERY);
+                self.tries_length |= self.rechecks.is_multiple_of(TRY_LENGTH_EVERY);
                 let within = if end.is_used { USED_WITHIN } else { RECHECK_WITHIN };
-                (Due::Probe { full_length: self.is_trial, turns: false }, now + within)
+                let full_length = self.is_trial || self.tries_length;
+                (Due::Probe { full_length, turns: false }, now + within)
             }
             Proof::Refuted { times } => {
                 self.proof = Proof::Sought { misses: 0, refuted: *times };
@@ -338,13 +346,14 @@ impl Way {
         self.proof = Proof::Found { misses, while_heard };
         let is_quick = end.is_used && (misses < MISSES_OF_USED || while_heard > 0);
         let within = if is_quick { USED_WITHIN } else { RECHECK_WITHIN };
-        (Due::Probe { full_length: false, turns: false }, now + within)
+        (Due::Probe { full_length: self.tries_length, turns: false }, now + within)
     }
 
     /// Takes in that the probe under way was answered; the way is tried again after about `every`. Returns whether
     /// packets may take the way from now on that could not before, and when its time comes next.
     pub(super) fn answered(&mut self, now: Instant, every: Duration) -> (bool, Instant) {
         self.nonce = None;
+        self.tries_length = false;
         let is_trial = std::mem::take(&mut self.is_trial);
         if let Some(preferred) = self.preferred.filter(|_| is_trial) {
             self.course.set_packing(preferred);
