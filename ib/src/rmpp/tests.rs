@@ -64,7 +64,7 @@ impl Receiver {
         let length = if is_last { mad.rmpp.length as usize - SEGMENT_HEADER_BYTES } else { RECORD_BYTES };
         self.records.extend_from_slice(&mad.data[..length]);
         self.is_whole = is_last;
-        (is_last || self.came % self.window.max(1) == 0).then(|| self.ack())
+        (is_last || self.came.is_multiple_of(self.window.max(1))).then(|| self.ack())
     }
 }
 
