@@ -224,6 +224,22 @@ pub enum SmpError {
     HopCount(u8),
 }
 
+impl Smp<Method> {
+    /// A question for an attribute and its modifier, with a key of management, to the node at the end of a route.
+    pub(crate) fn asking(tid: u32, (attribute, modifier): (Attribute, u32), key: u64, route: Route) -> Self {
+        Self {
+            method: Method::Get,
+            status: 0,
+            tid: tid.into(),
+            attribute,
+            modifier,
+            key,
+            route,
+            data: [0; DATA_BYTES],
+        }
+    }
+}
+
 impl<M: Methods> Smp<M> {
     /// The bytes, with the hop pointer at the route's start.
     pub fn emit(&self) -> [u8; MAD_BYTES] {

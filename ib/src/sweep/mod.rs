@@ -33,8 +33,7 @@ pub use found::{Fault, Found, Node, NodeIndex, Port, PortOf, Problem};
 pub use tables::{TableReading, TablesFound};
 
 use crate::mad::{
-    DATA_BYTES, Data, Method, NodeDescription, NodeInfo, NodeInfoError, NodeKind, PortInfo, PortSettings,
-    Route, Smp,
+    Data, Method, NodeDescription, NodeInfo, NodeInfoError, NodeKind, PortInfo, PortSettings, Route, Smp,
 };
 use crate::requests::Requests;
 use question::Question;
@@ -92,17 +91,7 @@ impl Sweep {
     /// The next question to send, if one may go out now. It is one by its type: nobody can write by it.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Smp> {
         let (tid, request) = self.requests.send(now + self.settings.timeout)?;
-        let (attribute, modifier) = request.question.asks();
-        Some(Smp {
-            method: Method::Get,
-            status: 0,
-            tid: tid.into(),
-            attribute,
-            modifier,
-            key: self.settings.key,
-            route: request.route.clone(),
-            data: [0; DATA_BYTES],
-        })
+        Some(Smp::asking(tid, request.question.asks(), self.settings.key, request.route.clone()))
     }
 
     /// The number that follows those of all transactions so far.

@@ -6,7 +6,7 @@ use mapper_proto::time::Instant;
 
 use super::{Found, Settings};
 use crate::lids::LAST_LID;
-use crate::mad::{Attribute, DATA_BYTES, Method, NodeKind, Route, Smp, SwitchInfo};
+use crate::mad::{Attribute, Method, NodeKind, Route, Smp, SwitchInfo};
 use crate::program::{BLOCK, NO_PORT};
 use crate::requests::Requests;
 
@@ -65,17 +65,7 @@ impl TableReading {
     /// The next question to send, if one may go out now. It is one by its type: nobody can write by it.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Smp> {
         let (tid, request) = self.requests.send(now + self.settings.timeout)?;
-        let (attribute, modifier) = request.question.asks();
-        Some(Smp {
-            method: Method::Get,
-            status: 0,
-            tid: tid.into(),
-            attribute,
-            modifier,
-            key: self.settings.key,
-            route: request.route.clone(),
-            data: [0; DATA_BYTES],
-        })
+        Some(Smp::asking(tid, request.question.asks(), self.settings.key, request.route.clone()))
     }
 
     /// The moment at which to call [`Self::handle_timeout`]; `None` if nothing is under way.
@@ -152,7 +142,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::mad::{Make, NodeInfo};
+    use crate::mad::{DATA_BYTES, Make, NodeInfo};
     use crate::sweep::Node;
 
     /// Switches 1 and 2, behind ports of these numbers of the node that asks.
