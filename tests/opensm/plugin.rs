@@ -92,14 +92,19 @@ impl<'a> OpenSm<'a> {
 
     /// Waits until a text is in the log so many times, each time on a line that OpenSM itself writes.
     fn wait_for(&mut self, what: &str, times: usize) {
+        self.wait_until(&format!("`{what}`, {times} times"), |log| count_of(log, what) >= times);
+    }
+
+    /// Waits until the log is as wanted.
+    fn wait_until(&mut self, what: &str, is_there: impl Fn(&str) -> bool) {
         let end = Instant::now() + Duration::from_secs(300);
         loop {
             let log = self.log();
-            if count_of(&log, what) >= times {
+            if is_there(&log) {
                 return;
             }
             assert!(self.process.try_wait().unwrap().is_none(), "OpenSM ended:\n{log}");
-            assert!(Instant::now() < end, "no `{what}`, {times} times, in:\n{log}");
+            assert!(Instant::now() < end, "no {what} in:\n{log}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -107,21 +112,26 @@ impl<'a> OpenSm<'a> {
     /// Types a line on the simulator's console, and has OpenSM look at everything anew until its tables stay as they
     /// are. Gives how many entries the plugin changed.
     fn after(&mut self, console: &str) -> usize {
+        let start = self.log().len();
         // The simulator reads its console between any two packets, so what is typed before the sweep counts in it.
         self.simulation.console(console);
-        let mut changed = 0;
         loop {
-            let before = self.log();
+            // The simulator also sends traps, for which OpenSM sweeps by itself. A sweep that was under way already may
+            // have read the subnet before the console changed it: only one that begins from here on shows what it is now.
+            let asked = self.log().len();
             let process = rustix::process::Pid::from_child(&self.process);
             rustix::process::kill_process(process, rustix::process::Signal::HUP).unwrap();
-            self.wait_for("SUBNET UP", count_of(&before, "SUBNET UP") + 1);
-            let said = self.log()[before.len()..].to_owned();
-            // The simulator also sends traps, for which OpenSM sweeps by itself.
-            let changes: Vec<usize> = said.lines().filter_map(changed_entries).collect();
-            assert!(!changes.is_empty(), "the plugin said nothing:\n{said}");
-            changed += changes.iter().sum::<usize>();
-            if changes.last() == Some(&0) {
-                return changed;
+            self.wait_until("a whole sweep", |log| {
+                let begins = log[asked..].find(SWEEP_BEGINS);
+                begins.is_some_and(|begins| count_of(&log[asked + begins..], "SUBNET UP") > 0)
+            });
+            let log = self.log();
+            let changes: Vec<usize> = log[start..].lines().filter_map(changed_entries).collect();
+            let newest = log[asked..].find(SWEEP_BEGINS).and_then(|begins| {
+                log[asked + begins..].lines().filter_map(changed_entries).next_back()
+            });
+            if newest == Some(0) {
+                return changes.iter().sum();
             }
         }
     }
@@ -162,6 +172,9 @@ impl Drop for OpenSm<'_> {
         let _ = self.process.wait();
     }
 }
+
+/// What OpenSM writes when it begins to look at the whole subnet.
+const SWEEP_BEGINS: &str = "INITIATING HEAVY SWEEP";
 
 /// How many lines of its own OpenSM logged that contain a text. It repeats some in a frame of stars.
 fn count_of(log: &str, what: &str) -> usize {
