@@ -10,8 +10,8 @@
 mod acm;
 mod arrows;
 mod packaging;
+mod pages;
 mod plan;
-mod readme;
 mod route;
 mod sim;
 mod slurm;
