@@ -13,6 +13,8 @@ use mapper_routing::{
     wire_way_back,
 };
 
+use crate::directory::LastTold;
+
 /// Why a host has no routes on a map.
 #[derive(Debug, Error)]
 pub enum RouteTableError {
@@ -51,6 +53,8 @@ pub struct Basis {
     by_tag: Vec<(u64, u32)>,
     /// What each port is cabled to.
     ports: PortsInUse,
+    /// What hosts were last told of the names and addresses of these hosts.
+    last_told: LastTold,
 }
 
 impl Basis {
@@ -62,7 +66,8 @@ impl Basis {
         let topology = Arc::new(Topology::from_map(&map)?);
         let orientation = Orientation::new(&topology, map.rules.non_clos);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
-        Ok(Self { ports: PortsInUse::new(&map), map, topology, orientation, by_mac, by_tag })
+        let (ports, last_told) = (PortsInUse::new(&map), LastTold::default());
+        Ok(Self { map, topology, orientation, by_mac, by_tag, ports, last_told })
     }
 
     /// The map.
@@ -91,9 +96,28 @@ impl Basis {
         self.host(mac).is_some()
     }
 
+    /// The place of a host among all hosts that the map lists, by rising address.
+    pub(crate) fn rank(&self, mac: Mac) -> Option<usize> {
+        self.by_mac.binary_search_by_key(&mac, |&(mac, _)| mac).ok()
+    }
+
+    /// The host at this place.
+    pub(crate) fn at_rank(&self, rank: usize) -> Option<Mac> {
+        self.by_mac.get(rank).map(|&(mac, _)| mac)
+    }
+
+    /// How many hosts the map lists.
+    pub(crate) fn listed(&self) -> usize {
+        self.by_mac.len()
+    }
+
+    /// What hosts were last told of the names and addresses of the hosts that the map lists.
+    pub(crate) fn last_told(&self) -> &LastTold {
+        &self.last_told
+    }
+
     fn host(&self, mac: Mac) -> Option<u32> {
-        let at = self.by_mac.binary_search_by_key(&mac, |&(mac, _)| mac).ok()?;
-        Some(self.by_mac[at].1)
+        Some(self.by_mac[self.rank(mac)?].1)
     }
 }
 

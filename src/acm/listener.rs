@@ -1,8 +1,11 @@
 //! Where clients connect: a unix socket or a port of TCP, and the files that tell them where that is.
 
+mod files;
+mod moving;
+
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use mapper_machine::activation::{self, Activated};
@@ -12,6 +15,8 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tracing::warn;
 
 use super::options::{PORT_FILE, PORT_LINK, Place};
+use files::Files;
+pub(super) use moving::Moved;
 
 /// How many connections wait to be accepted at most.
 const BACKLOG: i32 = 1024;
@@ -65,144 +70,49 @@ enum Listening {
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: Listening,
-    /// The files that were made, and for links where they lead.
-    files: Vec<(PathBuf, Option<PathBuf>)>,
+    /// The file that is the socket itself.
+    bound: Files,
+    /// The files and links that tell clients where it is.
+    told: Files,
+    is_handed_over: bool,
 }
 
 impl Listener {
     /// Listens on the socket that the service manager hands over, or else where the configuration says.
     pub(super) fn open(place: &Place) -> Result<Self, ListenError> {
-        match activation::first_socket().map_err(ListenError::Activation)? {
-            Some(Activated::Unix(socket)) => {
+        let Some(handed_over) = activation::first_socket().map_err(ListenError::Activation)? else {
+            return Self::open_at(place);
+        };
+        let socket = match handed_over {
+            Activated::Unix(socket) => {
                 if let Place::Tcp { .. } = place {
                     warn!(
                         "the service manager hands over a unix socket, which counts, and not the server-mode of the \
                          configuration; name the port in mapper-acm.socket"
                     );
                 }
-                let socket = UnixListener::from_std(socket).map_err(ListenError::Activation)?;
-                Ok(Self { socket: Listening::Unix(socket), files: Vec::new() })
+                Listening::Unix(UnixListener::from_std(socket).map_err(ListenError::Activation)?)
             }
-            Some(Activated::Tcp(socket)) => {
-                let socket = TcpListener::from_std(socket).map_err(ListenError::Activation)?;
-                Self { socket: Listening::Tcp(socket), files: Vec::new() }.tell_activated_port(place)
+            Activated::Tcp(socket) => {
+                Listening::Tcp(TcpListener::from_std(socket).map_err(ListenError::Activation)?)
             }
-            None => match place {
-                Place::Unix { socket, link } => Self::unix(socket, link.as_deref()),
-                Place::Tcp { port, is_open, file, link } => Self::tcp(*port, *is_open, file, link.as_deref()),
-            },
-        }
+        };
+        let told = socket.tell_activated_port(place)?;
+        Ok(Self { socket, bound: Files::default(), told, is_handed_over: true })
     }
 
-    /// Tells clients the port that the service manager opened.
-    fn tell_activated_port(mut self, place: &Place) -> Result<Self, ListenError> {
-        let Listening::Tcp(socket) = &self.socket else { return Ok(self) };
-        let port = socket.local_addr().map_err(ListenError::Activation)?.port();
-        let (file, link) = match place {
-            Place::Tcp { port: configured, file, link, .. } => {
-                if *configured != port {
-                    warn!(
-                        "the service manager hands over port {port}, which counts, and not {configured} of the \
-                         configuration"
-                    );
-                }
-                (file.as_path(), link.as_deref())
-            }
-            Place::Unix { .. } => (Path::new(PORT_FILE), Some(Path::new(PORT_LINK))),
+    /// Listens where the configuration says.
+    fn open_at(place: &Place) -> Result<Self, ListenError> {
+        let (socket, bound) = match place {
+            Place::Unix { socket, .. } => Listening::unix(socket)?,
+            Place::Tcp { port, is_open, .. } => (Listening::tcp(*port, *is_open)?, Files::default()),
         };
-        let tells =
-            |path: &Path| std::fs::read_to_string(path).is_ok_and(|told| told.trim().parse() == Ok(port));
-        if tells(file) || link.is_some_and(tells) {
-            // Whoever set up the socket has told it.
-            return Ok(self);
-        }
-        match self.write_port(port, file, link) {
-            Ok(()) => {}
-            Err(error) => warn!(
-                "{error}: clients do not find port {port}; have mapper-acm.socket write it, as the comment there says, \
-                 or tell them"
-            ),
-        }
-        Ok(self)
+        Ok(Self { socket, bound, told: tell(place)?, is_handed_over: false })
     }
 
-    /// Writes the port where clients look for it.
-    fn write_port(&mut self, port: u16, file: &Path, link: Option<&Path>) -> Result<(), ListenError> {
-        std::fs::write(file, format!("{port}\n")).map_err(|source| ListenError::File {
-            path: file.to_owned(),
-            option: "--port-file",
-            source,
-        })?;
-        self.files.push((file.to_owned(), None));
-        self.link(file, link, "--port-link")
-    }
-
-    fn unix(path: &Path, link: Option<&Path>) -> Result<Self, ListenError> {
-        const OPTION: &str = "--socket";
-        let failed = |source| ListenError::Bind { place: path.display().to_string(), option: OPTION, source };
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(ListenError::Taken(path.display().to_string(), OPTION));
-        }
-        // What is no socket is somebody's file, and binding then fails.
-        if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
-            std::fs::remove_file(path).map_err(failed)?;
-        }
-        let listen = || {
-            let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
-            socket.bind(&SockAddr::unix(path)?)?;
-            // Programs of all users ask for paths.
-            std::fs::set_permissions(path, PermissionsExt::from_mode(0o666))?;
-            socket.listen(BACKLOG)?;
-            UnixListener::from_std(socket.into())
-        };
-        let socket = listen().map_err(failed)?;
-        let mut listener = Self { socket: Listening::Unix(socket), files: vec![(path.to_owned(), None)] };
-        listener.link(path, link, "--socket-link")?;
-        Ok(listener)
-    }
-
-    fn tcp(port: u16, is_open: bool, file: &Path, link: Option<&Path>) -> Result<Self, ListenError> {
-        const OPTION: &str = "--port";
-        let listen = |ip: SocketAddr| {
-            let socket =
-                Socket::new(Domain::for_address(ip), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-            if ip.is_ipv6() {
-                socket.set_only_v6(false)?;
-            }
-            socket.set_reuse_address(true)?;
-            socket.bind(&ip.into())?;
-            socket.listen(BACKLOG)?;
-            TcpListener::from_std(socket.into())
-        };
-        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
-        let socket = if is_open {
-            // A machine without IPv6 has addresses of IPv4 alone.
-            listen(all).or_else(|_| listen(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))
-        } else {
-            listen(here)
-        };
-        let socket = socket.map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => ListenError::Taken(format!("port {port} of TCP"), OPTION),
-            _ => ListenError::Bind { place: format!("port {port} of TCP"), option: OPTION, source },
-        })?;
-        let mut listener = Self { socket: Listening::Tcp(socket), files: Vec::new() };
-        listener.write_port(port, file, link)?;
-        Ok(listener)
-    }
-
-    /// Makes a link, in place of another link.
-    fn link(&mut self, to: &Path, link: Option<&Path>, option: &'static str) -> Result<(), ListenError> {
-        let Some(link) = link else { return Ok(()) };
-        let make = || {
-            if std::fs::symlink_metadata(link).is_ok_and(|found| found.file_type().is_symlink()) {
-                std::fs::remove_file(link)?;
-            }
-            symlink(to, link)
-        };
-        make().map_err(|source| ListenError::File { path: link.to_owned(), option, source })?;
-        self.files.push((link.to_owned(), Some(to.to_owned())));
-        Ok(())
+    /// Whether the socket is the service manager's, which alone decides where it is.
+    pub(super) fn is_handed_over(&self) -> bool {
+        self.is_handed_over
     }
 
     /// Where clients connect, in words.
@@ -231,17 +141,98 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        for (path, leads_to) in self.files.iter().rev() {
-            let is_ours = match leads_to {
-                Some(to) => std::fs::read_link(path).is_ok_and(|found| found == *to),
-                None => true,
-            };
-            if is_ours {
-                // This fails only if somebody else has removed the file.
-                let _already_gone = std::fs::remove_file(path);
+/// Makes the files and links by which clients find a place.
+fn tell(place: &Place) -> Result<Files, ListenError> {
+    let mut files = Files::default();
+    match place {
+        Place::Unix { socket, link } => files.link(socket, link.as_deref(), "--socket-link")?,
+        Place::Tcp { port, file, link, .. } => files.write_port(*port, file, link.as_deref())?,
+    }
+    Ok(files)
+}
+
+impl Listening {
+    /// Tells clients the port that the service manager opened.
+    fn tell_activated_port(&self, place: &Place) -> Result<Files, ListenError> {
+        let mut files = Files::default();
+        let Self::Tcp(socket) = self else { return Ok(files) };
+        let port = socket.local_addr().map_err(ListenError::Activation)?.port();
+        let (file, link) = match place {
+            Place::Tcp { port: configured, file, link, .. } => {
+                if *configured != port {
+                    warn!(
+                        "the service manager hands over port {port}, which counts, and not {configured} of the \
+                         configuration"
+                    );
+                }
+                (file.as_path(), link.as_deref())
             }
+            Place::Unix { .. } => (Path::new(PORT_FILE), Some(Path::new(PORT_LINK))),
+        };
+        let tells =
+            |path: &Path| std::fs::read_to_string(path).is_ok_and(|told| told.trim().parse() == Ok(port));
+        if tells(file) || link.is_some_and(tells) {
+            // Whoever set up the socket has told it.
+            return Ok(files);
         }
+        match files.write_port(port, file, link) {
+            Ok(()) => {}
+            Err(error) => warn!(
+                "{error}: clients do not find port {port}; have mapper-acm.socket write it, as the comment there says, \
+                 or tell them"
+            ),
+        }
+        Ok(files)
+    }
+
+    /// Listens on a unix socket, whose file goes with what is returned.
+    fn unix(path: &Path) -> Result<(Self, Files), ListenError> {
+        const OPTION: &str = "--socket";
+        let failed = |source| ListenError::Bind { place: path.display().to_string(), option: OPTION, source };
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(ListenError::Taken(path.display().to_string(), OPTION));
+        }
+        // What is no socket is somebody's file, and binding then fails.
+        if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        let listen = || {
+            let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+            socket.bind(&SockAddr::unix(path)?)?;
+            // Programs of all users ask for paths.
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o666))?;
+            socket.listen(BACKLOG)?;
+            UnixListener::from_std(socket.into())
+        };
+        let socket = listen().map_err(failed)?;
+        Ok((Self::Unix(socket), Files::of_socket(path)))
+    }
+
+    fn tcp(port: u16, is_open: bool) -> Result<Self, ListenError> {
+        const OPTION: &str = "--port";
+        let listen = |ip: SocketAddr| {
+            let socket =
+                Socket::new(Domain::for_address(ip), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+            if ip.is_ipv6() {
+                socket.set_only_v6(false)?;
+            }
+            socket.set_reuse_address(true)?;
+            socket.bind(&ip.into())?;
+            socket.listen(BACKLOG)?;
+            TcpListener::from_std(socket.into())
+        };
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        let socket = if is_open {
+            // A machine without IPv6 has addresses of IPv4 alone.
+            listen(all).or_else(|_| listen(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))
+        } else {
+            listen(here)
+        };
+        let socket = socket.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => ListenError::Taken(format!("port {port} of TCP"), OPTION),
+            _ => ListenError::Bind { place: format!("port {port} of TCP"), option: OPTION, source },
+        })?;
+        Ok(Self::Tcp(socket))
     }
 }

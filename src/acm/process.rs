@@ -1,9 +1,11 @@
 //! The service as a process of its own.
 
+use std::collections::VecDeque;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
+use mapper_fabric::wording::with_causes;
 use mapper_machine::log;
 use mapper_machine::notify::Notifier;
 use mapper_machine::options::ServiceConfig;
@@ -15,8 +17,8 @@ use thiserror::Error;
 use tokio::time::sleep;
 use tracing::{debug, error, info, warn};
 
-use super::listener::{ListenError, Listener, Stream};
-use super::options::{AcmConfigError, AcmSource, Config};
+use super::listener::{ListenError, Listener, Moved, Stream};
+use super::options::{AcmConfigError, AcmSource, Config, Place};
 use super::places::Places;
 use super::state::State;
 use super::{agents, connection};
@@ -55,7 +57,7 @@ pub fn run(source: &AcmSource) -> Result<ExitCode, AcmError> {
 
 async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>) -> Result<(), AcmError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
-    let listener = Listener::open(&config.place)?;
+    let mut listener = Listener::open(&config.place)?;
     privileges::give_up_all_but(Needs::default()).map_err(ServiceError::from)?;
     config.notes.iter().for_each(|note| warn!("{note}"));
     let state = Rc::new(State::new(std::mem::take(&mut config.settings)));
@@ -70,12 +72,12 @@ async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>)
         starter.ready().map_err(ServiceError::from)?;
     }
     let places = Places::new(config.most_clients);
-    let (mut next_client, mut accepted) = (0, None);
+    let (mut next_client, mut accepted) = (0, VecDeque::new());
     loop {
         tokio::select! {
-            stream = accept(&listener), if accepted.is_none() => accepted = stream,
-            () = places.room(), if accepted.is_some() => {
-                if let Some(stream) = accepted.take() {
+            stream = accept(&listener), if accepted.is_empty() => accepted.extend(stream),
+            () = places.room(), if !accepted.is_empty() => {
+                if let Some(stream) = accepted.pop_front() {
                     next_client += 1;
                     let place = places.take(next_client);
                     let served =
@@ -92,7 +94,9 @@ async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>)
                 }
                 Signal::Reload => {
                     notifier.reloading();
-                    reload(source, &mut config, &state, &places);
+                    if let Some(to) = reload(source, &mut config, &state, &places) {
+                        listener = relocate(listener, &mut config, to, &mut accepted)?;
+                    }
                     notifier.ready();
                 }
                 Signal::ReopenLog => log::reopen(),
@@ -115,21 +119,19 @@ async fn accept(listener: &Listener) -> Option<Stream> {
 }
 
 /// Reads the configuration again. What can change while the service runs does so; of the rest it says that it takes a
-/// restart. A configuration that is wrong changes nothing.
-fn reload(source: &AcmSource, config: &mut Config, state: &State, places: &Places) {
+/// restart. A configuration that is wrong changes nothing. Returns where clients are to connect from now on, if that has
+/// changed.
+fn reload(source: &AcmSource, config: &mut Config, state: &State, places: &Places) -> Option<Place> {
     let new = match source.read() {
         Ok(new) => new,
-        Err(error) => return error!("the configuration stays as it was: {error}"),
+        Err(error) => {
+            error!("the configuration stays as it was: {error}");
+            return None;
+        }
     };
     // There is no `..` here, so that a new option does not compile before it is decided whether it counts only at start.
     let Config { service, place, most_clients, client_timeout, settings, notes } = new;
     let (service, keys) = config.service.read_again(service);
-    if place != config.place {
-        error!(
-            "the service stays where it is, and takes another mode, socket or port after a restart only: whoever is \
-             connected would lose the answers that it waits for, and it may not make files in /run any more"
-        );
-    }
     places.set_most(most_clients);
     if service.log.level != config.service.log.level {
         log::set_level(service.log.level);
@@ -143,4 +145,29 @@ fn reload(source: &AcmSource, config: &mut Config, state: &State, places: &Place
     state.change(|service| service.set_settings(state.clock.now(), settings));
     state.names_changed();
     info!("the configuration was read again");
+    (place != config.place).then_some(place)
+}
+
+/// Has clients connect elsewhere from now on. Those that are connected stay so, and those that came to the old place and were
+/// not accepted yet are served as well.
+fn relocate(
+    listener: Listener,
+    config: &mut Config,
+    to: Place,
+    accepted: &mut VecDeque<Stream>,
+) -> Result<Listener, ListenError> {
+    if listener.is_handed_over() {
+        warn!("the socket is the service manager's: change mapper-acm.socket for another mode, socket or port");
+        config.place = to;
+        return Ok(listener);
+    }
+    let Moved { listener, waiting, failed } = listener.move_to(&config.place, &to)?;
+    accepted.extend(waiting);
+    if let Some(error) = failed {
+        error!(place = listener.shown(), "the service stays where it is: {}", with_causes(&error));
+    } else {
+        config.place = to;
+        info!(place = listener.shown(), "clients connect here now");
+    }
+    Ok(listener)
 }

@@ -1,10 +1,12 @@
 //! How a question is answered: whose the address is, from which endpoint, and along which path.
 
+use std::cmp::Reverse;
 use std::net::Ipv6Addr;
 
 use mapper_proto::Instant;
 
 use super::{ClientId, Counter, Endpoint, EndpointKey, Owned, Service};
+use crate::codes::{mtu_bytes, rate_mbps};
 use crate::fabric::{Owner, gid_of};
 use crate::wire::{Address, EntryFlags, PathRecord, Question, Reply, Sought, Status};
 
@@ -74,19 +76,25 @@ impl Service {
             None => 0..self.endpoints.len(),
         };
         let (mut refused, mut is_unknown) = (None, false);
+        let mut best: Option<(usize, EndpointKey, PathRecord)> = None;
         for at in candidates {
             let Some(key) = self.endpoints.get(at).map(|endpoint| endpoint.key) else { continue };
             match self.resolve_from(now, key, &to) {
-                Looked::Found(path) => {
-                    self.count(key, Counter::Resolve);
-                    let endpoint = self.endpoints.get(at).filter(|_| !given);
-                    let source = endpoint.map(|endpoint| chosen_source(endpoint, &to, path.sgid));
-                    return Looked::Found(Reply::Path { flags: EntryFlags::PATH, path, source });
-                }
+                // Of endpoints that are as good the first counts, whose partition is the one that all are in.
+                Looked::Found(path) => match best {
+                    Some((.., known)) if goodness(&path) <= goodness(&known) => {}
+                    _ => best = Some((at, key, path)),
+                },
                 // What is certain of one fabric does not hold for another.
                 Looked::Refused(status) => refused = refused.or(Some(status)),
                 Looked::Unknown => is_unknown = true,
             }
+        }
+        if let Some((at, key, path)) = best {
+            self.count(key, Counter::Resolve);
+            let endpoint = self.endpoints.get(at).filter(|_| !given);
+            let source = endpoint.map(|endpoint| chosen_source(endpoint, &to, path.sgid));
+            return Looked::Found(Reply::Path { flags: EntryFlags::PATH, path, source });
         }
         match refused {
             Some(status) if !is_unknown || status == Status::DESTINATION_ADDRESS => Looked::Refused(status),
@@ -262,6 +270,13 @@ impl Service {
             self.total.count(counter);
         }
     }
+}
+
+/// How good a path is, of several to one name or address from different interfaces: the faster is better, then the one with the
+/// longer packets, then the shorter.
+fn goodness(path: &PathRecord) -> (u32, u32, Reverse<u8>) {
+    let rate = rate_mbps(path.rate.value).unwrap_or_default();
+    (rate, mtu_bytes(path.mtu.value).unwrap_or_default(), Reverse(path.hop_limit))
 }
 
 /// What a client is told of the source that was chosen for it.

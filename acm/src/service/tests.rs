@@ -1,6 +1,8 @@
-//! The service with agents that tell what they know; what they are asked to find out is in [`asking`].
+//! The service with agents that tell what they know; what they are asked to find out is in [`asking`], and
+//! machines with several of them in [`several`].
 
 mod asking;
+mod several;
 
 use std::time::Duration;
 

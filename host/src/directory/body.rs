@@ -5,11 +5,13 @@
 //!   records, and all that differ.
 //! - 2 tells records. As many as fit follow: see [`Record`]. The answer is empty.
 
-use mapper_proto::Mac;
+use std::sync::Arc;
+
 use mapper_proto::wire::Reason;
 
-use super::record::Record;
 use super::sums::{BUCKETS, Buckets};
+use super::told::{self, Told};
+use crate::routes::Basis;
 
 const COMPARE: u8 = 1;
 const TELL: u8 = 2;
@@ -19,8 +21,8 @@ const TELL: u8 = 2;
 pub(super) enum Body {
     /// A comparison with the sums over the records that the asker knows.
     Compare(Box<Buckets>),
-    /// Records that the asker tells.
-    Tell(Vec<(Mac, Record)>),
+    /// Records that the asker tells, each with the rank of its host if the map lists it.
+    Tell(Vec<(Option<usize>, Arc<Told>)>),
 }
 
 /// The answer to a comparison: a bit for each part.
@@ -57,13 +59,11 @@ impl Teller {
         Self(vec![TELL])
     }
 
-    /// Adds the record of the host with the address `mac`. False if it does not fit any more.
-    pub(super) fn push(&mut self, mac: Mac, record: &Record) -> bool {
-        let begin = self.0.len();
-        record.write(mac, &mut self.0);
-        let fits = self.0.len() <= Reason::MAX_SERVICE_BYTES;
-        if !fits {
-            self.0.truncate(begin);
+    /// Adds a record. False if it does not fit any more.
+    pub(super) fn push(&mut self, told: &Told) -> bool {
+        let fits = self.0.len() + told.bytes.len() <= Reason::MAX_SERVICE_BYTES;
+        if fits {
+            self.0.extend(&told.bytes);
         }
         fits
     }
@@ -73,8 +73,8 @@ impl Teller {
     }
 }
 
-/// Reads a question. `None` if it is malformed.
-pub(super) fn read(question: &[u8]) -> Option<Body> {
+/// Reads a question of a host that has this map. `None` if it is malformed.
+pub(super) fn read(question: &[u8], basis: Option<&Basis>) -> Option<Body> {
     match question.split_first()? {
         (&COMPARE, sums) => {
             let (sums, []) = sums.as_chunks::<8>() else { return None };
@@ -82,11 +82,15 @@ pub(super) fn read(question: &[u8]) -> Option<Body> {
             Some(Body::Compare(Box::new(Buckets(sums.map(u64::from_be_bytes)))))
         }
         (&TELL, mut records) => {
-            let mut read = Vec::new();
+            let mut held = basis.map(|basis| basis.last_told().hold(basis));
+            let mut all = Vec::new();
             while !records.is_empty() {
-                read.push(Record::read(&mut records)?);
+                all.push(match &mut held {
+                    Some(held) => held.read(&mut records)?,
+                    None => (None, told::read(&mut records)?),
+                });
             }
-            Some(Body::Tell(read))
+            Some(Body::Tell(all))
         }
         _ => None,
     }
@@ -96,25 +100,29 @@ pub(super) fn read(question: &[u8]) -> Option<Body> {
 mod tests {
     use proptest::prelude::*;
 
+    use mapper_proto::Mac;
+
+    use super::super::record::Record;
     use super::super::record::tests::any_record;
     use super::*;
 
     proptest! {
         #[test]
         fn records_are_read_as_they_were_written(all in proptest::collection::vec(any_record(), 1..60)) {
+            let all: Vec<_> = all.into_iter().map(|(mac, record)| (None, Told::new(mac, record))).collect();
             let mut teller = Teller::new();
-            let fitted = all.iter().take_while(|(mac, record)| teller.push(*mac, record)).count();
+            let fitted = all.iter().take_while(|(_, told)| teller.push(told)).count();
             let question = teller.finish();
             prop_assert!(question.len() <= Reason::MAX_SERVICE_BYTES);
             prop_assert!(fitted == all.len() || fitted >= 2, "any two records fit");
-            prop_assert_eq!(read(&question), Some(Body::Tell(all[..fitted].to_vec())));
+            prop_assert_eq!(read(&question, None), Some(Body::Tell(all[..fitted].to_vec())));
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(mut bytes: Vec<u8>, kind in 0..4u8) {
             let _ = Compared::read(&bytes);
             bytes.insert(0, kind);
-            let _ = read(&bytes);
+            let _ = read(&bytes, None);
         }
     }
 
@@ -126,16 +134,16 @@ mod tests {
             (bytes.len(), &bytes[..17]),
             (257, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..])
         );
-        assert_eq!(read(&bytes), Some(Body::Compare(Box::new(buckets))));
+        assert_eq!(read(&bytes, None), Some(Body::Compare(Box::new(buckets))));
         let compared = Compared { wanted: 5, differing: 7 };
         assert_eq!(compared.to_bytes(), [0, 0, 0, 5, 0, 0, 0, 7]);
         assert_eq!(Compared::read(&compared.to_bytes()), Some(compared));
         let mut teller = Teller::new();
         let record = Record { revision: 258, name: "n1".parse().ok(), ..Record::default() };
-        assert!(teller.push(Mac([2, 0, 0, 0, 0, 9]), &record));
+        assert!(teller.push(&Told::new(Mac([2, 0, 0, 0, 0, 9]), record)));
         assert_eq!(teller.finish(), [2, 2, 0, 0, 0, 0, 9, 0, 0, 1, 2, 2, b'n', b'1', 0, 0]);
         for bad in [&[][..], &[1, 0], &[2, 1], &[2, 2, 0, 0, 0, 0, 9, 0, 0, 1, 2, 2, b'n', b'1'], &[3]] {
-            assert_eq!(read(bad), None);
+            assert_eq!(read(bad, None), None);
         }
         assert_eq!(Compared::read(&[0; 4]), None);
     }

@@ -15,14 +15,16 @@
 
 mod body;
 mod name;
+mod ranks;
 mod rates;
 mod record;
 mod sums;
 pub mod table;
+mod told;
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::wire::ServiceNumber;
@@ -31,14 +33,20 @@ use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use crate::service::{Place, Question, Service};
 use body::{Body, Compared};
 pub use name::{HostName, NotAName};
+use ranks::Ranks;
 pub use rates::PortRates;
 use record::{Addresses, Record};
 pub(crate) use sums::fnv;
 use sums::{Buckets, bucket_of};
 pub use table::{Clash, Directory, Refusal};
+pub(crate) use told::LastTold;
+use told::Told;
 
 /// How long after a new map neighbours first compare what they know, so that records do not delay the map.
 const FIRST_AFTER: Duration = Duration::from_millis(100);
+/// How long after a neighbour was told all that there was it is told nothing more, so that what comes one by one from elsewhere
+/// is told together: of ten thousand hosts that start at once a message would otherwise carry five records.
+const TOGETHER: Duration = Duration::from_millis(5);
 /// How often neighbours compare what they know.
 pub(crate) const COMPARE_EVERY: Duration = Duration::from_secs(10);
 /// How long after an unanswered question the same host is asked again.
@@ -71,8 +79,10 @@ struct Neighbour {
     compare_after: Duration,
     /// The moment before which it is asked nothing.
     not_before: Instant,
-    /// The hosts whose records it may not know.
-    untold: BTreeSet<Mac>,
+    /// The moment before which it is told nothing more.
+    tell_after: Instant,
+    /// The hosts of the map whose records it may not know.
+    untold: Ranks,
     /// Comparisons in a row that were not answered.
     unanswered: u8,
     /// Whether it knew the same as this host when both compared last.
@@ -88,6 +98,14 @@ enum UnderWay {
     Tell(Vec<Mac>),
 }
 
+impl UnderWay {
+    /// The hosts whose records are on their way.
+    fn told(&self) -> impl Iterator<Item = Mac> + '_ {
+        let told = if let Self::Tell(told) = self { &told[..] } else { &[] };
+        told.iter().copied()
+    }
+}
+
 impl Neighbour {
     fn new(mac: Mac, now: Instant) -> Self {
         Self {
@@ -95,7 +113,8 @@ impl Neighbour {
             compare_at: None,
             compare_after: FIRST_AFTER,
             not_before: now,
-            untold: BTreeSet::new(),
+            tell_after: now,
+            untold: Ranks::default(),
             unanswered: 0,
             in_step: false,
             under_way: None,
@@ -106,7 +125,7 @@ impl Neighbour {
     fn due_at(&self) -> Option<Instant> {
         match (&self.under_way, self.untold.is_empty()) {
             (Some(_), _) => None,
-            (None, false) => Some(self.not_before),
+            (None, false) => Some(self.not_before.max(self.tell_after)),
             (None, true) => Some(self.compare_at?.max(self.not_before)),
         }
     }
@@ -121,7 +140,7 @@ impl Neighbour {
         if !self.in_step {
             self.compare_after = (2 * self.compare_after).min(COMPARE_EVERY);
         }
-        self.untold.extend(directory.hosts_in(answer.wanted));
+        self.untold.extend(directory.ranks_in(answer.wanted));
     }
 }
 
@@ -143,15 +162,15 @@ fn above(revision: u32, wanted: u32) -> u32 {
 
 /// Which of two records of one host counts.
 fn in_order(a: &Record, b: &Record) -> Ordering {
-    let said = |record: &Record| (record.name.clone(), record.addresses.clone());
-    in_serial_order(a.revision, b.revision).then_with(|| said(a).cmp(&said(b)))
+    let by_what_they_say = || (&a.name, &a.addresses).cmp(&(&b.name, &b.addresses));
+    in_serial_order(a.revision, b.revision).then_with(by_what_they_say)
 }
 
 impl Gossip {
     /// The service at the host with the address `own`, which has no name and no addresses yet.
     pub(crate) fn new(own: Mac) -> Self {
         let mut directory = Directory::default();
-        directory.insert(own, Record::default());
+        directory.insert(Told::new(own, Record::default()));
         Self { own, directory, neighbours: Vec::new(), alone_since: None, changed: false }
     }
 
@@ -183,7 +202,7 @@ impl Gossip {
         change(&mut record);
         if !record.says_as(&known) {
             record.revision = above(known.revision, wanted);
-            self.put(self.own, record, None);
+            self.put_own(record);
         }
     }
 
@@ -191,7 +210,7 @@ impl Gossip {
     pub(crate) fn raise_revision(&mut self) {
         let known = self.directory.get(self.own).cloned().unwrap_or_default();
         let revision = above(known.revision, 0);
-        self.put(self.own, Record { revision, ..known }, None);
+        self.put_own(Record { revision, ..known });
     }
 
     /// What this host knows.
@@ -199,12 +218,25 @@ impl Gossip {
         &self.directory
     }
 
-    /// Takes a record, and will tell it to all neighbours but the one that told it.
-    fn put(&mut self, mac: Mac, record: Record, told_by: Option<Mac>) {
-        for neighbour in self.neighbours.iter_mut().filter(|neighbour| Some(neighbour.mac) != told_by) {
-            neighbour.untold.insert(mac);
+    /// Takes what this host says of itself, and will tell it to all neighbours.
+    fn put_own(&mut self, record: Record) {
+        let rank = self.directory.insert(Told::new(self.own, record));
+        for neighbour in &mut self.neighbours {
+            neighbour.untold.extend(rank);
         }
-        self.directory.insert(mac, record);
+        self.changed = true;
+    }
+
+    /// Takes the record of the host at this place, and will tell it to all neighbours but the one that told it.
+    fn put(&mut self, rank: usize, told: Arc<Told>, told_by: Mac) {
+        for neighbour in &mut self.neighbours {
+            if neighbour.mac == told_by {
+                neighbour.untold.remove(rank);
+            } else {
+                neighbour.untold.insert(rank);
+            }
+        }
+        self.directory.insert_at(rank, told);
         self.changed = true;
     }
 
@@ -224,19 +256,20 @@ impl Gossip {
     }
 
     /// Takes records that a neighbour told.
-    fn learn(&mut self, from: Mac, told: Vec<(Mac, Record)>) {
-        for (mac, record) in told {
-            let known = self.directory.get(mac);
-            let order = known.map(|known| in_order(&record, known));
-            if mac == self.own {
-                self.correct(from, &record);
-            } else if !self.directory.is_listed(mac) {
+    fn learn(&mut self, from: Mac, told: Vec<(Option<usize>, Arc<Told>)>) {
+        for (rank, told) in told {
+            if told.mac == self.own {
+                self.correct(from, &told.record);
+                continue;
+            }
+            let Some(rank) = rank else {
                 self.directory.refused.count(Refusal::NotInMap);
-            } else if order.is_none_or(Ordering::is_gt) {
-                self.forget_untold(from, mac);
-                self.put(mac, record, Some(from));
-            } else if order.is_some_and(Ordering::is_eq) {
-                self.forget_untold(from, mac);
+                continue;
+            };
+            match self.directory.at_rank(rank).map(|known| in_order(&told.record, &known.record)) {
+                None | Some(Ordering::Greater) => self.put(rank, told, from),
+                Some(Ordering::Equal) => self.forget_untold(from, rank),
+                Some(Ordering::Less) => {}
             }
         }
     }
@@ -246,31 +279,36 @@ impl Gossip {
     fn correct(&mut self, from: Mac, told: &Record) {
         let known = self.directory.get(self.own).cloned().unwrap_or_default();
         if *told == known {
-            return self.forget_untold(from, self.own);
+            if let Some(rank) = self.directory.rank(self.own) {
+                self.forget_untold(from, rank);
+            }
+            return;
         }
         if !told.says_as(&known) {
             self.directory.refused.count(Refusal::OfThisHost);
         }
         if in_serial_order(told.revision, known.revision).is_ge() {
             let revision = above(told.revision, known.revision);
-            self.put(self.own, Record { revision, ..known }, None);
+            self.put_own(Record { revision, ..known });
         }
     }
 
-    fn forget_untold(&mut self, neighbour: Mac, mac: Mac) {
+    fn forget_untold(&mut self, neighbour: Mac, rank: usize) {
         if let Some(neighbour) = self.neighbours.iter_mut().find(|it| it.mac == neighbour) {
-            neighbour.untold.remove(&mac);
+            neighbour.untold.remove(rank);
         }
     }
 
     /// Compares the sums of a neighbour with this host's own. Nothing is wanted of the parts of which the
-    /// neighbour will be told records anyway. `None` if `from` is no neighbour.
+    /// neighbour is or will be told records anyway. `None` if `from` is no neighbour.
     fn compare(&mut self, from: Mac, theirs: &Buckets) -> Option<Compared> {
         let differing = self.directory.buckets().differing(theirs);
         let neighbour = self.neighbours.iter_mut().find(|it| it.mac == from)?;
-        let awaited = neighbour.untold.iter().fold(0, |parts, &mac| parts | 1 << bucket_of(mac));
+        let untold = neighbour.untold.iter().filter_map(|rank| Some(self.directory.at_rank(rank)?.mac));
+        let on_its_way = neighbour.under_way.iter().flat_map(UnderWay::told);
+        let awaited = untold.chain(on_its_way).fold(0, |parts, mac| parts | 1 << bucket_of(mac));
         let wanted = differing & !awaited;
-        neighbour.untold.extend(self.directory.hosts_in(wanted));
+        neighbour.untold.extend(self.directory.ranks_in(wanted));
         neighbour.in_step = differing == 0;
         Some(Compared { wanted, differing })
     }
@@ -282,6 +320,7 @@ impl Service for Gossip {
     }
 
     fn map_changed(&mut self, now: Instant, place: &Place) {
+        let ranks_before = self.directory.basis().cloned();
         let mut before = std::mem::take(&mut self.neighbours);
         for mac in place.parent.into_iter().chain(place.children.iter().copied()) {
             let known = before.iter().position(|neighbour| neighbour.mac == mac);
@@ -291,20 +330,19 @@ impl Service for Gossip {
             neighbour.compare_after = FIRST_AFTER;
             neighbour.unanswered = 0;
             neighbour.not_before = now + FIRST_AFTER;
+            let untold = std::mem::take(&mut neighbour.untold);
+            let macs = untold.iter().filter_map(|rank| ranks_before.as_ref()?.at_rank(rank));
+            neighbour.untold.extend(macs.filter_map(|mac| place.basis.rank(mac)));
             self.neighbours.push(neighbour);
         }
         let since = self.alone_since.unwrap_or(now);
         self.alone_since = (place.basis.map().hosts.len() <= 1).then_some(since);
         self.directory.take_map(self.own, &place.basis);
         self.changed = true;
-        let directory = &self.directory;
-        for neighbour in &mut self.neighbours {
-            neighbour.untold.retain(|&mac| directory.is_listed(mac));
-        }
     }
 
     fn asked(&mut self, _: Instant, from: Mac, question: &[u8], _: usize) -> Option<Vec<u8>> {
-        let Some(body) = body::read(question) else {
+        let Some(body) = body::read(question, self.directory.basis().map(|basis| &**basis)) else {
             self.directory.refused.count(Refusal::Malformed);
             return None;
         };
@@ -341,7 +379,7 @@ impl Service for Gossip {
             }
             (UnderWay::Tell(_), Some(_)) => {}
             (UnderWay::Tell(macs), None) => {
-                neighbour.untold.extend(macs);
+                neighbour.untold.extend(macs.into_iter().filter_map(|mac| self.directory.rank(mac)));
                 neighbour.not_before = now + AGAIN_AFTER;
             }
         }
@@ -351,21 +389,18 @@ impl Service for Gossip {
         let due = |neighbour: &&mut Neighbour| neighbour.due_at().is_some_and(|at| at <= now);
         let neighbour = self.neighbours.iter_mut().find(due)?;
         let (to, directory) = (neighbour.mac, &self.directory);
-        let mut told = Vec::new();
         let mut writer = body::Teller::new();
-        while let Some(&mac) = neighbour.untold.first() {
-            // The neighbour does not need records of hosts that the map no longer lists.
-            let record = directory.get(mac).filter(|_| directory.is_listed(mac));
-            if record.is_some_and(|record| !writer.push(mac, record)) {
-                break;
-            }
-            neighbour.untold.remove(&mac);
-            told.extend(record.map(|_| mac));
+        let records = neighbour.untold.iter().filter_map(|rank| Some((rank, directory.at_rank(rank)?)));
+        let told: Vec<_> =
+            records.take_while(|(_, told)| writer.push(told)).map(|(rank, told)| (rank, told.mac)).collect();
+        told.iter().for_each(|&(rank, _)| neighbour.untold.remove(rank));
+        if neighbour.untold.is_empty() && !told.is_empty() {
+            neighbour.tell_after = now + TOGETHER;
         }
         let (under_way, body) = if told.is_empty() {
             (UnderWay::Compare, body::compare(&directory.buckets()))
         } else {
-            (UnderWay::Tell(told), writer.finish())
+            (UnderWay::Tell(told.into_iter().map(|(_, mac)| mac).collect()), writer.finish())
         };
         neighbour.under_way = Some(under_way);
         // An answer never needs more room than its question took.
@@ -381,7 +416,7 @@ impl Service for Gossip {
 #[cfg(test)]
 pub(crate) fn table_with(mac: Mac, revision: u32) -> Directory {
     let mut directory = Directory::default();
-    directory.insert(mac, Record { revision, ..Record::default() });
+    directory.insert(Told::new(mac, Record { revision, ..Record::default() }));
     directory
 }
 

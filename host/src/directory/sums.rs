@@ -2,7 +2,7 @@
 
 use mapper_proto::Mac;
 
-use super::record::Record;
+use super::told::Told;
 
 /// How many parts all records are divided into. Hosts compare one sum for each part.
 pub(crate) const BUCKETS: usize = 32;
@@ -20,10 +20,8 @@ impl Buckets {
     }
 
     /// Adds a record, or takes it out if it is in.
-    pub(super) fn toggle(&mut self, mac: Mac, record: &Record) {
-        let mut bytes = Vec::with_capacity(96);
-        record.write(mac, &mut bytes);
-        self.0[bucket_of(mac)] ^= fnv(&bytes);
+    pub(super) fn toggle(&mut self, told: &Told) {
+        self.0[bucket_of(told.mac)] ^= told.sum;
     }
 }
 

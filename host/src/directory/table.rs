@@ -12,6 +12,7 @@ use super::HostName;
 use super::rates::PortRates;
 use super::record::{MOST_ADDRESSES, Record};
 use super::sums::{Buckets, bucket_of};
+use super::told::Told;
 use crate::routes::Basis;
 
 /// How many records of hosts that left the map are kept at most, so that these hosts can be named when they
@@ -54,7 +55,10 @@ pub struct Clash {
 pub struct Directory {
     /// The map in force; without one no host is listed.
     basis: Option<Arc<Basis>>,
-    records: BTreeMap<Mac, Record>,
+    /// The records of the map's hosts, by [`Basis::rank`].
+    listed: Vec<Option<Arc<Told>>>,
+    /// The records of other hosts.
+    unlisted: BTreeMap<Mac, Arc<Told>>,
     /// Which hosts of the map have which address.
     claims: BTreeSet<(IpAddr, Mac)>,
     /// The addresses that two or more hosts of the map have.
@@ -95,8 +99,9 @@ impl Directory {
 
     /// The hosts of the map with this name, where ASCII capitals do not matter.
     pub fn hosts_called(&self, name: &str) -> impl Iterator<Item = Mac> {
-        let named = self.iter().filter(move |(_, called)| called.as_str().eq_ignore_ascii_case(name));
-        named.map(|(mac, _)| mac).filter(|&mac| self.is_listed(mac))
+        let is_called = move |called: &HostName| called.as_str().eq_ignore_ascii_case(name);
+        let named = self.told().filter(move |told| told.record.name.as_ref().is_some_and(is_called));
+        named.map(|told| told.mac)
     }
 
     /// The addresses that two or more hosts of the map have, by rising address.
@@ -109,12 +114,19 @@ impl Directory {
 
     /// All names, of hosts that are in the map or were lately, by rising address.
     pub fn iter(&self) -> impl Iterator<Item = (Mac, &HostName)> {
-        self.records.iter().filter_map(|(&mac, record)| Some((mac, record.name.as_ref()?)))
+        let all = self.told().chain(self.unlisted.values());
+        let named = all.filter_map(|told| Some((told.mac, told.record.name.as_ref()?)));
+        named.collect::<BTreeMap<_, _>>().into_iter()
     }
 
     /// The hosts of the map that have told something of themselves, by rising address.
     pub fn hosts(&self) -> impl Iterator<Item = Mac> {
-        self.records.keys().copied().filter(|&mac| self.is_listed(mac))
+        self.told().map(|told| told.mac)
+    }
+
+    /// The records of the map's hosts.
+    fn told(&self) -> impl Iterator<Item = &Arc<Told>> {
+        self.listed.iter().flatten()
     }
 
     /// How often and why what others told was not taken.
@@ -126,46 +138,73 @@ impl Directory {
     /// would give way to a host that was told to have it.
     pub(crate) fn claims_of(&self, ip: IpAddr) -> impl Iterator<Item = (Mac, bool)> {
         self.host_with(ip).map(move |mac| {
-            let mut all = self.records.get(&mac).into_iter().flat_map(|record| record.addresses.iter());
+            let mut all = self.get(mac).into_iter().flat_map(|record| record.addresses.iter());
             (mac, all.any(|(address, is_picked)| address.ip() == ip && is_picked))
         })
     }
 
     pub(super) fn get(&self, mac: Mac) -> Option<&Record> {
-        self.records.get(&mac)
+        let told = match self.rank(mac) {
+            Some(rank) => self.at_rank(rank),
+            None => self.unlisted.get(&mac),
+        };
+        told.map(|told| &told.record)
     }
 
-    /// Whether the map lists this host.
-    pub(super) fn is_listed(&self, mac: Mac) -> bool {
-        self.basis.as_ref().is_some_and(|basis| basis.lists(mac))
+    /// The map in force.
+    pub(super) fn basis(&self) -> Option<&Arc<Basis>> {
+        self.basis.as_ref()
     }
 
-    pub(super) fn insert(&mut self, mac: Mac, record: Record) {
-        if self.is_listed(mac) {
-            self.index(mac, &record);
-            if let Some(before) = self.records.insert(mac, record) {
-                self.buckets.toggle(mac, &before);
-                self.forget_claims(mac, &before);
+    /// The place of a host among those that the map lists; `None` if it lists none such.
+    pub(super) fn rank(&self, mac: Mac) -> Option<usize> {
+        self.basis.as_ref()?.rank(mac)
+    }
+
+    /// The record of the host at this place, if it has told something.
+    pub(super) fn at_rank(&self, rank: usize) -> Option<&Arc<Told>> {
+        self.listed.get(rank)?.as_ref()
+    }
+
+    /// Takes a record that others are to be told as it is here. Returns the place of its host, if the map lists it.
+    pub(super) fn insert(&mut self, told: Arc<Told>) -> Option<usize> {
+        let rank = self.rank(told.mac);
+        match (rank, &self.basis) {
+            (Some(rank), Some(basis)) => {
+                let told = basis.last_told().hold(basis).share(rank, told);
+                self.insert_at(rank, told);
             }
-        } else {
-            self.records.insert(mac, record);
+            _ => {
+                self.unlisted.insert(told.mac, told);
+            }
+        }
+        rank
+    }
+
+    /// Takes the record of the host at this place.
+    pub(super) fn insert_at(&mut self, rank: usize, told: Arc<Told>) {
+        self.index(&told);
+        let before = self.listed.get_mut(rank).and_then(|slot| slot.replace(told));
+        if let Some(before) = before {
+            self.buckets.toggle(&before);
+            self.forget_claims(&before);
         }
     }
 
     /// Takes the record of a listed host into sums and claims.
-    fn index(&mut self, mac: Mac, record: &Record) {
-        self.buckets.toggle(mac, record);
-        for ip in record.addresses.all().iter().map(IpNetworkAddress::ip) {
-            self.claims.insert((ip, mac));
+    fn index(&mut self, told: &Told) {
+        self.buckets.toggle(told);
+        for ip in told.record.addresses.all().iter().map(IpNetworkAddress::ip) {
+            self.claims.insert((ip, told.mac));
             self.judge(ip);
         }
     }
 
     /// Forgets the addresses of the host's record of before, except those that it still has.
-    fn forget_claims(&mut self, mac: Mac, before: &Record) {
-        for ip in before.addresses.all().iter().map(IpNetworkAddress::ip) {
-            if self.addresses_of(mac).iter().all(|address| address.ip() != ip) {
-                self.claims.remove(&(ip, mac));
+    fn forget_claims(&mut self, before: &Told) {
+        for ip in before.record.addresses.all().iter().map(IpNetworkAddress::ip) {
+            if self.addresses_of(before.mac).iter().all(|address| address.ip() != ip) {
+                self.claims.remove(&(ip, before.mac));
                 self.judge(ip);
             }
         }
@@ -184,24 +223,27 @@ impl Directory {
         self.buckets
     }
 
-    /// The listed hosts whose records are in these parts.
-    pub(super) fn hosts_in(&self, parts: u32) -> impl Iterator<Item = Mac> {
-        self.hosts().filter(move |&mac| parts >> bucket_of(mac) & 1 == 1)
+    /// The places of the listed hosts whose records are in these parts.
+    pub(super) fn ranks_in(&self, parts: u32) -> impl Iterator<Item = usize> {
+        let is_in = move |told: &Arc<Told>| parts >> bucket_of(told.mac) & 1 == 1;
+        let all = self.listed.iter().enumerate();
+        all.filter(move |(_, told)| told.as_ref().is_some_and(is_in)).map(|(rank, _)| rank)
     }
 
     /// Takes another map. Of the hosts that it does not list, [`MOST_GONE`] records are kept.
     pub(super) fn take_map(&mut self, own: Mac, basis: &Arc<Basis>) {
+        let unlisted = std::mem::take(&mut self.unlisted).into_values();
+        let before = std::mem::take(&mut self.listed).into_iter().flatten().chain(unlisted);
+        let all: BTreeMap<Mac, Arc<Told>> = before.map(|told| (told.mac, told)).collect();
         self.basis = Some(Arc::clone(basis));
-        let mut gone = 0;
-        self.records.retain(|&mac, _| {
-            gone += usize::from(!basis.lists(mac));
-            basis.lists(mac) || mac == own || gone <= MOST_GONE
-        });
+        self.listed = vec![None; basis.listed()];
         (self.buckets, self.claims, self.clashing) = Default::default();
-        let records = std::mem::take(&mut self.records);
-        for (&mac, record) in records.iter().filter(|(mac, _)| basis.lists(**mac)) {
-            self.index(mac, record);
+        let mut gone = 0;
+        for (mac, told) in all {
+            gone += usize::from(!basis.lists(mac));
+            if basis.lists(mac) || mac == own || gone <= MOST_GONE {
+                self.insert(told);
+            }
         }
-        self.records = records;
     }
 }

@@ -88,7 +88,7 @@ fn who_is_no_neighbour_tells_nothing_and_nobody_fills_the_memory() {
     let told = |mac, text: &str, revision| {
         let mut teller = body::Teller::new();
         let addresses = Addresses::new([address("10.1.0.66/24")], |_| false);
-        assert!(teller.push(mac, &Record { name: Some(name(text)), revision, addresses }));
+        assert!(teller.push(&Told::new(mac, Record { name: Some(name(text)), revision, addresses })));
         teller.finish()
     };
     let lie = told(mac(1), "lie", u32::MAX);
@@ -120,7 +120,8 @@ fn what_is_refused_is_counted() {
     let leader = &mut tree.hosts[leader];
     let tell = |mac| {
         let mut teller = body::Teller::new();
-        assert!(teller.push(mac, &Record { name: Some(name("lie")), revision: 9, ..Record::default() }));
+        let lie = Record { name: Some(name("lie")), revision: 9, ..Record::default() };
+        assert!(teller.push(&Told::new(mac, lie)));
         teller.finish()
     };
     leader.asked(now, neighbour, &[7, 7], 99);
@@ -210,4 +211,39 @@ fn a_host_is_in_step_once_it_knows_what_a_neighbour_knows_and_alone_only_without
     alone.run_ms(50);
     alone.install(1);
     assert_eq!((alone.hosts[0].is_in_step(), alone.hosts[0].alone_since()), (false, Some(ms(0))));
+}
+
+#[test]
+fn hosts_that_share_a_map_share_its_records_and_what_one_is_told_wrongly_no_other_knows() {
+    let mut tree = Tree::new(20);
+    tree.run_ms(1000);
+    let record = |tree: &Tree, host: usize| {
+        let directory = tree.hosts[host].directory();
+        Arc::clone(directory.at_rank(directory.rank(mac(3)).unwrap()).unwrap())
+    };
+    assert!((0..20).all(|host| Arc::ptr_eq(&record(&tree, host), &record(&tree, 3))));
+    // Another revision that a neighbour makes up is read in place of the true one, and believed by nobody else.
+    let leader = tree.index(tree.order[0]);
+    let lie = Record { name: Some(name("lie")), revision: 9, ..Record::default() };
+    let mut teller = body::Teller::new();
+    assert!(teller.push(&Told::new(mac(3), lie)));
+    tree.hosts[leader].asked(tree.now, tree.order[1], &teller.finish(), 99);
+    assert_eq!(tree.missing(20), 0, "the revision is an older one");
+    tree.hosts[3].set_name(name("new"), 200);
+    tree.run_ms(100);
+    assert_eq!(tree.missing(20), 0);
+    assert!((0..20).all(|host| Arc::ptr_eq(&record(&tree, host), &record(&tree, 3))));
+}
+
+#[test]
+fn what_comes_one_by_one_is_told_together() {
+    let mut tree = Tree::new(2);
+    tree.run_ms(1000);
+    let before = tree.asked;
+    for revision in 0..20 {
+        tree.hosts[0].set_name(name(&format!("name{revision}")), 200 + revision);
+        tree.run_ms(1);
+    }
+    tree.run_ms(10);
+    assert_eq!((tree.missing(2), tree.asked - before), (0, 5), "the first at once, then one each 5 ms");
 }

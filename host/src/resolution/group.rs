@@ -4,6 +4,8 @@
 //! of them have a path as good as the best group that both are in. Here nothing has to be joined: a group is what an
 //! endpoint can do in one layer, and what two have in common is the lesser rate and the lesser MTU.
 
+use std::cmp::Reverse;
+
 /// What an endpoint can do in a layer, or two of them together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Group {
@@ -20,6 +22,25 @@ impl Group {
     pub const MOST: usize = 6;
     /// How many bytes one takes in a message.
     const BYTES: usize = 7;
+
+    /// What a host can do in one layer, of whose interfaces these are the rates and the MTUs: a group for each that differ, the
+    /// best first, of which the last are left out if there are too many. An interface that does not say how fast it is makes
+    /// none beside others that do.
+    pub fn of_interfaces(layer: u8, interfaces: impl IntoIterator<Item = (u32, u16)>) -> Vec<Self> {
+        let group = |(rate_mbps, mtu_bytes)| Self { rate_mbps, mtu_bytes, layer };
+        let mut groups: Vec<Self> = interfaces.into_iter().map(group).collect();
+        groups.sort_unstable_by_key(|&group| Reverse(group));
+        groups.dedup();
+        if groups.first().is_some_and(|best| best.rate_mbps > 0) {
+            groups.retain(|group| group.rate_mbps > 0);
+        }
+        groups.truncate(Self::MOST);
+        if groups.is_empty() {
+            // What is not known limits nothing.
+            groups.push(group((0, 0)));
+        }
+        groups
+    }
 
     /// The best of what both can do: of the layers that both have, the one in which they are fastest, then the one
     /// with the longest frames, then the first. `None` if they have no layer in common.
@@ -60,6 +81,19 @@ pub fn lesser<T: Ord + Default + Copy>(one: T, other: T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interfaces_that_differ_make_groups_of_their_own() {
+        let groups = Group::of_interfaces(0, [(25_000, 9_000), (0, 9_000), (100_000, 1_500), (25_000, 9_000)]);
+        let group = |rate_mbps, mtu_bytes| Group { rate_mbps, mtu_bytes, layer: 0 };
+        assert_eq!(groups, [group(100_000, 1_500), group(25_000, 9_000)]);
+        assert_eq!(Group::best(&groups, &[group(10_000, 9_000)]), Some(group(10_000, 9_000)));
+        assert_eq!(Group::best(&groups, &[group(40_000, 9_000)]), Some(group(40_000, 1_500)));
+        assert_eq!(Group::of_interfaces(2, [(0, 1_500)]), [Group { layer: 2, ..group(0, 1_500) }]);
+        assert_eq!(Group::of_interfaces(2, []), [Group { layer: 2, ..group(0, 0) }]);
+        let many = Group::of_interfaces(0, (1..=9).map(|rate| (rate, 1_500)));
+        assert_eq!((many.len(), many[0]), (Group::MOST, group(9, 1_500)));
+    }
 
     #[test]
     fn the_best_group_is_what_both_can_do() {

@@ -9,17 +9,26 @@ use super::event_loop::Driver;
 const ALONE: u8 = 0;
 
 impl Driver {
-    /// Tells the host how fast the interfaces are now that lead to the fabric.
+    /// Tells the host how fast the interfaces are now that lead to the fabric, and what they can do together with others.
     pub(super) fn follow_rates(&mut self) {
         let attachment = &self.attachment;
-        let ports = attachment.outer_ports().into_iter().map(|port| (port.port, port.interface));
-        let alone = attachment.crossbar.is_none().then(|| (ALONE, attachment.link.name().to_owned()));
-        let rates = ports.chain(alone).filter_map(|(port, name)| Some((port, speed_of(&name)?)));
-        let rates = PortRates::new(rates);
-        let rate_mbps = rates.fastest().unwrap_or_default();
-        let mtu_bytes = attachment.link_mtu().map_or(0, |mtu| mtu.bytes);
+        let ports = attachment.outer_ports().into_iter().map(|port| (port.port, port.interface, port.mtu));
+        let alone = attachment.crossbar.is_none().then(|| {
+            let link = &attachment.link;
+            (ALONE, link.name().to_owned(), link.mtu())
+        });
+        let interfaces: Vec<(u8, u32, u16)> = ports
+            .chain(alone)
+            .map(|(port, name, mtu)| {
+                let mtu_bytes = mtu.map_or(0, |bytes| u16::try_from(bytes).unwrap_or(u16::MAX));
+                (port, speed_of(&name).unwrap_or_default(), mtu_bytes)
+            })
+            .collect();
         // Agents' source routes have one layer.
-        self.host.set_groups(vec![Group { rate_mbps, mtu_bytes, layer: 0 }]);
+        let groups =
+            Group::of_interfaces(0, interfaces.iter().map(|&(_, mbps, mtu_bytes)| (mbps, mtu_bytes)));
+        self.host.set_groups(groups);
+        let rates = PortRates::new(interfaces.iter().map(|&(port, mbps, _)| (port, mbps)));
         self.host.set_rates(self.now(), rates);
     }
 }
