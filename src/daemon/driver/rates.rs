@@ -4,6 +4,7 @@ use mapper_host::directory::PortRates;
 use mapper_host::resolution::Group;
 
 use super::event_loop::Driver;
+use crate::xbar::traffic::rate_mbps;
 
 /// The number that stands for the interface of an agent alone.
 const ALONE: u8 = 0;
@@ -14,7 +15,7 @@ impl Driver {
         let attachment = &self.attachment;
         let ports = attachment.outer_ports().into_iter().map(|port| (port.port, port.interface));
         let alone = attachment.crossbar.is_none().then(|| (ALONE, attachment.link.name().to_owned()));
-        let rates = ports.chain(alone).filter_map(|(port, name)| Some((port, speed_of(&name)?)));
+        let rates = ports.chain(alone).filter_map(|(port, name)| Some((port, rate_mbps(&name)?)));
         let rates = PortRates::new(rates);
         let rate_mbps = rates.fastest().unwrap_or_default();
         let mtu_bytes = attachment.link_mtu().map_or(0, |mtu| mtu.bytes);
@@ -22,11 +23,4 @@ impl Driver {
         self.host.set_groups(vec![Group { rate_mbps, mtu_bytes, layer: 0 }]);
         self.host.set_rates(self.now(), rates);
     }
-}
-
-/// How fast an interface is, in Mb/s, if it says so.
-fn speed_of(interface: &str) -> Option<u32> {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
-    // An interface without carrier says -1.
-    text.trim().parse().ok().filter(|&mbps| mbps > 0)
 }

@@ -1,6 +1,7 @@
 //! Tests of `mapper view`, of the page in a real browser, and of who its server answers.
 
 mod browser;
+mod load;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -58,6 +59,13 @@ impl Server {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// The memory that it holds, in bytes.
+    fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        1024 * line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     }
 
     fn stop(&mut self) {
@@ -123,6 +131,17 @@ fn cables_are_cut_on_the_page_and_the_engines_say_what_follows() {
     browser.wait_for("view.consequences");
     let panel = browser.panel();
     assert!(panel.contains("What if 1 cable were cut") && panel.contains("No host is cut off."), "{panel}");
+    assert!(panel.contains("bisection") && panel.contains("(was "), "{panel}");
+    // Tables that change, and which entries.
+    let tables = "[document.querySelectorAll('#tables tr').length, view.consequences.tables.length]";
+    let tables = browser.value(tables);
+    assert!(tables[0] == tables[1] && tables[0].as_u64() > Some(0), "{tables}");
+    browser.value("document.querySelector('#tables button').click()");
+    browser.wait_for("view.entries");
+    let entries = "[document.querySelectorAll('#entries tr').length, view.consequences.tables[0][1]]";
+    let entries = browser.value(entries);
+    assert_eq!(entries[0], entries[1]);
+    assert!(browser.panel().contains("Entries of ") && browser.panel().contains("→ port "), "{}", browser.panel());
     browser.value("view.toggleCut(view.model.cablesOf[view.model.bundlesOf[0][1]][0])");
     browser.wait_for("view.consequences && view.consequences.cut_off.length === 2");
     assert!(browser.panel().contains("2 hosts cut off"), "{}", browser.panel());
@@ -193,12 +212,22 @@ fn every_state_of_a_host_has_a_mark_of_its_own() {
 }
 
 #[test]
-fn fabrics_of_a_thousand_and_of_ten_thousand_hosts_are_shown() {
-    for (spec, hosts) in [("clos:hosts=1024,ports=32", 1024), ("clos:hosts=10000,ports=36", 10_000)] {
+fn fabrics_of_16_to_10000_hosts_are_shown_dark_and_light() {
+    for (spec, hosts) in [
+        ("clos:hosts=16,ports=8", 16),
+        ("clos:hosts=128,ports=16", 128),
+        ("clos:hosts=1024,ports=32", 1024),
+        ("clos:hosts=10000,ports=36", 10_000),
+    ] {
         let server = Server::start(&[spec]);
         let Some(mut browser) = Browser::open(&server.url) else { return };
         browser.wait_until_drawn();
         assert_eq!(browser.value("view.model.hostCount"), json!(hosts));
+        for theme in ["light", "dark"] {
+            browser.value(&format!("colours.set('{theme}'); view.legend(); view.redraw(); view.drawing.finish(view)"));
+            let bytes = browser.screenshot(&format!("page-{hosts}-{theme}"));
+            assert!(bytes > 10_000, "an empty page is smaller than {bytes} bytes");
+        }
         browser.value("view.choose({ kind: 'host', index: view.model.hostCount - 1 }, true)");
         assert!(browser.panel().contains(&format!("h{hosts}")), "{}", browser.panel());
     }
