@@ -112,7 +112,7 @@ fn watch_fabric(args: &Args, source: Source, printer: Printer) -> Result<ExitCod
             loads.follow(args.engine, &told.fabric, &moment);
             let names = Names::of(&told.fabric);
             let text = screen.text(&moment, &told.fabric, &names, &[], &loads.lines(&told.fabric, &names));
-            let mut json = json_of(&moment, &told.fabric, loads.json(&told.fabric));
+            let mut json = json_of(&moment, &told.fabric, &loads.json(&told.fabric));
             json["happened"] = json!(events);
             printer.print(&text, &json)?;
             if args.once {
@@ -152,7 +152,7 @@ fn watch_agents(args: &Args, run_dir: &Path, printer: Printer) -> Result<ExitCod
             }
             let units = unit_lines(&boards.boards, &frames);
             let text = screen.text(&moment, fabric, &names, &units, &loads.lines(fabric, &names));
-            let mut json = json_of(&moment, fabric, loads.json(fabric));
+            let mut json = json_of(&moment, fabric, &loads.json(fabric));
             json["units"] = units_json(&boards);
             printer.print(&text, &json)?;
         }
@@ -171,10 +171,12 @@ fn seconds(began: Instant) -> String {
     format!("{} s", began.elapsed().as_secs())
 }
 
-fn json_of(moment: &Moment, fabric: &Fabric, loads: Value) -> Value {
+fn json_of(moment: &Moment, fabric: &Fabric, loads: &Value) -> Value {
     let away = screen::away(moment, fabric);
-    let away: Vec<Value> =
-        away.iter().map(|&(host, state)| json!({ "host": fabric.hosts[host].name, "state": state })).collect();
+    let away: Vec<Value> = away
+        .iter()
+        .map(|&(host, state)| json!({ "host": fabric.hosts[host].name, "state": state }))
+        .collect();
     json!({
         "schema": "mapper.watch/1",
         "at": moment.at,

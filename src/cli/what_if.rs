@@ -125,7 +125,12 @@ impl Args {
         }
     }
 
-    fn change<'a>(&'a self, fabric: &'a Fabric, names: &'a Names, change: &Change) -> Result<Report<'a>, CliError> {
+    fn change<'a>(
+        &'a self,
+        fabric: &'a Fabric,
+        names: &'a Names,
+        change: &Change,
+    ) -> Result<Report<'a>, CliError> {
         let progress = Progress::new(2 * best::STEPS);
         let settings = self.settings();
         let routed = |change: &Change| {

@@ -50,8 +50,12 @@ impl Routed {
     pub(crate) fn changed_by_xbar(&self, before: &Self) -> Option<Vec<usize>> {
         let compared = self.tables_with(before)?;
         let mut counts = vec![0; compared.xbars.len()];
-        let stays: Vec<(usize, usize)> =
-            compared.xbars.iter().enumerate().filter_map(|(xbar, now)| Some((xbar, (*now)? as usize))).collect();
+        let stays: Vec<(usize, usize)> = compared
+            .xbars
+            .iter()
+            .enumerate()
+            .filter_map(|(xbar, now)| Some((xbar, (*now)? as usize)))
+            .collect();
         for (end, then, now) in compared.slots() {
             for &(xbar, xbar_now) in &stays {
                 if then[xbar] != now[xbar_now] && end != SlotEnd::Xbar(xbar as u32) {
@@ -73,7 +77,8 @@ impl Routed {
         let Some(compared) = self.tables_with(before) else { return Vec::new() };
         let Some(xbar_now) = compared.xbars.get(xbar as usize).copied().flatten() else { return Vec::new() };
         let port = |port: u8| Some(port).filter(|&port| port != Tables::NONE);
-        let entries = compared.slots().map(|(to, then, now)| (to, then[xbar as usize], now[xbar_now as usize]));
+        let entries =
+            compared.slots().map(|(to, then, now)| (to, then[xbar as usize], now[xbar_now as usize]));
         entries
             .filter(|&(to, was, now)| was != now && to != SlotEnd::Xbar(xbar))
             .map(|(to, was, now)| ChangedEntry { to, was: port(was), now: port(now) })
@@ -108,7 +113,10 @@ mod tests {
             assert!(entries.iter().all(|entry| entry.was != entry.now));
         }
         let of_leaf = after.changed_of(&before, cut.xbar, usize::MAX);
-        assert!(of_leaf.iter().all(|entry| entry.now != Some(cut.port)), "nothing leads over it: {of_leaf:?}");
+        assert!(
+            of_leaf.iter().all(|entry| entry.now != Some(cut.port)),
+            "nothing leads over it: {of_leaf:?}"
+        );
         assert!(of_leaf.iter().any(|entry| entry.was == Some(cut.port)), "{of_leaf:?}");
         assert_eq!(after.changed_of(&before, cut.xbar, 1).len(), 1);
         assert!(before.changed_by_xbar(&before).unwrap().iter().all(|&count| count == 0));

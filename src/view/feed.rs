@@ -318,7 +318,8 @@ impl Feed {
             news.push(format!("{body},\"now_ms\":{now}{history}}}"));
             seen.moment = *seq;
         }
-        if let Some((number, traffic)) = state.traffic.as_ref().filter(|(number, _)| *number != seen.traffic) {
+        if let Some((number, traffic)) = state.traffic.as_ref().filter(|(number, _)| *number != seen.traffic)
+        {
             news.push(traffic.to_string());
             seen.traffic = *number;
         }
@@ -351,8 +352,7 @@ impl State {
         let json: Arc<str> = serde_json::to_string(&update).unwrap_or_default().into();
         self.bytes += json.len();
         self.moments.push_back((self.last_seq, scene, json));
-        while self.moments.len() > MOST_MOMENTS
-            || (self.bytes > MOST_MOMENT_BYTES && self.moments.len() > 1)
+        while self.moments.len() > MOST_MOMENTS || (self.bytes > MOST_MOMENT_BYTES && self.moments.len() > 1)
         {
             if let Some((_, _, json)) = self.moments.pop_front() {
                 self.bytes -= json.len();

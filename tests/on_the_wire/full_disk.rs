@@ -124,7 +124,8 @@ fn the_log_of_maps_stays_whole_on_a_full_disk_and_goes_on_when_there_is_room() {
     std::fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(padding.as_bytes()).unwrap();
     lab.run(&["cut", "xbar1:1"]);
     lab.wait_for_network("a cable less, with the disk full", 3, 2);
-    let says = |board: &Value| board["warnings"].to_string().contains("the history of maps cannot be written");
+    let says =
+        |board: &Value| board["warnings"].to_string().contains("the history of maps cannot be written");
     lab.wait_until("every board says that the log cannot be written", |boards| boards.iter().all(says));
     assert_eq!(logged(&file), before, "what was there is whole, and nothing is added");
 
@@ -134,10 +135,14 @@ fn the_log_of_maps_stays_whole_on_a_full_disk_and_goes_on_when_there_is_room() {
     lab.wait_until("no board says so any more", |boards| !boards.iter().any(says));
     let after = logged(&file);
     let is_of_then = |map: &&Value| map["cables"] == 2;
-    assert!(after.iter().filter(is_of_then).count() >= 3, "what waited is written, by each of them: {after:?}");
+    assert!(
+        after.iter().filter(is_of_then).count() >= 3,
+        "what waited is written, by each of them: {after:?}"
+    );
     let left: Vec<_> = std::fs::read_dir(disk.path().join("fab0.maps")).unwrap().collect();
     let is_whole = |file: &std::fs::DirEntry| {
-        serde_json::from_slice::<Value>(&std::fs::read(file.path()).unwrap()).is_ok_and(|map| map["schema"] == "mapper.map/1")
+        serde_json::from_slice::<Value>(&std::fs::read(file.path()).unwrap())
+            .is_ok_and(|map| map["schema"] == "mapper.map/1")
     };
     assert!(!left.is_empty() && left.iter().all(|file| is_whole(file.as_ref().unwrap())), "{left:?}");
 }

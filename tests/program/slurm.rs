@@ -234,7 +234,8 @@ impl Blocks {
     /// no fewer nodes than the first size. Returns the nodes.
     fn judged(&self) -> BTreeSet<String> {
         let base = self.block_sizes[0];
-        let is_right = |size: &usize| base > 0 && size % base == 0 && (size / base).is_power_of_two();
+        let is_right =
+            |size: &usize| base > 0 && size.is_multiple_of(base) && (size / base).is_power_of_two();
         assert!(self.block_sizes.iter().all(is_right), "{:?}", self.block_sizes);
         let names: BTreeSet<&str> = self.blocks.iter().map(|block| block.block.as_str()).collect();
         assert_eq!(names.len(), self.blocks.len());

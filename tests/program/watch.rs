@@ -48,7 +48,10 @@ fn a_spec_is_told_once_with_the_loads_of_an_engine() {
     assert!(watching.next().is_none() && watching.process.wait().unwrap().success());
     let text = Command::new(MAPPER).args(["watch", "clos:hosts=8,ports=4"]).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.starts_with("8 hosts, 6 xbars") && text.contains("Busiest cables, by routes of minhop"), "{text}");
+    assert!(
+        text.starts_with("8 hosts, 6 xbars") && text.contains("Busiest cables, by routes of minhop"),
+        "{text}"
+    );
     let both = Command::new(MAPPER).args(["watch", "ring:n=3", "--run-dir", "/run"]).output().unwrap();
     assert_eq!(both.status.code(), Some(2), "agents are not watched where a fabric is named");
 }
@@ -96,5 +99,8 @@ fn a_simulation_is_told_to_its_end_with_its_faults_and_who_is_missing() {
     let text = Command::new(MAPPER).args(["watch", "clos:hosts=8,ports=4"]).args(options).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("hosts: 7 configured, 1 missing") && text.contains("  missing         h1"), "{text}");
+    assert!(
+        text.contains("hosts: 7 configured, 1 missing") && text.contains("  missing         h1"),
+        "{text}"
+    );
 }

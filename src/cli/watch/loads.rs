@@ -46,7 +46,8 @@ impl Loads {
     pub(super) fn follow(&mut self, engine: Option<Wanted>, fabric: &Fabric, moment: &Moment) {
         let states = (0..fabric.map.cables.len() as u32).zip(&moment.cables);
         let is_off = |state: CableState| matches!(state, CableState::Dead | CableState::Missing);
-        let cuts: BTreeSet<u32> = states.filter(|(_, state)| is_off(**state)).map(|(cable, _)| cable).collect();
+        let cuts: BTreeSet<u32> =
+            states.filter(|(_, state)| is_off(**state)).map(|(cable, _)| cable).collect();
         if self.of.as_ref().is_some_and(|(of, off)| of == fabric && *off == cuts) {
             return;
         }
@@ -60,7 +61,8 @@ impl Loads {
             Ok(routed) => {
                 let name = routed.engine.map(mapper_routing::engines::Engine::name);
                 self.engine = name;
-                self.heading = format!("Busiest cables, by routes of {} there and back", name.unwrap_or("an engine"));
+                self.heading =
+                    format!("Busiest cables, by routes of {} there and back", name.unwrap_or("an engine"));
                 self.why_not = routed.why_not;
                 let loads = (0..).zip(&routed.loads);
                 self.busiest = loads.map(|(cable, &routes)| Load { cable, routes, bits: None }).collect();
@@ -73,7 +75,10 @@ impl Loads {
 
     /// Takes the routes in force, and what goes over cables.
     pub(super) fn take(&mut self, traffic: &Traffic) {
-        *self = Self { heading: "Busiest cables, by routes in force there and back".to_owned(), ..Self::default() };
+        *self = Self {
+            heading: "Busiest cables, by routes in force there and back".to_owned(),
+            ..Self::default()
+        };
         let (force, flows) = (&traffic.in_force.loads, &traffic.flows.cables);
         let all: BTreeSet<u32> = force.keys().chain(flows.keys()).copied().collect();
         let load = |cable: u32| Load {
@@ -92,7 +97,10 @@ impl Loads {
         let key = |load: &Load| (load.bits.map_or(0.0, most), most(load.routes));
         self.busiest.sort_by(|one, other| {
             let ((bits, routes), (other_bits, other_routes)) = (key(one), key(other));
-            other_bits.total_cmp(&bits).then(other_routes.total_cmp(&routes)).then(one.cable.cmp(&other.cable))
+            other_bits
+                .total_cmp(&bits)
+                .then(other_routes.total_cmp(&routes))
+                .then(one.cable.cmp(&other.cable))
         });
     }
 
@@ -122,7 +130,9 @@ impl Loads {
         let end = |at: PortRef| format!("{}:{}", fabric.xbars[at.xbar as usize].name, at.port);
         let load = |load: &Load| {
             let cable = fabric.map.cables.get(load.cable as usize)?;
-            Some(json!({ "cable": [end(cable.a), end(cable.b)], "routes": load.routes, "bits_per_s": load.bits }))
+            Some(
+                json!({ "cable": [end(cable.a), end(cable.b)], "routes": load.routes, "bits_per_s": load.bits }),
+            )
         };
         json!({
             "engine": self.engine,
@@ -155,13 +165,17 @@ mod tests {
     fn the_busiest_cables_come_first_and_dead_ones_carry_nothing() {
         let fabric = generate("clos:hosts=8,ports=4").unwrap();
         let names = Names::of(&fabric);
-        let mut moment = Moment { cables: vec![CableState::Whole; fabric.map.cables.len()], ..Moment::default() };
+        let mut moment =
+            Moment { cables: vec![CableState::Whole; fabric.map.cables.len()], ..Moment::default() };
         moment.cables[0] = CableState::Dead;
         let mut loads = Loads::default();
         loads.follow(Some(Wanted::Engine(Engine::Minhop)), &fabric, &moment);
         let lines = loads.lines(&fabric, &names);
         assert_eq!(lines.len(), 1 + MOST_LISTED, "{lines:?}");
-        assert!(lines[0].contains("routes of minhop") && lines[1].ends_with(&"#".repeat(BAR_WIDTH)), "{lines:?}");
+        assert!(
+            lines[0].contains("routes of minhop") && lines[1].ends_with(&"#".repeat(BAR_WIDTH)),
+            "{lines:?}"
+        );
         assert!(lines.iter().all(|line| line.chars().count() <= super::super::screen::COLUMNS), "{lines:?}");
         let cut = fabric.map.cables[0];
         assert!(!lines.iter().any(|line| line.contains(&names.cable([cut.a, cut.b]))), "{lines:?}");

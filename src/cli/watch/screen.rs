@@ -111,8 +111,11 @@ impl Screen {
 fn states(moment: &Moment) -> Option<String> {
     let count = |wanted: HostState| moment.hosts.iter().filter(|&&state| state == wanted).count();
     let counts = STATES.map(|(state, name)| (count(state), name));
-    let some: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    let some: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| format!("{count} {name}"))
+        .collect();
     let is_known = moment.hosts.iter().any(|&state| state != HostState::Unknown);
     is_known.then(|| format!("hosts: {}", some.join(", ")))
 }

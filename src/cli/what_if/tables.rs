@@ -70,7 +70,8 @@ impl ChangedTables {
             said.push("..".to_owned());
         }
         let Some(first) = self.0.first() else { return Vec::new() };
-        let port = |port: Option<u8>| port.map_or_else(|| "nowhere".to_owned(), |port| format!("port {port}"));
+        let port =
+            |port: Option<u8>| port.map_or_else(|| "nowhere".to_owned(), |port| format!("port {port}"));
         let to = |end: SlotEnd| match end {
             SlotEnd::Host { host, .. } => names.host(host),
             SlotEnd::Xbar(xbar) => names.xbar(xbar),
@@ -80,7 +81,8 @@ impl ChangedTables {
             format!("{} to {}: {was} before, {now} after", names.xbar(first.xbar), to(entry.to))
         };
         let tables = format!("of {}", said.join(", "));
-        let mut lines: Vec<String> = [tables].into_iter().chain(first.entries.iter().take(MOST_SHOWN).map(entry)).collect();
+        let mut lines: Vec<String> =
+            [tables].into_iter().chain(first.entries.iter().take(MOST_SHOWN).map(entry)).collect();
         if self.count() > MOST_SHOWN {
             lines.push("and so on; --format json lists them".to_owned());
         }

@@ -132,7 +132,9 @@ fn write_all(file: &HistoryFile, maps: &KeptMaps, waiting: &mut VecDeque<Waiting
     let mut kept = Ok(());
     while let Some(Waiting { event, .. }) = waiting.front() {
         file.append(event)?;
-        let Some(Waiting { event, map: Some((MapToKeep { map, names }, _)) }) = waiting.pop_front() else { continue };
+        let Some(Waiting { event, map: Some((MapToKeep { map, names }, _)) }) = waiting.pop_front() else {
+            continue;
+        };
         let text = serde_json::to_string(&map_to_json(&map, &names))? + "\n";
         kept = maps.keep(event.unix_ms, &text);
     }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::xbar::{PortStatus, PortTraffic};
 use crate::xbar::cable::CableStatus;
+use crate::xbar::{PortStatus, PortTraffic};
 
 /// A port of a node's own crossbar that leads out of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -96,7 +96,9 @@ mod tests {
         ] {
             assert_eq!(rack(name), Some((row.to_owned(), number)), "{name}");
         }
-        for name in ["h12", "leaf3", "rail1-leaf2", "pod3-spine1", "group2-xbar7", "7", "", "node", "a99999999999n1"] {
+        for name in
+            ["h12", "leaf3", "rail1-leaf2", "pod3-spine1", "group2-xbar7", "7", "", "node", "a99999999999n1"]
+        {
             assert_eq!(rack(name), None, "{name}");
         }
     }

@@ -36,7 +36,11 @@ pub(in crate::formats) fn write(fabric: &Fabric) -> String {
         if let Some(at) = host.at {
             let xbar = at.xbar as usize;
             let class = by_racks(&racks.hosts[number], &racks.xbars[xbar]);
-            row(host_end(number), xbar_end(at), class.unwrap_or_else(|| format!("host to tier {}", tier_of[xbar])));
+            row(
+                host_end(number),
+                xbar_end(at),
+                class.unwrap_or_else(|| format!("host to tier {}", tier_of[xbar])),
+            );
         }
     }
     if let Some([a, b]) = fabric.face_to_face() {

@@ -92,7 +92,8 @@ fn what_is_kept_is_bounded() {
 #[test]
 fn fabrics_of_before_are_found_again_when_they_are_looked_at_and_few_of_them_are_kept() {
     let feed = Feed::new(1);
-    let found = |n: u32| -> Recall { Arc::new(move || (n > 3).then(|| generate(&format!("ring:n={n}")).unwrap())) };
+    let found =
+        |n: u32| -> Recall { Arc::new(move || (n > 3).then(|| generate(&format!("ring:n={n}")).unwrap())) };
     for n in 3..12 {
         feed.tell_past(&moment(&n.to_string(), HostState::Unknown), "ring".to_owned(), found(n));
     }
@@ -114,7 +115,10 @@ fn fabrics_of_before_are_found_again_when_they_are_looked_at_and_few_of_them_are
     assert_eq!(feed.state().recalled.len(), MOST_RECALLED);
     // What no moment is of any more cannot be found again.
     for number in 0..MOST_MOMENTS {
-        feed.tell(moment(&format!("later {number}"), if number % 2 == 0 { HostState::Silent } else { HostState::Missing }));
+        feed.tell(moment(
+            &format!("later {number}"),
+            if number % 2 == 0 { HostState::Silent } else { HostState::Missing },
+        ));
     }
     assert_eq!(feed.state().past.len(), 1);
 }

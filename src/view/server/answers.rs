@@ -225,5 +225,8 @@ pub(super) fn busy(why: &str) -> NoAnswer {
 }
 
 pub(super) fn gone(scene: u64) -> NoAnswer {
-    NoAnswer(StatusCode::GONE, format!("there is no picture of then any more: the fabric {scene} is not kept"))
+    NoAnswer(
+        StatusCode::GONE,
+        format!("there is no picture of then any more: the fabric {scene} is not kept"),
+    )
 }

@@ -101,7 +101,8 @@ impl Engines {
             answer["changed"] = json!(by_xbar.as_ref().map(|counts| counts.iter().sum::<usize>()));
             answer["entries"] = json!(whole.entry_count());
             answer["tables"] = tables(by_xbar);
-            answer["bisection"] = json!([self.bisection(whole).await?, self.bisection(Arc::clone(&routed)).await?]);
+            answer["bisection"] =
+                json!([self.bisection(whole).await?, self.bisection(Arc::clone(&routed)).await?]);
             answer["fallback"] = json!(self.fallback(&asked, &routed).await?);
         }
         Ok(answer)

@@ -76,6 +76,22 @@ pub(crate) fn boards(run_dir: &Path) -> Boards {
     Boards { boards, why_not }
 }
 
+/// Calls each xbar that has a single host by that, as the crossbar of a node: agents give xbars numbers only, which are others in each
+/// map.
+pub(super) fn name_xbars(fabric: &mut Fabric) {
+    let mut only: BTreeMap<u32, Option<usize>> = BTreeMap::new();
+    for (host, at) in fabric.map.hosts.iter().enumerate().filter_map(|(host, it)| Some((host, it.at?))) {
+        only.entry(at.xbar).and_modify(|only| *only = None).or_insert(Some(host));
+    }
+    for (xbar, host) in only {
+        let (Some(host), Some(label)) = (host, fabric.xbars.get_mut(xbar as usize)) else { continue };
+        let name = &fabric.hosts[host].name;
+        if *name != fabric.map.hosts[host].mac.to_string() && label.description.is_empty() {
+            label.description = format!("xbar of {name}");
+        }
+    }
+}
+
 /// The versions of the maps that boards hold, each once, with a unit that holds it.
 fn versions(boards: &[Board]) -> Vec<(String, u8)> {
     let mut all: BTreeMap<String, u8> = BTreeMap::new();
@@ -147,7 +163,11 @@ impl Known {
         let HeldMap { first: [_, first, _], prefix, .. } = &self.maps[at];
         let end = self.maps.get(at + 1).map_or(self.fabric.xbars.len(), |next| next.first[1]);
         let labels = (0..).zip(&self.fabric.xbars).take(end).skip(*first);
-        Some(labels.filter_map(|(xbar, label)| Some((label.name.strip_prefix(prefix.as_str())?, xbar))).collect())
+        Some(
+            labels
+                .filter_map(|(xbar, label)| Some((label.name.strip_prefix(prefix.as_str())?, xbar)))
+                .collect(),
+        )
     }
 
     /// How the fabric is, as boards say.
@@ -283,7 +303,8 @@ impl Known {
 
     /// Puts back what boards call gone. Says whether the picture is another.
     pub(crate) fn show_gone(&mut self, boards: &[Board]) -> bool {
-        let shown = with_gone(&self.fabric, &self.shown, boards);
+        let mut shown = with_gone(&self.fabric, &self.shown, boards);
+        name_xbars(&mut shown);
         let is_another = shown != self.shown;
         self.shown = shown;
         is_another
@@ -384,6 +405,17 @@ mod tests {
             moment.hosts[..3].contains(&HostState::Silent) || moment.hosts[3..].contains(&HostState::Silent)
         );
         assert_eq!(moment.says, "1 host silent");
+    }
+
+    #[test]
+    fn an_xbar_with_a_single_host_is_called_by_it() {
+        let mut fabric = generate("ring:n=3,hosts=1").unwrap();
+        fabric.hosts[1].name = fabric.map.hosts[1].mac.to_string();
+        fabric.map.hosts.push(fabric.map.hosts[2]);
+        fabric.hosts.push(fabric.hosts[2].clone());
+        name_xbars(&mut fabric);
+        let said: Vec<&str> = fabric.xbars.iter().map(|label| label.description.as_str()).collect();
+        assert_eq!(said, ["xbar of h1", "", ""], "the second has a host without a name, the third has two");
     }
 
     #[test]

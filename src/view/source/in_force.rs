@@ -77,7 +77,8 @@ fn ask(run_dir: &Path, unit: u8, deadline: Instant) -> Option<RoutesInForce> {
 
 /// The cable behind each port of an xbar, and which way one goes who leaves by it: 0 from the first end, 1 back.
 pub(super) fn cables(map: &Map) -> BTreeMap<PortRef, (u32, usize)> {
-    let ends = (0..).zip(&map.cables).flat_map(|(number, cable)| [(cable.b, (number, 1)), (cable.a, (number, 0))]);
+    let ends =
+        (0..).zip(&map.cables).flat_map(|(number, cable)| [(cable.b, (number, 1)), (cable.a, (number, 0))]);
     ends.collect()
 }
 

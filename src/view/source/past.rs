@@ -10,7 +10,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::Fabric;
 use serde_json::Value;
 
-use super::agents::{Known, boards};
+use super::agents::{Known, boards, name_xbars};
 use crate::daemon::history::{History, MAX_HISTORY_BYTES, MapEvent};
 use crate::daemon::status::{AgentRequest, Board, MAX_ROUTES_BYTES, requests_socket_path};
 use crate::formats;
@@ -79,6 +79,7 @@ fn kept_map(run_dir: &Path, unit: u8, unix_ms: u64, names: &HostNames) -> Option
             label.name.clone_from(name);
         }
     }
+    name_xbars(&mut fabric);
     Some(fabric)
 }
 
@@ -135,7 +136,9 @@ mod tests {
     fn what_was_before_the_server_is_in_the_history_of_the_page() {
         let feed = Feed::new(1);
         let nothing: Recall = Arc::new(|| None);
-        (1..4).for_each(|number| feed.tell_past(&moment(&event(number)), "ring".to_owned(), Arc::clone(&nothing)));
+        (1..4).for_each(|number| {
+            feed.tell_past(&moment(&event(number)), "ring".to_owned(), Arc::clone(&nothing));
+        });
         feed.tell_fabric(mapper_fabric::generate("ring:n=3").unwrap(), "ring".to_owned());
         feed.tell(Moment::default());
         let told: Value = serde_json::from_str(&feed.update(&mut Seen::default())[0]).unwrap();

@@ -143,7 +143,8 @@ impl Flows {
 /// Everybody who counts, where that is in the fabric, and what was counted.
 fn counters(known: &Known, boards: &[Board], xbars: &[XbarStatus]) -> Vec<(Counter, End, PortTraffic)> {
     let map = &known.fabric.map;
-    let macs: BTreeMap<String, u32> = (0..).zip(&map.hosts).map(|(host, it)| (it.mac.to_string(), host)).collect();
+    let macs: BTreeMap<String, u32> =
+        (0..).zip(&map.hosts).map(|(host, it)| (it.mac.to_string(), host)).collect();
     let mut all = Vec::new();
     for board in boards {
         let Some(&host) = board.mac.as_ref().and_then(|mac| macs.get(mac)) else { continue };
@@ -151,7 +152,9 @@ fn counters(known: &Known, boards: &[Board], xbars: &[XbarStatus]) -> Vec<(Count
         if let Some(at) = map.hosts[host as usize].at {
             let end = |port: u8| End::Port(PortRef { xbar: at.xbar, port });
             let ports = board.ports.iter();
-            all.extend(ports.map(|port| (Counter::Node(board.unit, port.port), end(port.port), port.traffic)));
+            all.extend(
+                ports.map(|port| (Counter::Node(board.unit, port.port), end(port.port), port.traffic)),
+            );
         }
     }
     for status in xbars {
@@ -173,10 +176,8 @@ fn hosts(map: &Map) -> BTreeMap<PortRef, u32> {
 fn rates((then, before): (Instant, PortTraffic), (now, after): (Instant, PortTraffic)) -> Option<[f64; 2]> {
     let seconds = now.saturating_duration_since(then).as_secs_f64();
     let rate = |before: u64, after: u64| Some(after.checked_sub(before)? as f64 * 8.0 / seconds);
-    let rates = [
-        rate(before.received_bytes, after.received_bytes)?,
-        rate(before.sent_bytes, after.sent_bytes)?,
-    ];
+    let rates =
+        [rate(before.received_bytes, after.received_bytes)?, rate(before.sent_bytes, after.sent_bytes)?];
     (seconds >= SHORTEST_S).then_some(rates)
 }
 
@@ -206,7 +207,11 @@ mod tests {
             ..Board::silent(unit, String::new())
         };
         let look = |factor: u64| {
-            let port = BoardPort { port: cable.a.port, traffic: bytes(factor * 1000, factor * 500), ..BoardPort::default() };
+            let port = BoardPort {
+                port: cable.a.port,
+                traffic: bytes(factor * 1000, factor * 500),
+                ..BoardPort::default()
+            };
             let boards = [
                 Board { ports: vec![port], ..board(0, node) },
                 Board { traffic: Some(bytes(factor * 10, factor * 20)), ..board(1, alone) },
@@ -228,7 +233,11 @@ mod tests {
         let mut traffic = Traffic::default();
         let began = Instant::now();
         let (boards, xbars) = look(1);
-        assert_eq!(traffic.count(began, &known, &boards, &xbars), Flows::default(), "a first look has no rates");
+        assert_eq!(
+            traffic.count(began, &known, &boards, &xbars),
+            Flows::default(),
+            "a first look has no rates"
+        );
         let (boards, xbars) = look(3);
         let flows = traffic.count(began + Duration::from_secs(2), &known, &boards, &xbars);
         assert_eq!(flows.cables, BTreeMap::from([(0, Flow { bits: [4000.0, 8000.0], lost: 1, mbps: 100 })]));

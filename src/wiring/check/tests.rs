@@ -188,7 +188,8 @@ impl Fumbler<'_> {
                     }
                 }
                 // Two machines with one interface each are two swapped plugs.
-                let machines: Vec<Vec<u32>> = machines.into_values().filter(|nodes| nodes.len() > 1).collect();
+                let machines: Vec<Vec<u32>> =
+                    machines.into_values().filter(|nodes| nodes.len() > 1).collect();
                 let (one, other) = (machines.choose(&mut self.random)?, machines.choose(&mut self.random)?);
                 let nodes: BTreeSet<u32> = one.iter().chain(other).copied().collect();
                 let sockets: Vec<Socket> = nodes.iter().map(|&node| Socket { node, port: 0 }).collect();

@@ -46,7 +46,9 @@ impl ChangingFile {
 
 /// An expression of the page: whether no cable is at this port.
 fn is_free((xbar, port): (u32, u8)) -> String {
-    format!("!view.model.cables.a.some((a, cable) => a === {xbar} && view.model.cables.a_port[cable] === {port})")
+    format!(
+        "!view.model.cables.a.some((a, cable) => a === {xbar} && view.model.cables.a_port[cable] === {port})"
+    )
 }
 
 #[test]
