@@ -29,6 +29,7 @@ mod progress;
 mod refusal;
 pub mod resolve;
 pub mod route;
+mod shown_source;
 pub mod sim;
 pub mod soundings;
 mod threads;

@@ -4,18 +4,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mapper_machine::options::default_run_dir;
-use mapper_proto::map::Fabric;
-use mapper_sim::setup::{FaultFile, Setup};
-use tracing::warn;
 
 use super::fabric_argument::FabricArgument;
+use super::shown_source::{SimulationArgs, Source};
 use super::{CliError, Format, UsageError, output};
 use crate::view::feed::Feed;
 use crate::view::server::{Access, bind, serve};
-use crate::view::source::{agents, file, simulation::Simulation};
 
 /// The fewest letters of a token: nobody can try as many as these may be.
 const LEAST_TOKEN: usize = 16;
@@ -32,21 +28,8 @@ pub struct Args {
     /// Show the maps that the agents of this machine hold, and how the hosts in them are.
     #[arg(long, conflicts_with_all = ["topology", "sim"])]
     live: bool,
-    /// Run every host's agent on the fabric in virtual time, and show how they get on.
-    #[arg(long)]
-    sim: bool,
-    /// With --sim: what goes wrong, and when, as for `mapper sim`.
-    #[arg(long, value_name = "FILE", requires = "sim")]
-    faults: Option<PathBuf>,
-    /// With --sim: decides everything that is random.
-    #[arg(long, default_value_t = 1, requires = "sim")]
-    seed: u64,
-    /// With --sim: so many virtual milliseconds pass in a second, if this machine is fast enough.
-    #[arg(long, default_value_t = 50.0, value_name = "MS", requires = "sim", value_parser = parse_speed)]
-    speed: f64,
-    /// With --sim: end after so many virtual milliseconds.
-    #[arg(long, default_value_t = 60_000, value_name = "MS", requires = "sim", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    limit_ms: u64,
+    #[command(flatten)]
+    simulation: SimulationArgs,
     /// With --live: directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
     #[arg(long, value_name = "DIR", requires = "live")]
     run_dir: Option<PathBuf>,
@@ -72,7 +55,10 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         return Err(UsageError(format!("{} {why}", args.listen.ip())).into());
     }
     let feed = Arc::new(Feed::new(u32::from_ne_bytes(random()?)));
-    let source = args.source()?;
+    let source = match &args.topology {
+        Some(topology) => Source::of(topology, &args.simulation)?,
+        None => Source::Agents(args.run_dir.clone().unwrap_or_else(default_run_dir)),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = bind(args.listen).map_err(|error| {
@@ -125,70 +111,6 @@ fn random<const COUNT: usize>() -> Result<[u8; COUNT], CliError> {
     let mut bytes = [0; COUNT];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(bytes)
-}
-
-fn parse_speed(text: &str) -> Result<f64, String> {
-    let speed: f64 = text.parse().map_err(|_| "expected a number of milliseconds".to_owned())?;
-    if speed > 0.0 && speed <= 1e6 {
-        Ok(speed)
-    } else {
-        Err("expected more than 0, and at most 1000000".to_owned())
-    }
-}
-
-/// Where what is shown comes from.
-enum Source {
-    /// A fabric, and the file that it is read from, if it is one.
-    Fabric(Fabric, String, Option<PathBuf>),
-    Simulation(Fabric, String, Box<Setup>, f64),
-    Agents(PathBuf),
-}
-
-impl Args {
-    /// The source, of which all that can be wrong at the start is known.
-    fn source(&self) -> Result<Source, CliError> {
-        let Some(argument) = &self.topology else {
-            return Ok(Source::Agents(self.run_dir.clone().unwrap_or_else(default_run_dir)));
-        };
-        let (fabric, title) = (argument.load()?, argument.title());
-        if !self.sim {
-            let path = PathBuf::from(argument.to_string());
-            return Ok(Source::Fabric(fabric, title, path.exists().then_some(path)));
-        }
-        let mut setup =
-            Setup { seed: self.seed, limit: Duration::from_millis(self.limit_ms), ..Setup::default() };
-        if let Some(path) = &self.faults {
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            setup.faults = FaultFile { name: path.display().to_string(), text };
-        }
-        Simulation::new(&fabric, &setup)?;
-        Ok(Source::Simulation(fabric, title, Box::new(setup), self.speed / 1e3))
-    }
-}
-
-impl Source {
-    /// Tells all that there is to tell, on the thread that this is called on.
-    fn tell(self, feed: &Feed) {
-        match self {
-            Self::Fabric(fabric, title, None) => file::tell(feed, fabric, &title, String::new()),
-            Self::Fabric(fabric, title, Some(path)) => {
-                file::tell(feed, fabric.clone(), &title, "read".to_owned());
-                file::follow(feed, &path, &title, fabric);
-            }
-            Self::Simulation(fabric, title, setup, speed) => {
-                feed.tell_fabric(fabric.clone(), format!("{title} (simulated)"));
-                let run = Simulation::new(&fabric, &setup).and_then(|run| run.run(feed, &fabric, speed));
-                if let Err(error) = run {
-                    warn!(%error, "the simulation ended");
-                }
-            }
-            Self::Agents(run_dir) => {
-                let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
-                agents::follow(feed, &run_dir, &machine);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

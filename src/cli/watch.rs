@@ -1,169 +1,218 @@
-//! `mapper watch`: how this machine's agents and their fabric are, in a terminal of 80 columns.
+//! `mapper watch`: how a fabric is, in a terminal of 80 columns: this machine's agents, a file, or a simulation as it runs.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write;
+mod loads;
+mod screen;
+
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mapper_fabric::wording::plural;
+use mapper_fabric::names::Names;
 use mapper_machine::options::default_run_dir;
-use mapper_proto::quote;
-use serde_json::json;
+use mapper_proto::map::Fabric;
+use serde_json::{Value, json};
 
+use super::engine_names::{Wanted, WantedName};
+use super::fabric_argument::FabricArgument;
+use super::shown_source::{SimulationArgs, Source};
 use super::{CliError, Format, output};
 use crate::daemon::status::{Board, FrameCount};
-use crate::view::feed::{HostState, Moment};
+use crate::view::feed::{Feed, Moment};
 use crate::view::source::agents::{Boards, Known, boards};
+use crate::view::source::traffic::Traffic;
+use loads::Loads;
+use screen::Screen;
 
 /// How often the agents are asked.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// The columns of a terminal that everybody has.
-const COLUMNS: usize = 80;
-/// Most lines about what is wrong, and about what happened.
-const MOST_TROUBLES: usize = 8;
-const MOST_EVENTS: usize = 8;
-/// By how much the second line of what is too long for one is moved to the right.
-const INDENT: usize = 4;
+/// How often it is looked whether a fabric or a simulation has changed.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The escape sequence that clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Options of `mapper watch`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// A fabric to watch in place of this machine's agents: a file as of `mapper view`, which is read again whenever it changes,
+    /// or a spec.
+    #[arg(value_name = "TOPOLOGY")]
+    topology: Option<FabricArgument>,
+    #[command(flatten)]
+    simulation: SimulationArgs,
+    /// Whose loads are shown: those of this engine over the cables that are whole. Without TOPOLOGY the routes in force of this
+    /// machine's hosts are, unless an engine is named.
+    #[arg(short, long, value_name = "NAME", value_parser = WantedName, hide_possible_values = true,
+          default_value_if("topology", clap::builder::ArgPredicate::IsPresent, Some("minhop")))]
+    engine: Option<Wanted>,
     /// Directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "topology")]
     run_dir: Option<PathBuf>,
     /// Show how all is now, and end.
     #[arg(long)]
     once: bool,
 }
 
-/// What is shown.
-#[derive(Default)]
-struct Screen {
-    known: Known,
-    /// What happened, with the seconds since the start.
-    events: VecDeque<(u64, String)>,
-    /// Frames received and sent at the last look, by unit.
-    frames: BTreeMap<u8, (u64, u64)>,
-    says: String,
-}
-
-/// Runs `mapper watch`, until it is ended from outside. A terminal is drawn anew every second; elsewhere, and with `--format json`,
-/// each change is printed.
+/// Runs `mapper watch`, until it is ended from outside, or there is nothing more to come. A terminal is drawn anew at each change;
+/// elsewhere, and with `--format json`, each change is printed.
 ///
 /// # Errors
-/// If standard output cannot be written.
+/// If there is no fabric, or standard output cannot be written.
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
-    let run_dir = args.run_dir.clone().unwrap_or_else(default_run_dir);
-    let is_terminal = std::io::stdout().is_terminal();
+    let printer = Printer { format, clears: std::io::stdout().is_terminal() && !args.once };
+    match &args.topology {
+        Some(topology) => watch_fabric(args, Source::of(topology, &args.simulation)?, printer),
+        None => watch_agents(args, &args.run_dir.clone().unwrap_or_else(default_run_dir), printer),
+    }
+}
+
+/// Where and how it is shown.
+#[derive(Clone, Copy)]
+struct Printer {
+    format: Format,
+    /// Whether a terminal is drawn anew.
+    clears: bool,
+}
+
+impl Printer {
+    fn print(self, text: &str, json: &Value) -> Result<(), CliError> {
+        output::print(&match self.format {
+            Format::Json => format!("{json}\n"),
+            Format::Text if self.clears => format!("{CLEAR}{text}"),
+            Format::Text => text.to_owned(),
+        })
+    }
+}
+
+/// Shows a file or a simulation.
+fn watch_fabric(args: &Args, source: Source, printer: Printer) -> Result<ExitCode, CliError> {
+    let feed = Arc::new(Feed::new(0));
+    let teller = Arc::clone(&feed);
+    let source: JoinHandle<()> =
+        thread::Builder::new().name("source".to_owned()).spawn(move || source.tell(&teller))?;
+    let (began, mut seen) = (Instant::now(), 0);
+    let (mut screen, mut loads) = (Screen::default(), Loads::default());
+    loop {
+        // Whatever is told before the source ends is shown after it has.
+        let is_over = source.is_finished();
+        let happened = feed.happened(seen);
+        if let (Some(last), Some((told, moment))) = (happened.last(), feed.latest()) {
+            seen = last.seq;
+            let events: Vec<Value> = happened
+                .iter()
+                .filter(|event| !event.what.is_empty())
+                .map(|event| json!({ "at": event.at, "what": event.what }))
+                .collect();
+            for event in happened {
+                screen.note(event.at.unwrap_or_else(|| seconds(began)), &event.what, &event.says);
+            }
+            loads.follow(args.engine, &told.fabric, &moment);
+            let names = Names::of(&told.fabric);
+            let text = screen.text(&moment, &told.fabric, &names, &[], &loads.lines(&told.fabric, &names));
+            let mut json = json_of(&moment, &told.fabric, &loads.json(&told.fabric));
+            json["happened"] = json!(events);
+            printer.print(&text, &json)?;
+            if args.once {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        if is_over {
+            return Ok(ExitCode::SUCCESS);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Shows the agents of a run directory.
+fn watch_agents(args: &Args, run_dir: &Path, printer: Printer) -> Result<ExitCode, CliError> {
     let began = Instant::now();
+    let (mut known, mut traffic, mut loads) = (Known::default(), Traffic::default(), Loads::default());
     let mut screen = Screen::default();
+    let mut frames: BTreeMap<u8, (u64, u64)> = BTreeMap::new();
     let mut shown: Option<Moment> = None;
     loop {
-        let boards = boards(&run_dir);
-        let what = screen.known.renew(&run_dir, &boards.boards);
-        let moment = screen.known.moment(&boards, what.unwrap_or_default());
-        screen.note(began.elapsed().as_secs(), &moment);
+        let boards = boards(run_dir);
+        let what = known.renew(run_dir, &boards.boards);
+        known.show_gone(&boards.boards);
+        let moment = known.moment(&boards, what.unwrap_or_default());
+        traffic.renew(run_dir, &known, &boards.boards);
+        screen.note(seconds(began), &moment.what, &moment.says);
         let is_news =
             shown.as_ref().is_none_or(|shown| Moment { what: String::new(), ..moment.clone() } != *shown);
-        match format {
-            Format::Json if is_news => output::print(&format!("{}\n", json_of(&moment, &boards)))?,
-            Format::Text if is_terminal && !args.once => {
-                output::print(&format!("{CLEAR}{}", screen.text(&moment, &boards.boards)))?;
+        if is_news || (printer.clears && printer.format == Format::Text) {
+            let fabric = known.shown();
+            let names = Names::of(fabric);
+            if args.engine.is_some() {
+                loads.follow(args.engine, &known.fabric, &moment);
+            } else {
+                loads.take(&traffic);
             }
-            Format::Text if is_news => output::print(&screen.text(&moment, &boards.boards))?,
-            _ => {}
+            let units = unit_lines(&boards.boards, &frames);
+            let text = screen.text(&moment, fabric, &names, &units, &loads.lines(fabric, &names));
+            let mut json = json_of(&moment, fabric, &loads.json(fabric));
+            json["units"] = units_json(&boards);
+            printer.print(&text, &json)?;
         }
         if args.once {
             let none = boards.boards.iter().all(|board| board.no_answer.is_some());
             return Ok(if none { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         }
         shown = Some(Moment { what: String::new(), ..moment });
-        screen.frames = boards.boards.iter().map(|board| (board.unit, frames(board))).collect();
-        std::thread::sleep(ASK_EVERY);
+        frames = boards.boards.iter().map(|board| (board.unit, frames_of(board))).collect();
+        thread::sleep(ASK_EVERY);
     }
 }
 
-fn frames(board: &Board) -> (u64, u64) {
-    let frames = board.counters.frames;
-    (frames[FrameCount::Received], frames[FrameCount::Sent])
+/// The time since the start, for people.
+fn seconds(began: Instant) -> String {
+    format!("{} s", began.elapsed().as_secs())
 }
 
-fn json_of(moment: &Moment, boards: &Boards) -> serde_json::Value {
-    let units = boards.boards.iter().map(|board| json!({ "unit": board.unit, "state": board.state }));
+fn json_of(moment: &Moment, fabric: &Fabric, loads: &Value) -> Value {
+    let away = screen::away(moment, fabric);
+    let away: Vec<Value> = away
+        .iter()
+        .map(|&(host, state)| json!({ "host": fabric.hosts[host].name, "state": state }))
+        .collect();
     json!({
         "schema": "mapper.watch/1",
+        "at": moment.at,
         "says": moment.says,
         "what": moment.what,
-        "units": units.collect::<Vec<_>>(),
+        "hosts": fabric.hosts.len(),
+        "away": away,
+        "loads": loads,
         "troubles": moment.troubles,
     })
 }
 
-impl Screen {
-    /// Notes what happened.
-    fn note(&mut self, second: u64, moment: &Moment) {
-        let mut news = Vec::new();
-        if !moment.what.is_empty() {
-            news.push(moment.what.clone());
-        }
-        if moment.says != self.says {
-            self.says.clone_from(&moment.says);
-            news.push(moment.says.clone());
-        }
-        self.events.extend(news.into_iter().map(|what| (second, what)));
-        while self.events.len() > MOST_EVENTS {
-            self.events.pop_front();
-        }
-    }
+fn units_json(boards: &Boards) -> Value {
+    let units = boards.boards.iter().map(|board| json!({ "unit": board.unit, "state": board.state }));
+    json!(units.collect::<Vec<_>>())
+}
 
-    fn text(&self, moment: &Moment, boards: &[Board]) -> String {
-        let map = &self.known.fabric.map;
-        let configured = moment.hosts.iter().filter(|&&state| state == HostState::Configured).count();
-        let counts = [(map.hosts.len(), "host"), (map.xbars.len(), "xbar"), (map.cables.len(), "cable")];
-        let [hosts, xbars, cables] = counts.map(|(count, thing)| plural(count, thing));
-        let mut lines = vec![
-            format!("{}: {hosts}, {xbars}, {cables} between xbars", moment.says),
-            format!("{configured} known to be configured"),
-            String::new(),
-            format!(
-                "{:<5} {:<15} {:<11} {:<18} {:>6} {:>9} {:>9}",
-                "unit", "interface", "state", "leader", "routes", "in/s", "out/s"
-            ),
-        ];
-        for board in boards {
-            lines.push(self.board(board));
-        }
-        if !moment.troubles.is_empty() {
-            lines.extend([String::new(), "What is wrong".to_owned()]);
-            lines.extend(moment.troubles.iter().take(MOST_TROUBLES).map(|trouble| format!("  {trouble}")));
-            if let Some(more @ 1..) = moment.troubles.len().checked_sub(MOST_TROUBLES) {
-                lines.push(format!("  and {more} more"));
-            }
-        }
-        lines.extend([String::new(), "What happened".to_owned()]);
-        lines.extend(self.events.iter().rev().map(|(second, what)| format!("{second:>6} s  {what}")));
-        lines.iter().fold(String::new(), |mut text, line| {
-            // Names and reasons come from other machines: what a terminal obeys is made visible. Writing to a String never fails.
-            let shown: Vec<char> = quote::visible(line).trim_end().chars().collect();
-            let (first, rest) = shown.split_at(shown.len().min(COLUMNS));
-            let _infallible = writeln!(text, "{}", first.iter().collect::<String>());
-            if !rest.is_empty() {
-                let rest = rest.iter().take(COLUMNS - INDENT).collect::<String>();
-                let _infallible = writeln!(text, "{:INDENT$}{rest}", "");
-            }
-            text
-        })
-    }
+/// Frames received and sent.
+fn frames_of(board: &Board) -> (u64, u64) {
+    let frames = board.counters.frames;
+    (frames[FrameCount::Received], frames[FrameCount::Sent])
+}
 
-    /// A board in a line, with the frames since the last look.
-    fn board(&self, board: &Board) -> String {
+/// A table of boards, with the frames since the last look.
+fn unit_lines(boards: &[Board], last: &BTreeMap<u8, (u64, u64)>) -> Vec<String> {
+    let head = format!(
+        "{:<5} {:<15} {:<11} {:<18} {:>6} {:>9} {:>9}",
+        "unit", "interface", "state", "leader", "routes", "in/s", "out/s"
+    );
+    let line = |board: &Board| {
         let rate = |of: fn((u64, u64)) -> u64| {
-            let last = self.frames.get(&board.unit).copied();
-            last.map_or_else(|| "-".to_owned(), |last| of(frames(board)).saturating_sub(of(last)).to_string())
+            let last = last.get(&board.unit).copied();
+            last.map_or_else(
+                || "-".to_owned(),
+                |last| of(frames_of(board)).saturating_sub(of(last)).to_string(),
+            )
         };
         let leader = board.leader.as_ref().map(|mac| board.called(mac)).unwrap_or_default();
         let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
@@ -177,7 +226,8 @@ impl Screen {
             rate(|(received, _)| received),
             rate(|(_, sent)| sent),
         )
-    }
+    };
+    [head].into_iter().chain(boards.iter().map(line)).collect()
 }
 
 #[cfg(test)]
@@ -185,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eighty_columns_hold_it_whatever_names_are_like() {
+    fn a_table_of_boards_fits_80_columns_whatever_names_are_like() {
         let board = Board {
             interface: Some("a-very-long-interface-name".to_owned()),
             leader: Some("x".repeat(100)),
@@ -193,25 +243,7 @@ mod tests {
             no_answer: None,
             ..Board::silent(3, String::new())
         };
-        let mut screen = Screen::default();
-        screen.frames.insert(3, (0, 0));
-        let troubles =
-            (0..20).map(|number| format!("trouble \x1b[2J {number} {}", "y".repeat(200))).collect();
-        let moment = Moment {
-            what: "map 1".to_owned(),
-            says: "1 host silent".to_owned(),
-            troubles,
-            ..Moment::default()
-        };
-        (0..20).for_each(|second| screen.note(second, &moment));
-        let text = screen.text(&moment, &[board]);
-        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
-        assert!(!text.contains('\x1b') && text.lines().count() < 40, "{text}");
-        assert!(
-            text.contains("1 host silent")
-                && text.contains("and 12 more")
-                && text.contains("    19 s  map 1"),
-            "{text}"
-        );
+        let lines = unit_lines(&[board], &BTreeMap::from([(3, (0, 0))]));
+        assert!(lines.iter().all(|line| line.chars().count() <= screen::COLUMNS), "{lines:?}");
     }
 }

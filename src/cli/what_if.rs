@@ -2,6 +2,7 @@
 
 mod each;
 mod report;
+mod tables;
 
 use std::process::ExitCode;
 
@@ -97,7 +98,8 @@ impl Args {
         let (text, json) = match self.each {
             None => {
                 let change = Change::of_options(&fabric, &self.cut, &self.remove, &self.add)?;
-                let report = self.change(&fabric, &change)?;
+                let names = Names::of(&fabric);
+                let report = self.change(&fabric, &names, &change)?;
                 (report.text(), report.json())
             }
             Some(each) => {
@@ -123,7 +125,12 @@ impl Args {
         }
     }
 
-    fn change(&self, fabric: &Fabric, change: &Change) -> Result<Report<'_>, CliError> {
+    fn change<'a>(
+        &'a self,
+        fabric: &'a Fabric,
+        names: &'a Names,
+        change: &Change,
+    ) -> Result<Report<'a>, CliError> {
         let progress = Progress::new(2 * best::STEPS);
         let settings = self.settings();
         let routed = |change: &Change| {
@@ -133,7 +140,7 @@ impl Args {
         let before = routed(&Change::default())?;
         let after = routed(change)?;
         progress.begin("measuring");
-        Ok(Report::new(self, fabric, &Names::of(fabric), before, after))
+        Ok(Report::new(self, fabric, names, before, after))
     }
 
     fn failures<'a>(&'a self, fabric: &'a Fabric, each: Each) -> Result<Failures<'a>, CliError> {

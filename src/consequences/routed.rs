@@ -1,17 +1,18 @@
 //! What routes an engine gives a fabric, before or after a change.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::best::{self, Watch};
 use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings};
-use mapper_routing::tables::SlotEnd;
 use mapper_routing::{
     Attachment, HostRoutes, Options, Orientation, PairRoutes, Quality, Subnet, TableRoutes, Tables, Topology,
 };
 use thiserror::Error;
 
 use super::change::{Change, Changed};
+use super::entries::ComparedTables;
 use super::parting;
 
 /// Why there is nothing to tell.
@@ -50,6 +51,8 @@ pub(crate) struct Routed {
     tables: Option<Tables>,
     /// The effective bisection of source routes.
     bisection: Option<f64>,
+    /// What [`Self::bisection`] measured.
+    measured: OnceLock<Option<f64>>,
     seed: u64,
     /// The number of each xbar of the fabric before the change.
     xbars: Vec<Option<u32>>,
@@ -110,6 +113,7 @@ impl Routed {
             subnet,
             tables: None,
             bisection: None,
+            measured: OnceLock::new(),
             seed: settings.seed,
             xbars,
             cables,
@@ -190,8 +194,12 @@ impl Routed {
     }
 
     /// The effective bisection bandwidth of all pairs of hosts that have a route; `None` if no engine serves, or no two
-    /// hosts are joined. See [`Quality::effective_bisection`].
+    /// hosts are joined. It is measured once. See [`Quality::effective_bisection`].
     pub(crate) fn bisection(&self) -> Option<f64> {
+        *self.measured.get_or_init(|| self.measure())
+    }
+
+    fn measure(&self) -> Option<f64> {
         if !self.subnet.topology.joins_hosts() {
             return None;
         }
@@ -209,32 +217,15 @@ impl Routed {
         self.loads.iter().flatten().copied().fold(0.0, f64::max)
     }
 
-    /// How many entries of the tables of xbars that stay are others than in `before`, which is the same fabric before the
-    /// change. Entries to nodes that are removed, or to hosts without a cable, do not count, nor does an xbar's entry for
-    /// itself. `None` if either has no tables.
-    pub(crate) fn changed_entries(&self, before: &Self) -> Option<usize> {
-        let (now, then) = (self.tables.as_ref()?, before.tables.as_ref()?);
-        let slot_now = |end: SlotEnd| match end {
-            SlotEnd::Xbar(xbar) => {
-                let xbar = self.xbars.get(xbar as usize).copied().flatten()?;
-                Some(self.subnet.destinations.slot_of_xbar(xbar))
-            }
-            SlotEnd::Host { host, path } => {
-                let mut slots = self.subnet.destinations.slots_of_host(host);
-                slots.nth(path as usize)
-            }
-        };
-        let differ = |slot: u32| {
-            let end = before.subnet.destinations.end(slot);
-            let Some(slot_now) = slot_now(end) else { return 0 };
-            let (row_then, row_now) = (then.of_slot(slot), now.of_slot(slot_now));
-            let stays = (0..).zip(&self.xbars).filter_map(|(xbar, now)| Some((xbar, (*now)?)));
-            let differs = |&(then, now): &(u32, u32)| {
-                row_then[then as usize] != row_now[now as usize] && end != SlotEnd::Xbar(then)
-            };
-            stays.filter(differs).count()
-        };
-        Some((0..then.slot_count() as u32).map(differ).sum())
+    /// The tables before a change and after it; `None` if either has none.
+    pub(super) fn tables_with<'a>(&'a self, before: &'a Self) -> Option<ComparedTables<'a>> {
+        Some(ComparedTables {
+            then: before.tables.as_ref()?,
+            now: self.tables.as_ref()?,
+            slots_then: &before.subnet.destinations,
+            slots_now: &self.subnet.destinations,
+            xbars: &self.xbars,
+        })
     }
 
     /// The routes from one host to another; from `from` to every other host if `to` is `None`, one after the other.

@@ -10,8 +10,7 @@ function fillEngines() {
 
 function listen() {
   const canvas = document.getElementById('picture'), colour = document.getElementById('colour');
-  const modes = [['state', 'by state'], ['load', 'by load'], ['change', 'by load, two engines']];
-  colour.replaceChildren(...modes.map(([value, text]) => element('option', { value }, text)));
+  fillModes();
   colour.addEventListener('change', () => {
     if (!server.exists && colour.value !== 'state') {
       colour.value = 'state';

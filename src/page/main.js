@@ -5,7 +5,7 @@ const LOAD_CLASSES = 8;
 const view = {
   model: null, camera: new Camera(), drawing: null,
   chosen: null, pointed: null, found: [], routes: null, from: null,
-  cuts: new Set(), cutOff: new Set(), consequences: null, before: null, computing: false,
+  cuts: new Set(), cutOff: new Set(), consequences: null, entries: null, before: null, computing: false,
   mode: 'state', engine: null, engines: [], loads: null, otherLoads: null, most: 1,
   troubles: [], reasons: {}, updates: [], shown: null, following: true, serverId: null, serverStart: 0, scenes: new Map(), sceneNumber: -1, waiting: 0,
 
@@ -29,6 +29,10 @@ const view = {
     }
     if (worst) return worst;
     const first = CABLE_STATES.length + 1;
+    if (traffic.modes[this.mode]) {
+      const share = traffic.shareOf(this.mode, model.cablesOf[bundle]);
+      return share === null ? 0 : first + this.classOf(share * this.most);
+    }
     if (this.mode === 'load' && this.loads) return first + this.classOf(this.loadOf(this.loads, bundle));
     if (this.mode === 'change' && this.loads && this.otherLoads) {
       const one = this.loadOf(this.loads, bundle), other = this.loadOf(this.otherLoads, bundle);
@@ -47,7 +51,9 @@ const view = {
   classOf(load) { return Math.max(0, Math.min(LOAD_CLASSES - 1, Math.ceil(load / (this.most || 1) * LOAD_CLASSES) - 1)); },
 
   hostColour(host, theme) {
-    return this.isCutOff && this.isCutOff.has(host) ? theme.cut : theme.host[this.model.hostState[host]] || theme.cell;
+    if (this.isCutOff && this.isCutOff.has(host)) return theme.cut;
+    const share = traffic.modes[this.mode] ? traffic.shareOfHost(this.mode, host) : null;
+    return share === null ? theme.host[this.model.hostState[host]] || theme.cell : theme.loads[this.classOf(share * this.most)];
   },
 
   cableWord(cable) { return this.cuts.has(cable) ? 'cut' : this.model.cableState[cable] ? CABLE_STATES[this.model.cableState[cable]] : ''; },
@@ -147,118 +153,16 @@ const view = {
     }
     if (kind === 'host') return `${model.hosts.name[index]}\n${model.hosts.mac[index]}${model.hostState[index] ? '\n' + HOST_STATES[model.hostState[index]] : ''}`;
     const cables = model.cablesOf[index];
-    const load = this.loads ? `\n${round(this.loadOf(this.loads, index))} routes at most (${this.loads.engine})` : '';
+    const load = traffic.modes[this.mode] ? traffic.tipOf(cables) : this.loads ? `\n${round(this.loadOf(this.loads, index))} routes at most (${this.loads.engine})` : '';
     return (cables.length === 1 ? model.cableName(cables[0]) : `${model.xbars.name[model.bundles.a[index]]} – ${model.xbars.name[model.bundles.b[index]]}, ${cables.length} cables`) + load;
-  },
-
-  // ---- routes ----
-  routeFrom(host) { this.from = host; this.routes = null; panel.fill(); this.wake(); },
-
-  async routeTo(host) {
-    if (this.from === null) return;
-    await this.ask('api/routes', { scene: this.sceneNumber, engine: this.engine, from: this.from, to: host, cuts: [...this.cuts] }, answer => {
-      const { model } = this;
-      this.routes = this.linesOf(answer, [this.from, host]);
-      this.routes.title = `${counted(answer.routes.length, 'route')} of ${answer.engine} from ${model.hosts.name[this.from]} to ${model.hosts.name[host]}`;
-      this.routes.lists = answer.routes.map(hops => hops.map(([xbar, port]) => `${model.xbars.name[xbar]}:${port}`).join(' → '));
-    });
-  },
-
-  async routesOf(host) {
-    await this.ask('api/routes', { scene: this.sceneNumber, engine: this.engine, from: host, to: null, cuts: [...this.cuts] }, answer => {
-      this.routes = this.linesOf(answer, [host]);
-      this.routes.title = `All routes of ${answer.engine} from ${this.model.hosts.name[host]}: ${counted(answer.reached, 'host')} reached`;
-      this.routes.lists = [];
-    });
-  },
-
-  /** Lines as wide as many routes go over them. `loads` are pairs of a cable and a count. */
-  linesOf(answer, ends) {
-    const byBundle = new Map();
-    let most = 1;
-    for (const [cable, count] of answer.cables) {
-      const bundle = this.model.cables.bundle[cable];
-      const sum = (byBundle.get(bundle) || 0) + count;
-      byBundle.set(bundle, sum);
-      most = Math.max(most, sum);
-    }
-    return { ends, lines: [...byBundle].map(([bundle, count]) => ({ bundle, width: 1.5 + 4.5 * count / most })) };
-  },
-
-  clearRoutes() { this.routes = null; this.from = null; panel.fill(); this.wake(); },
-
-  // ---- what if ----
-  toggleCut(cable) {
-    if (CABLE_STATES[this.model.cableState[cable]] === 'missing') return;
-    if (this.cuts.has(cable)) this.cuts.delete(cable); else this.cuts.add(cable);
-    this.recompute();
-  },
-
-  mendAll() { this.cuts.clear(); this.recompute(); },
-
-  async recompute() {
-    this.routes = null;
-    this.isCutOff = null;
-    this.cutOff = new Set();
-    this.consequences = null;
-    this.redraw();
-    if (!this.cuts.size && this.mode === 'state') { panel.fill(); return; }
-    await this.compute();
-  },
-
-  async compute() {
-    this.computing = true;
-    panel.fill();
-    const cuts = [...this.cuts];
-    if (cuts.length && (!this.before || this.before.engine !== this.engine || this.before.scene !== this.sceneNumber)) {
-      await this.ask('api/routing', { scene: this.sceneNumber, engine: this.engine, cuts: [] }, answer => { this.before = { ...answer, scene: this.sceneNumber }; });
-    }
-    await this.ask('api/routing', { scene: this.sceneNumber, engine: this.engine, cuts }, answer => {
-      this.computing = false;
-      this.loads = answer.why_not ? null : answer;
-      if (answer.why_not && !cuts.length) banner(`${answer.engine} does not serve this fabric: ${answer.why_not}`); else if (!server.lost) banner('');
-      if (cuts.length) {
-        this.consequences = answer;
-        this.isCutOff = new Set(answer.cut_off);
-        this.cutOff = new Set(answer.cut_off.map(host => this.model.hosts.xbar[host]).filter(xbar => xbar >= 0));
-      } else this.before = { ...answer, scene: this.sceneNumber };
-    });
-    if (this.mode === 'change') {
-      const other = document.getElementById('other').value;
-      await this.ask('api/routing', { scene: this.sceneNumber, engine: other, cuts }, answer => {
-        this.otherLoads = answer.why_not ? null : answer;
-        if (answer.why_not) banner(`${answer.engine} does not serve this fabric: ${answer.why_not}`);
-      });
-    }
-    this.computing = false;
-    this.most = Math.max(1, this.loads ? this.loads.most : 0, this.mode === 'change' && this.otherLoads ? this.otherLoads.most : 0);
-    panel.fill();
-    this.legend();
-    this.redraw();
-  },
-
-  async ask(path, body, take) {
-    const number = this.sceneNumber;
-    try {
-      const answer = await server.post(path, body);
-      // What belongs to a fabric that is no longer shown is not taken.
-      if (number === this.sceneNumber) take(answer);
-    } catch (error) {
-      this.computing = false;
-      if (error instanceof Refused) await this.askToken();
-      else if (error instanceof TypeError) server.lose();
-      else banner(error.message);
-    }
-    panel.fill();
-    this.wake();
   },
 
   // ---- colours ----
   setMode(mode) {
     this.mode = mode;
-    document.getElementById('engine-label').hidden = mode === 'state';
+    document.getElementById('engine-label').hidden = mode !== 'load' && mode !== 'change';
     document.getElementById('other-label').hidden = mode !== 'change';
-    if (mode === 'state') { this.loads = null; this.legend(); panel.fill(); this.redraw(); if (this.cuts.size) this.compute(); } else this.compute();
+    if (mode !== 'load' && mode !== 'change') { this.loads = null; this.legend(); panel.fill(); this.redraw(); if (this.cuts.size) this.compute(); } else this.compute();
   },
 
   legend() {
@@ -277,7 +181,10 @@ const view = {
       return element('span', {}, square, text);
     };
     const parts = [];
-    if (this.mode === 'load' && this.loads) {
+    if (traffic.modes[this.mode]) {
+      theme.loads.forEach((colour, at) => parts.push(swatch(colour, traffic.classText(this.mode, (at + 1) / LOAD_CLASSES))));
+      parts.push(element('span', { class: 'faint' }, traffic.modes[this.mode].legend));
+    } else if (this.mode === 'load' && this.loads) {
       theme.loads.forEach((colour, at) => parts.push(swatch(colour, `≤ ${round(this.most * (at + 1) / LOAD_CLASSES)}`)));
       parts.push(element('span', { class: 'faint' }, `routes of ${this.loads.engine} over a cable, the busier way`));
     } else if (this.mode === 'change' && this.loads && this.otherLoads) {
@@ -295,6 +202,7 @@ const view = {
   // ---- what the server tells ----
   async take(update) {
     if (update.server !== this.serverId) await this.meet(update.server);
+    if (update.traffic) { traffic.take(update.traffic); return; }
     try {
       if (update.scene !== this.sceneNumber && this.following) await this.loadScene(update.scene);
     } catch (error) {
@@ -318,6 +226,7 @@ const view = {
     await this.loadEngines();
     if (this.serverId !== null) {
       this.scenes.clear();
+      traffic.forget();
       Object.assign(this, { updates: [], shown: null, following: true, sceneNumber: -1 });
       banner('');
     }
@@ -347,7 +256,7 @@ const view = {
     const fresh = !this.model;
     this.model = new Model(scene);
     this.sceneNumber = number;
-    Object.assign(this, { chosen: null, pointed: null, found: [], routes: null, from: null, consequences: null, before: null, loads: null, otherLoads: null, isCutOff: null, cutOff: new Set(), cuts: new Set() });
+    Object.assign(this, { chosen: null, pointed: null, found: [], routes: null, from: null, consequences: null, entries: null, before: null, loads: null, otherLoads: null, isCutOff: null, cutOff: new Set(), cuts: new Set() });
     document.getElementById('title').textContent = scene.title;
     document.title = `${scene.title} – mapper`;
     panel.fill();
@@ -355,7 +264,7 @@ const view = {
     this.legend();
     if (fresh) this.fit();
     this.redraw();
-    if (this.mode !== 'state' && server.exists) this.compute();
+    if ((this.mode === 'load' || this.mode === 'change') && server.exists) this.compute();
   },
 
   counts(said = '') {
@@ -395,7 +304,11 @@ const view = {
     try {
       if (update.scene !== this.sceneNumber) await this.loadScene(update.scene);
       this.showUpdate(update);
-    } catch (error) { banner(error.message); }
+    } catch (error) {
+      if (!(error instanceof Gone)) { banner(error.message); return; }
+      // What happened then is known all the same.
+      this.showUpdate({ ...update, hosts: '', cables: '', says: error.message });
+    }
     this.slider();
   },
 

@@ -26,6 +26,8 @@ const SCRIPT: &str = concat!(
     include_str!("server.js"),
     include_str!("panel.js"),
     include_str!("main.js"),
+    include_str!("routing.js"),
+    include_str!("traffic.js"),
     include_str!("listen.js"),
 );
 

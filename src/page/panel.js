@@ -1,8 +1,9 @@
 // What stands beside the picture: details of what is chosen, routes, and what was cut. All text from outside, names of hosts
 // above all, is put in as text and never as HTML.
 
-/** Most lines of a list. */
+/** Most lines of a list, and most tables of which it is said how many entries change. */
 const MOST_LISTED = 400;
+const MOST_TABLES = 24;
 
 /** An element with attributes, text or other elements in it. */
 function element(tag, attributes, ...inside) {
@@ -72,7 +73,7 @@ const panel = {
     const state = HOST_STATES[model.hostState[host]];
     return [
       element('h2', {}, name[host]),
-      this.facts([['MAC', mac[host]], ['cabled to', at], ['state', state === 'unknown' ? '' : state], ['why', view.whyOf(mac[host])]]),
+      this.facts([['MAC', mac[host]], ['cabled to', at], ['state', state === 'unknown' ? '' : state], ['why', view.whyOf(mac[host])], ...traffic.rowsOfHost(host)]),
       server.exists ? element('div', { class: 'row' },
         element('button', { onclick: () => view.routeFrom(host) }, 'Routes from here'),
         element('button', { onclick: () => view.routeTo(host), disabled: view.from === null || view.from === host }, 'Routes to here'),
@@ -100,6 +101,10 @@ const panel = {
         element('td', {}, server.exists && CABLE_STATES[model.cableState[cable]] !== 'missing' ? element('button', { 'aria-pressed': String(isCut), onclick: () => view.toggleCut(cable) }, isCut ? 'Mend' : 'Cut') : undefined)));
     }
     parts.push(table);
+    for (const cable of cables) {
+      const rows = traffic.rowsOf(cable).filter(([, value]) => value);
+      if (rows.length) parts.push(element('h3', {}, model.cableName(cable)), this.facts(rows));
+    }
     if (loads) parts.push(element('p', { class: 'faint' }, `Routes of ${loads.engine} over each cable, from the first to the second crossbar and back.`));
     return parts;
   },
@@ -132,16 +137,39 @@ const panel = {
       const off = result.cut_off;
       parts.push(element('p', off.length ? { class: 'warning' } : {}, off.length ? `${counted(off.length, 'host')} cut off` : 'No host is cut off.'));
       if (off.length) parts.push(element('p', {}, ...off.slice(0, 24).flatMap((host, at) => [at ? ', ' : '', this.link('host', host, model.hosts.name[host])]), off.length > 24 ? ` and ${off.length - 24} more` : ''));
-      if (!result.why_not && view.before) {
-        parts.push(this.facts([
-          ['routes over the busiest cable', `${round(result.most)} (was ${round(view.before.most)})`],
-          ['entries of tables that change', result.changed === null ? null : result.changed.toLocaleString('en')],
-          ['engine', result.engine],
-        ]));
-      }
+      if (!result.why_not && view.before) parts.push(...this.costs(result));
     }
     parts.push(element('div', { class: 'row' }, element('button', { onclick: () => view.mendAll() }, 'Mend all')));
     return parts;
+  },
+
+  /** Loads, bisection and tables before and after. */
+  costs(result) {
+    const { model } = view;
+    const [before, after] = result.bisection.map(part => part === null ? 'none' : part.toFixed(3));
+    const parts = [this.facts([
+      ['engine', result.engine],
+      ['bisection', `${after} (was ${before})`],
+      ['routes over the busiest cable', `${round(result.most)} (was ${round(view.before.most)})`],
+      ['entries of tables that change', result.changed === null ? null : `${result.changed.toLocaleString('en')} of ${result.entries.toLocaleString('en')}`],
+    ])];
+    if (!result.tables.length) return parts;
+    const row = ([xbar, count]) => element('tr', {},
+      element('td', {}, this.link('xbar', xbar, model.xbars.name[xbar])),
+      element('td', { class: 'number' }, count.toLocaleString('en')),
+      element('td', {}, element('button', { onclick: () => view.entriesOf(xbar), 'aria-pressed': String(view.entries !== null && view.entries.xbar === xbar) }, 'Show')));
+    parts.push(element('h3', {}, 'Tables that change'), element('table', { id: 'tables' }, ...result.tables.slice(0, MOST_TABLES).map(row)));
+    if (result.tables.length > MOST_TABLES) parts.push(element('p', { class: 'faint' }, `and ${result.tables.length - MOST_TABLES} more`));
+    return view.entries ? [...parts, ...this.entries(view.entries)] : parts;
+  },
+
+  /** The entries of a table that change. */
+  entries({ xbar, entries }) {
+    const { model } = view;
+    const port = number => number === null ? 'nowhere' : `port ${number}`;
+    const to = ({ host, path, xbar }) => host === undefined ? model.xbars.name[xbar] : model.hosts.name[host] + (path ? ` (${path + 1})` : '');
+    const row = entry => element('tr', {}, element('th', { scope: 'row' }, to(entry.to)), element('td', {}, `${port(entry.was)} → ${port(entry.now)}`));
+    return [element('h3', {}, `Entries of ${model.xbars.name[xbar]} that change`), element('table', { id: 'entries' }, ...entries.map(row))];
   },
 
   note() {

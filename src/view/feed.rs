@@ -1,17 +1,21 @@
 //! What the server tells: fabrics with their layout, and moments of them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use mapper_proto::map::Fabric;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::sync::watch;
 
 use crate::page::Scene;
 
 /// Most fabrics that are kept.
 const MOST_SCENES: usize = 16;
+/// Most fabrics of before that are kept once they were found again.
+const MOST_RECALLED: usize = 4;
 /// Most moments that are kept, and most bytes of them.
 const MOST_MOMENTS: usize = 200;
 const MOST_MOMENT_BYTES: usize = 4 << 20;
@@ -89,6 +93,20 @@ struct Update<'a> {
     cables: String,
 }
 
+/// What happened at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Happened {
+    /// The number of the moment.
+    pub(crate) seq: u64,
+    /// When it was, for people, where that is not the time of day.
+    #[serde(default)]
+    pub(crate) at: Option<String>,
+    /// What happened; empty if there is nothing to say.
+    pub(crate) what: String,
+    /// How all was then, in a few words.
+    pub(crate) says: String,
+}
+
 /// A fabric and its scene.
 #[derive(Debug)]
 pub(crate) struct Told {
@@ -98,24 +116,62 @@ pub(crate) struct Told {
     pub(crate) json: String,
 }
 
+impl Told {
+    fn new(fabric: Fabric, scene: &Scene) -> Self {
+        // The scene is made of numbers, strings and maps with string keys, all of which JSON can hold.
+        Self { json: serde_json::to_string(scene).unwrap_or_default(), fabric }
+    }
+}
+
+/// Finds a fabric of before again, when somebody wants to see it; `None` if it is not to be had any more. It may take seconds.
+pub(crate) type Recall = Arc<dyn Fn() -> Option<Fabric> + Send + Sync>;
+
+/// A fabric that is not kept, and how it is found again.
+#[derive(Clone)]
+struct Past {
+    title: String,
+    recall: Recall,
+}
+
+impl fmt::Debug for Past {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Past({:?})", self.title)
+    }
+}
+
+/// What somebody who follows has been told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Seen {
+    moment: u64,
+    traffic: u64,
+}
+
 /// What a source tells and the server passes on: the last fabrics and moments, all of them bounded.
 #[derive(Debug)]
 pub(crate) struct Feed {
     server: u64,
     began: Instant,
     state: Mutex<State>,
-    /// The number of the last moment, which wakes those who wait.
-    seq: watch::Sender<u64>,
+    /// How often anything was told, which wakes those who wait.
+    news: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     scenes: BTreeMap<u64, Arc<Told>>,
+    /// How fabrics that moments are of are found again when they are not kept any more.
+    past: BTreeMap<u64, Past>,
+    /// The fabrics that were found again last.
+    recalled: VecDeque<(u64, Arc<Told>)>,
     last_scene: u64,
-    /// Moments as JSON, with their numbers.
-    moments: VecDeque<(u64, Arc<str>)>,
+    last_seq: u64,
+    last_traffic: u64,
+    /// Moments as JSON, with their numbers and those of their fabrics.
+    moments: VecDeque<(u64, u64, Arc<str>)>,
     bytes: usize,
     last: Option<Moment>,
+    /// What goes over the cables of the last scene, as JSON, and how often that was told.
+    traffic: Option<(u64, Arc<str>)>,
 }
 
 impl Feed {
@@ -124,7 +180,7 @@ impl Feed {
     pub(crate) fn new(server: u32) -> Self {
         let server = u64::from(server) << 20;
         let state = State { last_scene: server, ..State::default() };
-        Self { server, began: Instant::now(), state: Mutex::new(state), seq: watch::Sender::new(0) }
+        Self { server, began: Instant::now(), state: Mutex::new(state), news: watch::Sender::new(0) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -140,25 +196,51 @@ impl Feed {
     /// Tells another fabric, of which the moments that follow are.
     pub(crate) fn tell_fabric(&self, fabric: Fabric, title: String) {
         let scene = Scene::new(&fabric, title);
-        self.tell_scene(fabric, &scene);
+        self.tell_scene(fabric, &scene, None);
     }
 
-    /// Tells a fabric that is shown with more behind it, which no engine routes by.
-    pub(crate) fn tell_fabric_with(&self, fabric: Fabric, shown: &Fabric, title: String) {
-        self.tell_scene(fabric, &Scene::new(shown, title));
+    /// Tells a fabric that is shown with more behind it, which no engine routes by, and which `recall` finds again when it is kept
+    /// no more.
+    pub(crate) fn tell_fabric_with(&self, fabric: Fabric, shown: &Fabric, title: String, recall: Recall) {
+        let scene = Scene::new(shown, title.clone());
+        self.tell_scene(fabric, &scene, Some(Past { title, recall }));
     }
 
-    fn tell_scene(&self, fabric: Fabric, scene: &Scene) {
-        // The scene is made of numbers, strings and maps with string keys, all of which JSON can hold.
-        let json = serde_json::to_string(scene).unwrap_or_default();
+    fn tell_scene(&self, fabric: Fabric, scene: &Scene, past: Option<Past>) {
+        let told = Arc::new(Told::new(fabric, scene));
         let mut state = self.state();
-        state.last_scene += 1;
-        let number = state.last_scene;
-        state.scenes.insert(number, Arc::new(Told { fabric, json }));
+        let number = state.next_scene();
+        state.scenes.insert(number, told);
+        state.past.extend(past.map(|past| (number, past)));
         while state.scenes.len() > MOST_SCENES {
             state.scenes.pop_first();
         }
         state.last = None;
+        state.traffic = None;
+    }
+
+    /// Tells a moment of before, with how the fabric of then is found again. It comes before the fabric of now is told, with which it
+    /// is passed on.
+    pub(crate) fn tell_past(&self, moment: &Moment, title: String, recall: Recall) {
+        let mut state = self.state();
+        let number = state.next_scene();
+        state.past.insert(number, Past { title, recall });
+        state.add(self, moment, number);
+    }
+
+    /// Tells what goes over the cables of the last fabric. It is no moment: nobody looks back at it.
+    pub(crate) fn tell_traffic(&self, traffic: &impl Serialize) {
+        let mut state = self.state();
+        let mut told = json!({ "server": self.server, "traffic": traffic });
+        told["traffic"]["scene"] = json!(state.last_scene);
+        state.last_traffic += 1;
+        state.traffic = Some((state.last_traffic, told.to_string().into()));
+        drop(state);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.news.send_modify(|news| *news += 1);
     }
 
     /// Tells how the last fabric is now, unless it is as it was.
@@ -171,14 +253,95 @@ impl Feed {
         if unchanged {
             return;
         }
-        let seq = *self.seq.borrow() + 1;
+        let scene = state.last_scene;
+        state.add(self, &moment, scene);
+        state.last = Some(moment);
+        drop(state);
+        self.wake();
+    }
+
+    /// A fabric that was told, if it is kept, or was found again.
+    pub(crate) fn scene(&self, number: u64) -> Option<Arc<Told>> {
+        let state = self.state();
+        let recalled = || state.recalled.iter().find(|(of, _)| *of == number).map(|(_, told)| told);
+        state.scenes.get(&number).or_else(recalled).cloned()
+    }
+
+    /// A fabric that was told, which is found again if it is not kept. That may take seconds.
+    pub(crate) fn recall(&self, number: u64) -> Option<Arc<Told>> {
+        if let Some(told) = self.scene(number) {
+            return Some(told);
+        }
+        let Past { title, recall } = self.state().past.get(&number).cloned()?;
+        let fabric = recall()?;
+        let scene = Scene::new(&fabric, title);
+        let told = Arc::new(Told::new(fabric, &scene));
+        let mut state = self.state();
+        state.recalled.push_back((number, Arc::clone(&told)));
+        if state.recalled.len() > MOST_RECALLED {
+            state.recalled.pop_front();
+        }
+        Some(told)
+    }
+
+    /// Wakes whoever waits for news.
+    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// The fabric that was told last and how it is, for somebody who shows no page. `None` before both were told.
+    pub(crate) fn latest(&self) -> Option<(Arc<Told>, Moment)> {
+        let state = self.state();
+        Some((Arc::clone(state.scenes.get(&state.last_scene)?), state.last.clone()?))
+    }
+
+    /// What happened after the moment `seen`, each with the number of its moment.
+    pub(crate) fn happened(&self, seen: u64) -> Vec<Happened> {
+        let state = self.state();
+        let new = state.moments.iter().filter(|(seq, ..)| *seq > seen);
+        new.filter_map(|(_, _, json)| serde_json::from_str(json).ok()).collect()
+    }
+
+    /// What is new to a page that has seen `seen`, as JSON, each piece by itself: the last moment, and what goes over cables. One
+    /// that has seen none gets all moments that are kept with it. What goes over cables is told after a moment.
+    pub(crate) fn update(&self, seen: &mut Seen) -> Vec<String> {
+        let state = self.state();
+        let Some((seq, _, last)) = state.moments.back() else { return Vec::new() };
+        let mut news = Vec::new();
+        if *seq != seen.moment {
+            let now = self.now_ms();
+            let body = last.strip_suffix('}').unwrap_or(last);
+            let history = match seen.moment {
+                0 => format!(",\"history\":[{}]", state.history().join(",")),
+                _ => String::new(),
+            };
+            news.push(format!("{body},\"now_ms\":{now}{history}}}"));
+            seen.moment = *seq;
+        }
+        if let Some((number, traffic)) = state.traffic.as_ref().filter(|(number, _)| *number != seen.traffic)
+        {
+            news.push(traffic.to_string());
+            seen.traffic = *number;
+        }
+        news
+    }
+}
+
+impl State {
+    fn next_scene(&mut self) -> u64 {
+        self.last_scene += 1;
+        self.last_scene
+    }
+
+    fn add(&mut self, feed: &Feed, moment: &Moment, scene: u64) {
+        self.last_seq += 1;
         let update = Update {
-            server: self.server,
-            seq,
-            scene: state.last_scene,
+            server: feed.server,
+            seq: self.last_seq,
+            scene,
             at: moment.at.as_deref(),
             unix_ms: moment.unix_ms,
-            at_ms: (moment.at.is_none() && moment.unix_ms.is_none()).then(|| self.now_ms()),
+            at_ms: (moment.at.is_none() && moment.unix_ms.is_none()).then(|| feed.now_ms()),
             what: &moment.what,
             says: &moment.says,
             troubles: &moment.troubles,
@@ -187,118 +350,24 @@ impl Feed {
             cables: moment.cables.iter().map(|&state| char::from(b'0' + state as u8)).collect(),
         };
         let json: Arc<str> = serde_json::to_string(&update).unwrap_or_default().into();
-        state.bytes += json.len();
-        state.moments.push_back((seq, json));
-        while state.moments.len() > MOST_MOMENTS
-            || (state.bytes > MOST_MOMENT_BYTES && state.moments.len() > 1)
+        self.bytes += json.len();
+        self.moments.push_back((self.last_seq, scene, json));
+        while self.moments.len() > MOST_MOMENTS || (self.bytes > MOST_MOMENT_BYTES && self.moments.len() > 1)
         {
-            if let Some((_, json)) = state.moments.pop_front() {
-                state.bytes -= json.len();
+            if let Some((_, _, json)) = self.moments.pop_front() {
+                self.bytes -= json.len();
             }
         }
-        // Pages can show only moments whose fabric is kept.
-        state.last = Some(moment);
-        drop(state);
-        self.seq.send_replace(seq);
+        let first = self.moments.front().map_or(scene, |&(_, scene, _)| scene);
+        self.past.retain(|&number, _| number >= first);
     }
 
-    /// A fabric that was told, if it is kept.
-    pub(crate) fn scene(&self, number: u64) -> Option<Arc<Told>> {
-        self.state().scenes.get(&number).cloned()
+    /// The moments whose fabric is kept or can be found again.
+    fn history(&self) -> Vec<&str> {
+        let is_shown = |scene: &u64| self.scenes.contains_key(scene) || self.past.contains_key(scene);
+        self.moments.iter().filter(|(_, scene, _)| is_shown(scene)).map(|(_, _, json)| &**json).collect()
     }
-
-    /// Numbers of moments, as they come.
-    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
-        self.seq.subscribe()
-    }
-
-    /// The last moment for a page that has seen those up to `seen`, with its number, as JSON. One that has seen none gets all
-    /// that are kept with it. `None` if it has seen the last.
-    pub(crate) fn update(&self, seen: u64) -> Option<(u64, String)> {
-        let state = self.state();
-        let (seq, last) = state.moments.back()?;
-        if *seq == seen {
-            return None;
-        }
-        let now = self.now_ms();
-        let body = last.strip_suffix('}').unwrap_or(last);
-        let first = state.scenes.keys().next().copied().unwrap_or(0);
-        let history = match seen {
-            0 => {
-                let is_shown = |json: &&Arc<str>| scene_of(json) >= first;
-                let kept: Vec<&str> =
-                    state.moments.iter().map(|(_, json)| json).filter(is_shown).map(|json| &**json).collect();
-                format!(",\"history\":[{}]", kept.join(","))
-            }
-            _ => String::new(),
-        };
-        Some((*seq, format!("{body},\"now_ms\":{now}{history}}}")))
-    }
-}
-
-/// The number of the scene of a moment that is JSON.
-fn scene_of(json: &str) -> u64 {
-    let number = json.split("\"scene\":").nth(1).unwrap_or_default();
-    number.split(',').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
-mod tests {
-    use mapper_fabric::generate;
-
-    use super::*;
-
-    fn moment(what: &str, state: HostState) -> Moment {
-        Moment { what: what.to_owned(), hosts: vec![state], ..Moment::default() }
-    }
-
-    #[test]
-    fn a_page_gets_all_at_first_and_then_what_is_new() {
-        let feed = Feed::new(1);
-        feed.tell_fabric(generate("ring:n=3").unwrap(), "ring".to_owned());
-        assert_eq!(feed.update(0), None);
-        feed.tell(moment("one", HostState::Configured));
-        feed.tell(moment("two", HostState::Silent));
-        let first: serde_json::Value = serde_json::from_str(&feed.update(0).unwrap().1).unwrap();
-        assert_eq!((&first["seq"], &first["hosts"]), (&2.into(), &"3".into()));
-        assert_eq!(first["history"].as_array().unwrap().len(), 2);
-        assert_eq!(feed.update(2), None);
-        feed.tell(moment("again", HostState::Silent));
-        assert_eq!(feed.update(1).unwrap().0, 2, "what is as it was is no news");
-        feed.tell(moment("three", HostState::Missing));
-        let next: serde_json::Value = serde_json::from_str(&feed.update(2).unwrap().1).unwrap();
-        assert_eq!((&next["what"], &next["history"]), (&"three".into(), &serde_json::Value::Null));
-    }
-
-    #[test]
-    fn fabrics_of_two_servers_have_different_numbers_in_every_event() {
-        let told = |server| -> serde_json::Value {
-            let feed = Feed::new(server);
-            feed.tell_fabric(generate("ring:n=3").unwrap(), "ring".to_owned());
-            feed.tell(moment("one", HostState::Configured));
-            serde_json::from_str(&feed.update(0).unwrap().1).unwrap()
-        };
-        let (one, other) = (told(1), told(u32::MAX));
-        assert!(one["server"] != other["server"] && one["scene"] != other["scene"], "{one} {other}");
-        assert!(other["scene"].as_u64().unwrap() < 1 << 53, "scripts count so far without a mistake");
-    }
-
-    #[test]
-    fn what_is_kept_is_bounded() {
-        let feed = Feed::new(1);
-        for number in 0..3 * MOST_MOMENTS {
-            if number % 10 == 0 {
-                feed.tell_fabric(generate("ring:n=3").unwrap(), "ring".to_owned());
-            }
-            feed.tell(moment(&number.to_string(), HostState::Silent));
-            feed.tell(moment(&number.to_string(), HostState::Missing));
-        }
-        let state = feed.state();
-        assert_eq!((state.moments.len(), state.scenes.len()), (MOST_MOMENTS, MOST_SCENES));
-        drop(state);
-        let told: serde_json::Value = serde_json::from_str(&feed.update(0).unwrap().1).unwrap();
-        for moment in told["history"].as_array().unwrap() {
-            assert!(feed.scene(moment["scene"].as_u64().unwrap()).is_some(), "it can be shown");
-        }
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@
 //! - [`cable`]: what is shown of the cable at a port, and what is wrong with it.
 //! - [`counters`]: what is counted at each port.
 //! - [`status`]: what a crossbar says of itself.
+//! - [`traffic`]: what goes over the cable at a port.
 //! - [`metrics`]: what a crossbar says of itself, as OpenMetrics text.
 //! - [`socket`]: the unix socket that a crossbar is asked on.
 //! - [`process`]: a crossbar as a process of its own.
@@ -29,7 +30,9 @@ pub mod process;
 pub mod socket;
 pub mod status;
 pub mod switch;
+pub mod traffic;
 
 pub use process::{Config, Kind, XbarError, run};
 pub use status::{PortStatus, XbarStatus};
 pub use switch::Switch;
+pub use traffic::PortTraffic;

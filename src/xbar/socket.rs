@@ -7,7 +7,7 @@ use std::time::Instant;
 use mapper_fabric::wording::with_causes;
 use tracing::debug;
 
-use super::{Switch, XbarStatus};
+use super::{PortStatus, Switch, XbarStatus};
 use mapper_machine::status::{self, Question, StatusServer, StatusSocketError};
 
 /// What the names of crossbars' sockets begin with.
@@ -41,7 +41,11 @@ pub fn bind(run_dir: &Path, name: &str, group: Option<&str>) -> Result<StatusSer
 pub async fn serve(server: StatusServer, switch: Rc<Switch>) {
     loop {
         match server.accept().await {
-            Ok(client) => drop(tokio::spawn(client.answer(switch.status()))),
+            Ok(client) => {
+                let mut status = switch.status();
+                status.ports = status.ports.into_iter().map(PortStatus::with_rate).collect();
+                drop(tokio::spawn(client.answer(status)));
+            }
             Err(error) => debug!(%error, "cannot accept on the status socket"),
         }
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cable::CableStatus;
 use super::counters::{ArrivalCount, ArrivalCounters, XbarDrop};
+use super::traffic::rate_mbps;
 use mapper_machine::link::Link;
 use mapper_machine::link::port::LinkCount;
 use mapper_machine::log;
@@ -51,6 +52,9 @@ pub struct PortStatus {
     /// The MTU of the interface, in bytes; `None` if there is no interface, or the link is inside a process
     /// and has no such limit.
     pub mtu: Option<u32>,
+    /// How fast the interface is, in Mb/s, if it says so; told to who asks the socket.
+    #[serde(default)]
+    pub rate_mbps: Option<u32>,
     /// What is known of the cable: who is at its other end.
     pub cable: CableStatus,
     /// Frames that arrived: those forwarded, those dropped, and hellos.
@@ -108,6 +112,12 @@ impl XbarStatus {
 }
 
 impl PortStatus {
+    /// Asks how fast the interface is.
+    pub fn with_rate(mut self) -> Self {
+        self.rate_mbps = rate_mbps(&self.interface);
+        self
+    }
+
     pub(super) fn new(port: u8, link: &Link, arrivals: ArrivalCounters, cable: CableStatus) -> Self {
         let over_link = link.counts();
         let ArrivalCounters { counts, dropped } = arrivals;
@@ -118,6 +128,7 @@ impl PortStatus {
             up: link.up(),
             carrier: link.carrier(),
             mtu: link.mtu(),
+            rate_mbps: None,
             cable,
             received: over_link[LinkCount::Received],
             received_bytes: over_link[LinkCount::ReceivedBytes],

@@ -1,5 +1,6 @@
-//! A test of agents whose disk has no room for the map file.
+//! Tests of agents whose disk has no room for the map file, or for the log of maps.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -92,4 +93,56 @@ fn the_old_map_stays_whole_on_a_full_disk_and_the_next_is_stored_when_there_is_r
     lab.run(&["mend", "xbar1:1"]);
     let boards = lab.wait_for_network("the whole ring again", 3, 3);
     wait_for("the next map is stored", || stored(&boards).then_some(()));
+}
+
+/// The maps in a log of which every whole line is one.
+fn logged(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[test]
+fn the_log_of_maps_stays_whole_on_a_full_disk_and_goes_on_when_there_is_room() {
+    if !can_make_namespaces() {
+        return;
+    }
+    // The agents of this lab share a state directory, and so a log.
+    let disk = SmallDisk::new("256k");
+    let lab = Lab::up_with("ring:n=3,hosts=1", &[], &[("STATE_DIRECTORY", disk.path())]);
+    lab.wait_for_network("the whole ring", 3, 3);
+    let file = disk.path().join("fab0.history");
+    let before = wait_for("the log has the whole ring", || {
+        let maps = logged(&file);
+        (maps.iter().filter(|map| map["cables"] == 3).count() >= 3).then_some(maps)
+    });
+
+    let ballast = disk.fill();
+    // No room is left in the last page of the log either.
+    let length = std::fs::metadata(&file).unwrap().len();
+    let rest = (4096 - length % 4096) as usize;
+    let padding = " ".repeat(rest - 1) + "\n";
+    std::fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(padding.as_bytes()).unwrap();
+    lab.run(&["cut", "xbar1:1"]);
+    lab.wait_for_network("a cable less, with the disk full", 3, 2);
+    let says =
+        |board: &Value| board["warnings"].to_string().contains("the history of maps cannot be written");
+    lab.wait_until("every board says that the log cannot be written", |boards| boards.iter().all(says));
+    assert_eq!(logged(&file), before, "what was there is whole, and nothing is added");
+
+    std::fs::remove_file(ballast).unwrap();
+    lab.run(&["mend", "xbar1:1"]);
+    lab.wait_for_network("the whole ring again", 3, 3);
+    lab.wait_until("no board says so any more", |boards| !boards.iter().any(says));
+    let after = logged(&file);
+    let is_of_then = |map: &&Value| map["cables"] == 2;
+    assert!(
+        after.iter().filter(is_of_then).count() >= 3,
+        "what waited is written, by each of them: {after:?}"
+    );
+    let left: Vec<_> = std::fs::read_dir(disk.path().join("fab0.maps")).unwrap().collect();
+    let is_whole = |file: &std::fs::DirEntry| {
+        serde_json::from_slice::<Value>(&std::fs::read(file.path()).unwrap())
+            .is_ok_and(|map| map["schema"] == "mapper.map/1")
+    };
+    assert!(!left.is_empty() && left.iter().all(|file| is_whole(file.as_ref().unwrap())), "{left:?}");
 }

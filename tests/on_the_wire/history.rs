@@ -1,6 +1,6 @@
 //! Tests of the log of maps that agents keep, and of a page that shows what is gone and what was before.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -33,11 +33,28 @@ impl Page {
 
     /// All that is told to a page that opens.
     fn told(&self) -> Option<Value> {
+        self.events().next()
+    }
+
+    /// What is told to a page, as it comes.
+    fn events(&self) -> impl Iterator<Item = Value> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.write_all(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let lines = BufReader::new(stream).lines().map(Result::unwrap);
-        let update = lines.take(40).find_map(|line| Some(line.strip_prefix("data: ")?.to_owned()))?;
-        Some(serde_json::from_str(&update).unwrap())
+        let events = lines.filter_map(|line| Some(line.strip_prefix("data: ")?.to_owned()));
+        events.map(|event| serde_json::from_str(&event).unwrap())
+    }
+
+    /// The fabric of a moment, as the page draws it.
+    fn scene(&self, moment: &Value) -> Value {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!("GET /api/scene/{} HTTP/1.1\r\nHost: localhost\r\n\r\n", moment["scene"]);
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
+        serde_json::from_str(body).unwrap()
     }
 }
 
@@ -69,9 +86,11 @@ fn what_maps_changed_and_why_is_kept_and_shown_after_the_leader_and_the_page_are
     lab.wait_for_network("a cable less", 3, 2);
     let says = |map: &Value, word: &str| map["what"].to_string().contains(word);
     let lost = wait_for("the log has the lost cable", || {
-        maps(&run_dir).into_iter().find(|map| says(map, "the cable 0x") && says(map, "is gone"))
+        let is_of_then =
+            |map: &Value| says(map, "the cable 0x") && says(map, "is gone") && map["cables"] == 2;
+        maps(&run_dir).into_iter().find(is_of_then)
     });
-    assert!(lost["cause"].is_string() && lost["cables"] == 2, "{lost}");
+    assert!(lost["cause"].is_string(), "{lost}");
 
     let page = Page::serve(&run_dir);
     let told = wait_for("the page has what was before it", || {
@@ -85,6 +104,16 @@ fn what_maps_changed_and_why_is_kept_and_shown_after_the_leader_and_the_page_are
         "the lost cable is shown as missing: {told}"
     );
 
+    // The pictures of then: with the cable, and without it.
+    let cables_of = |cables: u64| {
+        let moments = told["history"].as_array().unwrap().iter();
+        let past = moments.filter(|moment| moment["unix_ms"].is_number());
+        let mut of =
+            past.filter(|moment| moment["troubles"].to_string().contains(&format!("{cables} cables")));
+        of.next_back().map(|moment| page.scene(moment)["cables"]["a"].as_array().unwrap().len() as u64)
+    };
+    assert_eq!((cables_of(3), cables_of(2)), (Some(3), Some(2)), "{told}");
+
     // Whoever leads goes; the others' logs go on.
     lab.run(&["mend", "h1:1"]);
     let boards = lab.wait_for_network("the whole ring again", 3, 3);
@@ -96,4 +125,35 @@ fn what_maps_changed_and_why_is_kept_and_shown_after_the_leader_and_the_page_are
         maps(&other).into_iter().skip(known).find(|map| map["hosts"] == 2)
     });
     assert!(says(&next, "is gone"), "{next}");
+}
+
+#[test]
+fn what_goes_over_cables_and_the_routes_in_force_are_shown() {
+    if !can_carry_ip() {
+        return;
+    }
+    let lab = Lab::up("ring:n=3,hosts=1", &["--nodes"]);
+    lab.wait_for_network("the whole ring", 3, 3);
+    let run_dir = lab.dir().join("run").join("h1");
+    let page = Page::serve(&run_dir);
+    let counted = |event: &Value| {
+        let cables = event["traffic"]["cables"].as_array().map_or(0, Vec::len);
+        let busy = |cable: &Value| cable[1].as_u64() > Some(0) && cable[2].as_u64() > Some(0);
+        // The node counts at both of its cables, over which agents always tell each other something.
+        cables == 2 && event["traffic"]["cables"].as_array().unwrap().iter().all(busy)
+    };
+    let traffic =
+        page.events().take(60).find(counted).expect("what goes over cables is told")["traffic"].clone();
+    assert!(traffic["cables"][0][4].as_u64() > Some(0), "the speed of the interface: {traffic}");
+    assert_eq!(traffic["force"]["hosts"], 1);
+    let loads = traffic["force"]["loads"].as_array().unwrap();
+    assert!(
+        !loads.is_empty()
+            && loads.iter().all(|load| load[1].as_u64() > Some(0) || load[2].as_u64() > Some(0))
+    );
+    let watch = Command::new(MAPPER).args(["watch", "--once", "--run-dir"]).arg(&run_dir).output().unwrap();
+    let text = String::from_utf8(watch.stdout).unwrap();
+    assert!(watch.status.success() && text.contains("Busiest cables, by routes in force"), "{text}");
+    assert!(text.contains("from xbar of h"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -44,6 +44,11 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn up(topology: &str, options: &[&str]) -> Self {
+        Self::up_with(topology, options, &[])
+    }
+
+    /// A lab whose nodes have these variables in their environment.
+    pub(crate) fn up_with(topology: &str, options: &[&str], variables: &[(&str, &Path)]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let guard = Command::new("bash")
@@ -54,7 +59,9 @@ impl Lab {
             .spawn()
             .unwrap();
         let lab = Self { name, guard };
-        lab.run(&[&["up", topology], options].concat());
+        let up = lab.command(&[&["up", topology], options].concat()).envs(variables.iter().copied()).output();
+        let up = up.unwrap();
+        assert!(up.status.success(), "scripts/lab up: {}", String::from_utf8_lossy(&up.stderr));
         lab
     }
 
@@ -67,13 +74,13 @@ impl Lab {
     }
 
     pub(crate) fn try_run(&self, arguments: &[&str]) -> std::process::Output {
-        Command::new("scripts/lab")
-            .args(arguments)
-            .current_dir(root())
-            .env("LAB_NAME", &self.name)
-            .env("MAPPER", MAPPER)
-            .output()
-            .unwrap()
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("scripts/lab");
+        command.args(arguments).current_dir(root()).env("LAB_NAME", &self.name).env("MAPPER", MAPPER);
+        command
     }
 
     /// The boards of all hosts, by `mapper board-info`.

@@ -18,6 +18,7 @@ mod slurm;
 mod topology;
 mod torus;
 mod view;
+mod watch;
 mod what_if;
 mod whole_fabrics;
 mod wireshark;

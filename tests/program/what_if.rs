@@ -28,6 +28,17 @@ fn a_change_tells_who_is_cut_off_and_what_it_costs() {
     let bisection = |when: &str| cut[when]["effective_bisection"].as_f64().unwrap();
     assert!(bisection("after") < bisection("before"), "{cut}");
     assert!(cut["changed_entries"].as_u64() > Some(0), "{cut}");
+    // Which entries: as many as change, none of which leads over the cut cable afterwards.
+    let tables = cut["tables"].as_array().unwrap();
+    let entries = |table: &Value| table["entries"].as_array().unwrap().clone();
+    let all: u64 = tables.iter().map(|table| table["changed"].as_u64().unwrap()).sum();
+    assert_eq!(all, cut["changed_entries"].as_u64().unwrap());
+    assert!(tables.iter().all(|table| entries(table).len() as u64 == table["changed"]), "{cut}");
+    let leaf = tables.iter().find(|table| table["xbar"] == "leaf2").unwrap();
+    assert!(entries(leaf).iter().any(|entry| entry["was"] == 3), "{leaf}");
+    assert!(entries(leaf).iter().all(|entry| entry["now"] != 3 && entry["to"].is_string()), "{leaf}");
+    let text = String::from_utf8(what_if(&[spec, "--cut", "leaf2:3", "--engine", "minhop"]).stdout).unwrap();
+    assert!(text.contains("leaf2 to ") && text.contains(": port 3 before, port 4 after\n"), "{text}");
     let same = json_of(&[spec, "--cut", "h8", "--cut", "h1", "--add", "h8,leaf4:2", "--add", "leaf1:1,h1"]);
     assert_eq!((&same["cut_off"], &same["changed_entries"]), (&json!([]), &json!(0)), "{same}");
     let text = String::from_utf8(what_if(&[spec, "--remove", "leaf1"]).stdout).unwrap();

@@ -9,7 +9,7 @@ use super::describe::{describe_board, describe_frames, describe_xbar};
 use super::{Args, routes};
 use crate::cli::error_chain;
 use crate::daemon::status::{Board, ByDestination, Counters, RouteInForce, RoutesInForce, ask, units};
-use crate::xbar::{self, PortStatus, XbarStatus};
+use crate::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use mapper_machine::status::StatusSocketError;
 
 /// How long an agent may take to answer. On a busy machine that takes a second or more.
@@ -145,6 +145,8 @@ impl Found {
         for board in &mut self.boards {
             board.counters = Counters::default();
             board.uptime_ms = 0;
+            board.traffic = None;
+            board.ports.iter_mut().for_each(|port| port.traffic = PortTraffic::default());
             for cable in &mut board.dead_cables {
                 cable.since_ms = 0;
             }

@@ -8,6 +8,7 @@ use mapper_proto::map::Fabric;
 use mapper_routing::engines::Engine;
 use serde_json::{Value, json};
 
+use super::tables::ChangedTables;
 use super::{Args, SCHEMA};
 use crate::cli::judgement::{host_names, shown_hosts};
 use crate::consequences::Routed;
@@ -48,15 +49,17 @@ pub(super) struct Report<'a> {
     cut_off: Vec<String>,
     /// The names of the first of these.
     shown: Vec<String>,
-    changed_entries: Option<usize>,
+    tables: Option<ChangedTables>,
     entries: Option<usize>,
+    fabric: &'a Fabric,
+    names: &'a Names,
 }
 
 impl<'a> Report<'a> {
     pub(super) fn new(
         args: &'a Args,
-        fabric: &Fabric,
-        names: &Names,
+        fabric: &'a Fabric,
+        names: &'a Names,
         (before, why_not_before): (Routed, Option<String>),
         (after, why_not_after): (Routed, Option<String>),
     ) -> Self {
@@ -64,10 +67,12 @@ impl<'a> Report<'a> {
             args,
             cut_off: host_names(&after.cut_off, fabric),
             shown: shown_hosts(&after.cut_off, names),
-            changed_entries: after.changed_entries(&before),
+            tables: ChangedTables::of(&before, &after),
             entries: before.entry_count(),
             before: Moment::of(&before, why_not_before),
             after: Moment::of(&after, why_not_after),
+            fabric,
+            names,
         }
     }
 
@@ -82,8 +87,9 @@ impl<'a> Report<'a> {
             "cut_off": self.cut_off,
             "before": self.before.json(),
             "after": self.after.json(),
-            "changed_entries": self.changed_entries,
+            "changed_entries": self.tables.as_ref().map(ChangedTables::count),
             "entries": self.entries,
+            "tables": self.tables.as_ref().map(|tables| tables.json(self.fabric)),
         })
     }
 
@@ -118,9 +124,13 @@ impl<'a> Report<'a> {
             "busiest    {:.0} routes over the busiest cable one way before, {:.0} after",
             self.before.busiest, self.after.busiest
         );
-        if let (Some(changed), Some(entries)) = (self.changed_entries, self.entries) {
+        if let (Some(tables), Some(entries)) = (&self.tables, self.entries) {
+            let changed = tables.count();
             let _infallible =
                 writeln!(text, "entries    {changed} of {entries} change if all are computed anew");
+            for line in tables.lines(self.names) {
+                let _infallible = writeln!(text, "           {line}");
+            }
         }
         text
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use mapper_host::HostEvent;
 use mapper_proto::Mac;
@@ -98,7 +99,7 @@ impl Driver {
         }
     }
 
-    fn tell_of_map(&mut self, map: &Map) {
+    fn tell_of_map(&mut self, map: &Arc<Map>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
         let before = self.known.present();
         self.known.see(map);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use mapper_machine::status::Client;
 use mapper_proto::agent::Cause;
@@ -11,7 +12,7 @@ use tracing::warn;
 
 use super::event_loop::Driver;
 use super::kept_identity::state_directory;
-use crate::daemon::history::{History, HistoryFile, MOST_TOLD, MapEvent, Writer};
+use crate::daemon::history::{History, HistoryFile, KeptMaps, MOST_TOLD, MapEvent, MapToKeep, Writer};
 use crate::daemon::metrics::Present;
 use crate::daemon::options::Config;
 
@@ -19,6 +20,8 @@ use crate::daemon::options::Config;
 #[derive(Debug, Default)]
 pub(super) struct Maps {
     recent: VecDeque<MapEvent>,
+    /// The last maps themselves.
+    kept: Option<KeptMaps>,
     writer: Option<Writer>,
     /// Why the last map was given up, or a new one is being made: the first reason since that map.
     cause: Option<String>,
@@ -30,9 +33,11 @@ impl Maps {
     /// # Errors
     /// If there can be no thread that writes.
     pub(super) fn open(config: &Config) -> io::Result<Self> {
-        let file = HistoryFile::new(path(config));
+        let file = HistoryFile::new(path(config, "history"));
+        let kept = KeptMaps::new(path(config, "maps"));
         let recent = file.read(MOST_TOLD).into();
-        Ok(Self { recent, writer: Some(Writer::start(file)?), cause: None })
+        let writer = Some(Writer::start(file, kept.clone())?);
+        Ok(Self { recent, kept: Some(kept), writer, cause: None })
     }
 
     /// Why maps cannot be written, in words, if that is so.
@@ -40,9 +45,9 @@ impl Maps {
         self.writer.as_ref().and_then(Writer::failure)
     }
 
-    fn add(&mut self, event: MapEvent) {
+    fn add(&mut self, event: MapEvent, map: MapToKeep) {
         if let Some(writer) = &self.writer {
-            writer.write(event.clone());
+            writer.write(event.clone(), map);
         }
         self.recent.push_back(event);
         if self.recent.len() > MOST_TOLD {
@@ -51,10 +56,10 @@ impl Maps {
     }
 }
 
-/// The file of an agent: in the state directory that the service manager gives, else in the run directory, which is empty
+/// A file or directory of an agent, by its kind: in the state directory that the service manager gives, else in the run directory, which is empty
 /// after each boot.
-fn path(config: &Config) -> PathBuf {
-    state_directory(config).join(format!("{}.history", config.interface))
+fn path(config: &Config, kind: &str) -> PathBuf {
+    state_directory(config).join(format!("{}.{kind}", config.interface))
 }
 
 /// The time of day, in milliseconds since the beginning of 1970.
@@ -71,7 +76,7 @@ impl Driver {
     }
 
     /// Takes note of a map, of which `before` was there already.
-    pub(super) fn note_map(&mut self, map: &Map, before: &Present) {
+    pub(super) fn note_map(&mut self, map: &Arc<Map>, before: &Present) {
         let what = match before.is_empty() {
             true => vec!["the first map since the agent began".to_owned()],
             false => before.changes_to(&self.known.present(), |mac| self.called(mac)),
@@ -86,13 +91,20 @@ impl Driver {
             what,
             cause: self.maps.cause.take(),
         };
-        self.maps.add(event);
+        self.maps.add(event, MapToKeep { map: Arc::clone(map), names: self.names_of_map() });
     }
 
     /// Tells the last maps.
     pub(super) fn tell_history(&self, client: Client) {
         let history = History { events: self.maps.recent.iter().cloned().collect() };
         drop(tokio::spawn(client.answer_json(move || serde_json::to_vec(&history))));
+    }
+
+    /// Tells the map that came at a time, or null if it is not kept.
+    pub(super) fn tell_past_map(&self, unix_ms: u64, client: Client) {
+        let kept = self.maps.kept.clone();
+        let read = move || kept.and_then(|kept| kept.read(unix_ms)).unwrap_or_else(|| "null".to_owned());
+        drop(tokio::spawn(client.answer_json(move || Ok(read().into_bytes()))));
     }
 
     /// Begins to keep the maps on disk. Without that they are kept in memory.

@@ -4,6 +4,7 @@ use mapper_host::directory::PortRates;
 use mapper_host::resolution::Group;
 
 use super::event_loop::Driver;
+use crate::xbar::traffic::rate_mbps;
 
 /// The number that stands for the interface of an agent alone.
 const ALONE: u8 = 0;
@@ -21,7 +22,7 @@ impl Driver {
             .chain(alone)
             .map(|(port, name, mtu)| {
                 let mtu_bytes = mtu.map_or(0, |bytes| u16::try_from(bytes).unwrap_or(u16::MAX));
-                (port, speed_of(&name).unwrap_or_default(), mtu_bytes)
+                (port, rate_mbps(&name).unwrap_or_default(), mtu_bytes)
             })
             .collect();
         // Agents' source routes have one layer.
@@ -31,11 +32,4 @@ impl Driver {
         let rates = PortRates::new(interfaces.iter().map(|&(port, mbps, _)| (port, mbps)));
         self.host.set_rates(self.now(), rates);
     }
-}
-
-/// How fast an interface is, in Mb/s, if it says so.
-fn speed_of(interface: &str) -> Option<u32> {
-    let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
-    // An interface without carrier says -1.
-    text.trim().parse().ok().filter(|&mbps| mbps > 0)
 }

@@ -7,8 +7,10 @@ use mapper_host::resolution::{Found, Patience};
 
 use super::event_loop::Driver;
 use crate::daemon::status::{
-    self, AgentRequest, Board, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
+    self, AgentRequest, Board, BoardPort, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
 };
+use crate::xbar::PortTraffic;
+use crate::xbar::traffic::rate_mbps;
 use mapper_machine::log;
 use mapper_machine::status::Client;
 use mapper_proto::{IpNetworkAddress, Tally};
@@ -22,8 +24,12 @@ impl Driver {
             interface: self.attachment.link.name(),
             host_type: self.config.settings.host_type,
             carrier: self.attachment.link.carrier(),
-            ports: self.attachment.outer_ports(),
+            ports: self.ports_with_rates(),
             cable: self.attachment.cable(),
+            traffic: self.attachment.crossbar.is_none().then(|| {
+                let link = &self.attachment.link;
+                PortTraffic::of_link(link.name(), &link.counts())
+            }),
             directory: self.host.directory(),
             resolution_refused: *self.host.resolution_refused(),
             routes: self.host.table().map_or(0, |table| table.count()),
@@ -44,6 +50,13 @@ impl Driver {
             now: self.now(),
         };
         Board::new(&self.host.agent().status(), around)
+    }
+
+    /// The ports of a node, with how fast they are.
+    fn ports_with_rates(&self) -> Vec<BoardPort> {
+        let mut ports = self.attachment.outer_ports();
+        ports.iter_mut().for_each(|port| port.traffic.rate_mbps = rate_mbps(&port.interface));
+        ports
     }
 
     fn frame_counts(&self) -> Tally<FrameCount> {
@@ -68,6 +81,7 @@ impl Driver {
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
             AgentRequest::History => self.tell_history(client),
+            AgentRequest::PastMap { unix_ms } => self.tell_past_map(*unix_ms, client),
             AgentRequest::Changed { seen } => self.followers.follow(*seen, client),
             AgentRequest::Trace(host) => self.trace(host, client),
             AgentRequest::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),

@@ -4,15 +4,18 @@
 //! at which one looks has it.
 //!
 //! - [`HistoryFile`]: the file, which is bounded, and whole after a crash.
+//! - [`KeptMaps`]: the last maps themselves, which are bounded, too.
 //! - `writer`: the thread that writes it.
 
 mod file;
+mod maps;
 mod writer;
 
 use serde::{Deserialize, Serialize};
 
 pub use file::HistoryFile;
-pub(super) use writer::Writer;
+pub use maps::KeptMaps;
+pub(super) use writer::{MapToKeep, Writer};
 
 /// How many maps are told at once, and so how many are kept in memory.
 pub const MOST_TOLD: usize = 200;

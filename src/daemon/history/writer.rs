@@ -7,19 +7,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use mapper_proto::map::Map;
 use tracing::{info, warn};
 
-use super::{HistoryFile, MapEvent};
+use super::{HistoryFile, KeptMaps, MapEvent};
+use crate::formats::json::{Names, map_to_json};
 
 /// How many maps wait to be written at most. When there are more, the oldest are given up.
 const MOST_WAITING: usize = 64;
 /// How long after a failure it is tried again.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// Who writes the file.
+/// How many of them wait with the map itself, which may be large. Of others the map is not kept.
+const MOST_MAPS_WAITING: usize = 4;
+
+/// A map that is to be kept, with the names that are known in it.
+#[derive(Debug, Clone, Default)]
+pub(in crate::daemon) struct MapToKeep {
+    pub(in crate::daemon) map: Arc<Map>,
+    pub(in crate::daemon) names: Names,
+}
+
+/// A map that waits to be written.
+#[derive(Debug, Clone)]
+struct Waiting {
+    event: MapEvent,
+    /// The map itself, and what says how many of these there are.
+    map: Option<(MapToKeep, Arc<()>)>,
+}
+
+/// Who writes the files.
 #[derive(Debug)]
 pub(in crate::daemon) struct Writer {
-    events: Option<SyncSender<MapEvent>>,
+    events: Option<SyncSender<Waiting>>,
+    /// As many others hold this as there are maps that wait.
+    maps_waiting: Arc<()>,
     failure: Arc<Mutex<Option<String>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -29,20 +51,22 @@ impl Writer {
     ///
     /// # Errors
     /// If there can be no such thread.
-    pub(in crate::daemon) fn start(file: HistoryFile) -> io::Result<Self> {
+    pub(in crate::daemon) fn start(file: HistoryFile, maps: KeptMaps) -> io::Result<Self> {
         let (events, coming) = sync_channel(MOST_WAITING);
         let failure = Arc::new(Mutex::new(None));
         let shown = Arc::clone(&failure);
         let thread = thread::Builder::new()
             .name("history".to_owned())
-            .spawn(move || serve(&file, &coming, &shown, AGAIN_AFTER))?;
-        Ok(Self { events: Some(events), failure, thread: Some(thread) })
+            .spawn(move || serve(&file, &maps, &coming, &shown, AGAIN_AFTER))?;
+        Ok(Self { events: Some(events), maps_waiting: Arc::default(), failure, thread: Some(thread) })
     }
 
     /// Has a map written. If too many wait for a disk that does not answer, it is given up.
-    pub(in crate::daemon) fn write(&self, event: MapEvent) {
+    pub(in crate::daemon) fn write(&self, event: MapEvent, map: MapToKeep) {
         if let Some(events) = &self.events {
-            let _given_up_where_the_disk_hangs = events.try_send(event);
+            let has_room = Arc::strong_count(&self.maps_waiting) <= MOST_MAPS_WAITING;
+            let map = has_room.then(|| (map, Arc::clone(&self.maps_waiting)));
+            let _given_up_where_the_disk_hangs = events.try_send(Waiting { event, map });
         }
     }
 
@@ -64,21 +88,23 @@ impl Drop for Writer {
 
 fn serve(
     file: &HistoryFile,
-    coming: &Receiver<MapEvent>,
+    maps: &KeptMaps,
+    coming: &Receiver<Waiting>,
     failure: &Mutex<Option<String>>,
     again_after: Duration,
 ) {
-    let mut waiting: VecDeque<MapEvent> = VecDeque::new();
+    let mut waiting: VecDeque<Waiting> = VecDeque::new();
     loop {
         let next = match waiting.is_empty() {
             true => coming.recv().map_err(|_| RecvTimeoutError::Disconnected),
             false => coming.recv_timeout(again_after),
         };
-        waiting.extend(next.as_ref().ok().cloned());
+        let is_over = matches!(next, Err(RecvTimeoutError::Disconnected));
+        waiting.extend(next.ok());
         while waiting.len() > MOST_WAITING {
             waiting.pop_front();
         }
-        let outcome = write_all(file, &mut waiting);
+        let outcome = write_all(file, maps, &mut waiting);
         let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Ok(()) if failure.take().is_some() => {
@@ -95,18 +121,24 @@ fn serve(
                 ));
             }
         }
-        if next == Err(RecvTimeoutError::Disconnected) {
+        if is_over {
             return;
         }
     }
 }
 
-fn write_all(file: &HistoryFile, waiting: &mut VecDeque<MapEvent>) -> io::Result<()> {
-    while let Some(event) = waiting.front() {
+/// Writes what waits. What each map changed is written when it can be; the map itself is tried once.
+fn write_all(file: &HistoryFile, maps: &KeptMaps, waiting: &mut VecDeque<Waiting>) -> io::Result<()> {
+    let mut kept = Ok(());
+    while let Some(Waiting { event, .. }) = waiting.front() {
         file.append(event)?;
-        waiting.pop_front();
+        let Some(Waiting { event, map: Some((MapToKeep { map, names }, _)) }) = waiting.pop_front() else {
+            continue;
+        };
+        let text = serde_json::to_string(&map_to_json(&map, &names))? + "\n";
+        kept = maps.keep(event.unix_ms, &text);
     }
-    Ok(())
+    kept
 }
 
 #[cfg(test)]
@@ -121,8 +153,13 @@ mod tests {
         let (events, coming) = sync_channel(9);
         let failure = Arc::new(Mutex::new(None));
         let (shown, written) = (Arc::clone(&failure), file.clone());
-        let thread = thread::spawn(move || serve(&written, &coming, &shown, Duration::from_millis(5)));
-        let send = |unix_ms| events.send(MapEvent { unix_ms, ..MapEvent::default() }).unwrap();
+        let maps = KeptMaps::new(folder.join("eth1.maps"));
+        let kept = maps.clone();
+        let thread = thread::spawn(move || serve(&written, &kept, &coming, &shown, Duration::from_millis(5)));
+        let send = |unix_ms| {
+            let event = MapEvent { unix_ms, ..MapEvent::default() };
+            events.send(Waiting { event, map: Some((MapToKeep::default(), Arc::default())) }).unwrap();
+        };
         send(1);
         send(2);
         while failure.lock().unwrap().is_none() {
@@ -138,14 +175,16 @@ mod tests {
         thread.join().unwrap();
         let numbers: Vec<u64> = file.read(9).iter().map(|event| event.unix_ms).collect();
         assert_eq!(numbers, [1, 2, 3]);
+        assert!((1..4).all(|unix_ms| maps.read(unix_ms).unwrap().contains("mapper.map/1")));
     }
 
     #[test]
     fn what_was_given_to_it_is_written_before_it_ends() {
         let dir = tempfile::tempdir().unwrap();
         let file = HistoryFile::new(dir.path().join("eth1.history"));
-        let writer = Writer::start(file.clone()).unwrap();
-        (0..20).for_each(|unix_ms| writer.write(MapEvent { unix_ms, ..MapEvent::default() }));
+        let writer = Writer::start(file.clone(), KeptMaps::new(dir.path().join("eth1.maps"))).unwrap();
+        let write = |unix_ms| writer.write(MapEvent { unix_ms, ..MapEvent::default() }, MapToKeep::default());
+        (0..20).for_each(write);
         assert_eq!(writer.failure(), None);
         drop(writer);
         assert_eq!(file.read(99).len(), 20);

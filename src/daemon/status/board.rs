@@ -1,6 +1,7 @@
 //! The board: an agent of this machine, as `mapper.board-info/1` describes it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use enum_map::Enum;
 use mapper_host::directory::{Directory, Refusal};
@@ -22,6 +23,7 @@ use super::narrow_cables::NarrowCable;
 use super::plan::PlanStanding;
 use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
+use crate::xbar::PortTraffic;
 use crate::xbar::cable::CableStatus;
 use mapper_fabric::wording::plural;
 
@@ -48,6 +50,9 @@ pub struct Board {
     pub ports: Vec<BoardPort>,
     /// What is known of the cable of an agent alone; `None` for a node, whose ports have one each.
     pub cable: Option<CableStatus>,
+    /// What went over the cable of an agent alone; `None` for a node, whose ports have one each.
+    #[serde(default)]
+    pub traffic: Option<PortTraffic>,
     /// Where the agent is in its life; `starting` if it did not answer.
     pub state: String,
     /// Whether the agent holds a map and proved routes for it.
@@ -210,6 +215,8 @@ pub struct Surroundings<'a> {
     pub ports: Vec<BoardPort>,
     /// What is known of the cable of an agent alone.
     pub cable: Option<CableStatus>,
+    /// What went over it.
+    pub traffic: Option<PortTraffic>,
     /// The names and addresses that hosts have told.
     pub directory: &'a Directory,
     /// Questions for names and addresses, and answers, that were not taken.
@@ -266,6 +273,7 @@ impl Board {
             carrier: around.carrier,
             ports: around.ports,
             cable: around.cable,
+            traffic: around.traffic,
             state: state_name(status.state).to_owned(),
             configured: status.state == AgentState::Configured && around.carrier,
             network_configured: status.network_complete && around.carrier,
@@ -372,6 +380,7 @@ impl Board {
             carrier: false,
             ports: Vec::new(),
             cable: None,
+            traffic: None,
             state: state_name(AgentState::Starting).to_owned(),
             configured: false,
             network_configured: false,
@@ -400,6 +409,12 @@ impl Board {
             counters: Counters::default(),
             uptime_ms: 0,
         }
+    }
+}
+
+impl fmt::Display for MapVersionDto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.mac, self.counter)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::xbar::PortStatus;
 use crate::xbar::cable::CableStatus;
+use crate::xbar::{PortStatus, PortTraffic};
 
 /// A port of a node's own crossbar that leads out of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct BoardPort {
     pub mtu: Option<u32>,
     /// What is known of the cable: who is at its other end.
     pub cable: CableStatus,
+    /// What went over the cable.
+    #[serde(default)]
+    pub traffic: PortTraffic,
 }
 
 impl BoardPort {
@@ -40,8 +43,9 @@ impl BoardPort {
 
 impl From<&PortStatus> for BoardPort {
     fn from(port: &PortStatus) -> Self {
+        let traffic = PortTraffic::from(port);
         let PortStatus { port, ref interface, exists, up, carrier, mtu, ref cable, .. } = *port;
-        Self { port, interface: interface.clone(), exists, up, carrier, mtu, cable: cable.clone() }
+        Self { port, interface: interface.clone(), exists, up, carrier, mtu, cable: cable.clone(), traffic }
     }
 }
 

@@ -28,6 +28,11 @@ pub enum AgentRequest {
     Paths,
     /// The last maps and what each changed, answered with [`History`](crate::daemon::history::History).
     History,
+    /// The map that came at a time of that history, answered as `mapper.map/1`, or with null if it is not kept.
+    PastMap {
+        /// The time, in milliseconds since the beginning of 1970.
+        unix_ms: u64,
+    },
     /// That what [`Self::Paths`] tells has changed, answered with [`Change`](super::Change) as soon as its number is
     /// another than this one.
     Changed {

@@ -24,6 +24,7 @@
 mod columns;
 mod devices;
 mod ports;
+mod racks;
 mod writer;
 
 #[cfg(test)]

@@ -6,13 +6,15 @@ use std::fmt::Write;
 use mapper_fabric::names::Names;
 use mapper_proto::map::{Cable, Fabric};
 
+use super::racks::{Rack, Racks};
 use crate::formats::tiers::tiers;
 
 /// The columns, which [`super::parse`] reads.
 const COLUMNS: [&str; 7] = ["device a", "port a", "type a", "device b", "port b", "type b", "class"];
 
-/// All cables of a fabric: a line each, those of hosts first, in the order of hosts and of cables. Cables of one class join the
-/// same tiers, so in most halls one length does for them; comments at the end say how many each class has.
+/// All cables of a fabric: a line each, those of hosts first, in the order of hosts and of cables. Cables of one class are about as
+/// long: where names tell racks, they lead as many racks far; else they join the same tiers, so that in most halls one length does
+/// for them. Comments at the end say how many each class has.
 pub(in crate::formats) fn write(fabric: &Fabric) -> String {
     let names = Names::of(fabric);
     let mut rows: Vec<[String; 7]> = vec![COLUMNS.map(str::to_owned)];
@@ -22,6 +24,8 @@ pub(in crate::formats) fn write(fabric: &Fabric) -> String {
     let xbar_end =
         |at: mapper_proto::map::PortRef| [names.xbar(at.xbar), at.port.to_string(), "switch".to_owned()];
     let tier_of = tiers_of_xbars(fabric);
+    let racks = Racks::of(fabric);
+    let by_racks = |one: &Option<Rack>, other: &Option<Rack>| Some(one.as_ref()?.class(other.as_ref()?));
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut row =
         |[device_a, port_a, type_a]: [String; 3], [device_b, port_b, type_b]: [String; 3], class: String| {
@@ -30,14 +34,22 @@ pub(in crate::formats) fn write(fabric: &Fabric) -> String {
         };
     for (number, host) in fabric.map.hosts.iter().enumerate() {
         if let Some(at) = host.at {
-            row(host_end(number), xbar_end(at), format!("host to tier {}", tier_of[at.xbar as usize]));
+            let xbar = at.xbar as usize;
+            let class = by_racks(&racks.hosts[number], &racks.xbars[xbar]);
+            row(
+                host_end(number),
+                xbar_end(at),
+                class.unwrap_or_else(|| format!("host to tier {}", tier_of[xbar])),
+            );
         }
     }
     if let Some([a, b]) = fabric.face_to_face() {
         row(host_end(a), host_end(b), "host to host".to_owned());
     }
     for cable in &fabric.map.cables {
-        row(xbar_end(cable.a), xbar_end(cable.b), class(&tier_of, *cable));
+        let [one, other] = [cable.a, cable.b].map(|end| &racks.xbars[end.xbar as usize]);
+        let class = by_racks(one, other).unwrap_or_else(|| by_tiers(&tier_of, *cable));
+        row(xbar_end(cable.a), xbar_end(cable.b), class);
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
@@ -60,7 +72,7 @@ fn tiers_of_xbars(fabric: &Fabric) -> Vec<usize> {
     tier_of
 }
 
-fn class(tier_of: &[usize], cable: Cable) -> String {
+fn by_tiers(tier_of: &[usize], cable: Cable) -> String {
     let [one, other] = [cable.a, cable.b].map(|end| tier_of[end.xbar as usize]);
     match one == other {
         true => format!("within tier {one}"),
@@ -78,6 +90,18 @@ mod tests {
         let totals: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
         assert_eq!(totals, ["# 128 host to tier 1", "# 128 tier 1 to tier 2", "# 128 tier 2 to tier 3"]);
         assert!(text.lines().nth(1).unwrap().ends_with(",host to tier 1"), "{text}");
+        let mut named = generate("clos:hosts=8,ports=4").unwrap();
+        for (number, label) in named.hosts.iter_mut().enumerate() {
+            label.description = format!("a{:02}n{} mlx5_0", number / 2 + 1, number % 2 + 1);
+        }
+        for (number, label) in named.xbars.iter_mut().enumerate().take(4) {
+            label.description = format!("a{:02}-leaf1", number + 1);
+        }
+        named.xbars[4].description = "a02-spine1".to_owned();
+        let text = super::write(&named);
+        let totals: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+        let apart = ["# 2 1 rack apart", "# 1 2 racks apart", "# 4 tier 1 to tier 2", "# 9 within a rack"];
+        assert_eq!(totals, apart, "the spine whose name tells no rack has a tier: {text}");
         let ring = super::write(&generate("ring:n=3").unwrap());
         assert!(ring.contains("# 3 within tier 1\n"), "{ring}");
     }

@@ -4,9 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::machine::{self, Natural};
 use mapper_proto::map::Fabric;
+use sha2::{Digest, Sha256};
 
 use super::hostlist::clean;
 use crate::formats::tiers::tiers;
+
+/// The most letters of a switch's name: 64 by topology.yaml(5), less a few by which names that are alike are told apart.
+const MOST_LETTERS: usize = 60;
 
 /// What stands below a switch, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +120,7 @@ fn groups(fabric: &Fabric, names: &[String], leaves: impl Iterator<Item = usize>
                 tops.insert(part, (only.clone(), leaf));
                 continue;
             }
-            let mut name = format!("tier{}-{leaf}", tier.max(1));
+            let mut name = short(format!("tier{}-{leaf}", tier.max(1)));
             while !taken.insert(name.clone()) {
                 name.push('_');
             }
@@ -157,9 +161,19 @@ impl Parts {
     }
 }
 
+/// A name as long as Slurm takes them. What is left out of a longer one is told by its digest. The name is of ASCII.
+fn short(name: String) -> String {
+    if name.len() <= MOST_LETTERS {
+        return name;
+    }
+    let digest = Sha256::digest(name.as_bytes());
+    let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{digest}", &name[..MOST_LETTERS - 1 - digest.len()])
+}
+
 /// What each xbar is called: as on its box, or by its id where others are called the same.
 fn xbar_names(fabric: &Fabric) -> Vec<String> {
-    let shown: Vec<String> = fabric.xbars.iter().map(|label| clean(&machine::xbar(label))).collect();
+    let shown: Vec<String> = fabric.xbars.iter().map(|label| short(clean(&machine::xbar(label)))).collect();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     shown.iter().for_each(|name| *counts.entry(name).or_default() += 1);
     let mut taken: BTreeSet<String> = BTreeSet::new();
@@ -169,7 +183,7 @@ fn xbar_names(fabric: &Fabric) -> Vec<String> {
         if is_alone(name) {
             return name.clone();
         }
-        let mut id = clean(&label.name);
+        let mut id = short(clean(&label.name));
         while !taken.insert(id.clone()) {
             id.push('_');
         }

@@ -1,7 +1,6 @@
 //! What is answered to each request.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
@@ -13,57 +12,26 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use mapper_routing::engines::Engine;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::access::{Access, Refusal};
 use super::body::{Answer, Pace};
-use crate::consequences::Routed;
+use super::engines::Engines;
 use crate::page;
-use crate::view::feed::Feed;
+use crate::view::feed::{Feed, Seen};
 
 /// The most bytes of a request's body.
 const MAX_BODY_BYTES: usize = 64 << 10;
-/// The most requests that wait while an engine computes.
-const MOST_WAITING: usize = 16;
-/// The most routings that are kept.
-const MOST_ROUTINGS: usize = 3;
 /// The most pages that follow events at once.
 const MOST_FOLLOWERS: usize = 32;
 /// How often something is said to a page if nothing happens, so that it knows that the server lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(4);
 /// The least time between two updates of a page.
 const LEAST_PAUSE: Duration = Duration::from_millis(150);
-/// The engines that are tried in turn where the chosen one does not serve what cut cables leave: the simplest first.
-const FALLBACKS: [Engine; 3] = [Engine::Updn, Engine::Dfsssp, Engine::Nue];
-/// The most routes between two hosts that are told.
-const MOST_ROUTES: usize = 64;
-
-/// Which routing is wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RoutingAsked {
-    scene: u64,
-    engine: String,
-    cuts: BTreeSet<u32>,
-}
-
-/// Which routes are wanted.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RoutesAsked {
-    scene: u64,
-    engine: String,
-    cuts: BTreeSet<u32>,
-    from: u32,
-    to: Option<u32>,
-}
 
 /// Why there is no answer: the status, and what to say.
-struct NoAnswer(StatusCode, String);
-
-/// Routings that were computed last.
-type Kept = VecDeque<(RoutingAsked, Arc<Routed>)>;
+pub(super) struct NoAnswer(pub(super) StatusCode, pub(super) String);
 
 /// Answers requests.
 pub(super) struct Answers {
@@ -71,26 +39,24 @@ pub(super) struct Answers {
     access: Access,
     page: Bytes,
     policy: HeaderValue,
-    /// One engine computes at a time.
-    turn: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    engines: Engines,
     followers: Arc<Semaphore>,
-    kept: Mutex<Kept>,
+    /// One fabric of before is asked for at a time.
+    recalls: Semaphore,
 }
 
 impl Answers {
     pub(super) fn new(feed: Arc<Feed>, access: Access) -> Self {
         let (page, policy) = page::of_server();
         Self {
-            feed,
             access,
             page: page.into(),
             policy: HeaderValue::from_str(&policy)
                 .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'")),
-            turn: Arc::new(Semaphore::new(1)),
-            waiting: Arc::new(Semaphore::new(MOST_WAITING)),
+            engines: Engines::new(Arc::clone(&feed)),
             followers: Arc::new(Semaphore::new(MOST_FOLLOWERS)),
-            kept: Mutex::default(),
+            recalls: Semaphore::new(1),
+            feed,
         }
     }
 
@@ -123,21 +89,40 @@ impl Answers {
         let path = request.uri().path().to_owned();
         self.access.check(request.headers(), path != "/").map_err(refused)?;
         let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
+        let is_post = request.method() == Method::POST;
+        let told = |answer: Value| Ok(whole(StatusCode::OK, JSON, answer.to_string()));
         let scene = path.strip_prefix("/api/scene/").map(str::parse::<u64>);
         match (path.as_str(), scene) {
             ("/", _) if is_read => Ok(whole(StatusCode::OK, "text/html; charset=utf-8", self.page.clone())),
             ("/api/engines", _) if is_read => Ok(whole(StatusCode::OK, JSON, engines())),
             ("/api/events", _) if is_read => self.follow(pace),
-            (_, Some(Ok(number))) if is_read => match self.feed.scene(number) {
-                Some(told) => Ok(whole(StatusCode::OK, JSON, told.json.clone())),
-                None => Err(gone(number)),
-            },
-            ("/api/routing", _) if request.method() == Method::POST => self.routing(request).await,
-            ("/api/routes", _) if request.method() == Method::POST => self.routes(request).await,
-            ("/" | "/api/engines" | "/api/events" | "/api/routing" | "/api/routes", _) | (_, Some(Ok(_))) => {
+            (_, Some(Ok(number))) if is_read => self.scene(number).await,
+            ("/api/routing", _) if is_post => told(self.engines.routing(read(request).await?).await?),
+            ("/api/routes", _) if is_post => told(self.engines.routes(read(request).await?).await?),
+            ("/api/entries", _) if is_post => told(self.engines.entries(read(request).await?).await?),
+            ("/" | "/api/engines" | "/api/events" | "/api/routing" | "/api/routes" | "/api/entries", _)
+            | (_, Some(Ok(_))) => {
                 Err(NoAnswer(StatusCode::METHOD_NOT_ALLOWED, "this is not asked so".to_owned()))
             }
             _ => Err(NoAnswer(StatusCode::NOT_FOUND, "there is nothing here; the page is at /".to_owned())),
+        }
+    }
+
+    /// A fabric as the page draws it. One of before may have to be asked for first, one at a time.
+    async fn scene(&self, number: u64) -> Result<Response<Answer>, NoAnswer> {
+        let told = match self.feed.scene(number) {
+            Some(told) => Some(told),
+            None => {
+                let turn = self.recalls.acquire().await;
+                let feed = Arc::clone(&self.feed);
+                let told = tokio::task::spawn_blocking(move || feed.recall(number)).await;
+                drop(turn);
+                told.ok().flatten()
+            }
+        };
+        match told {
+            Some(told) => Ok(whole(StatusCode::OK, JSON, told.json.clone())),
+            None => Err(gone(number)),
         }
     }
 
@@ -152,132 +137,23 @@ impl Answers {
         tokio::spawn(async move {
             let _place = place;
             let mut news = feed.follow();
-            let mut seen = 0;
+            let mut seen = Seen::default();
             loop {
-                let piece = match feed.update(seen) {
-                    Some((seq, update)) => {
-                        seen = seq;
-                        format!("data: {update}\n\n")
-                    }
-                    None => ":\n\n".to_owned(),
-                };
+                news.mark_unchanged();
+                let told: String =
+                    feed.update(&mut seen).iter().map(|news| format!("data: {news}\n\n")).collect();
+                let piece = if told.is_empty() { ":\n\n".to_owned() } else { told };
                 if sender.send(piece.into()).await.is_err() {
                     return;
                 }
                 tokio::time::sleep(LEAST_PAUSE).await;
-                if *news.borrow_and_update() == seen {
-                    // Either way the page is told something: what happened, or that nothing did.
-                    let _something_or_nothing = tokio::time::timeout(SIGN_OF_LIFE, news.changed()).await;
-                }
+                // Either way the page is told something: what happened, or that nothing did.
+                let _something_or_nothing = tokio::time::timeout(SIGN_OF_LIFE, news.changed()).await;
             }
         });
         let mut response = Response::new(Answer::Pieces(pieces, Arc::clone(pace)));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         Ok(response)
-    }
-
-    async fn routing(&self, request: Request<Incoming>) -> Result<Response<Answer>, NoAnswer> {
-        let asked: RoutingAsked = read(request).await?;
-        let routed = self.routed(&asked).await?;
-        let changed = if asked.cuts.is_empty() {
-            None
-        } else {
-            let whole = self.routed(&RoutingAsked { cuts: BTreeSet::new(), ..asked.clone() }).await?;
-            routed.changed_entries(&whole)
-        };
-        let fallback = self.fallback(&asked, &routed).await?;
-        let tenths = |load: f64| (load * 10.0).round() / 10.0;
-        let answer = json!({
-            "engine": asked.engine,
-            "why_not": routed.why_not,
-            "loads": routed.loads.iter().flatten().map(|&load| tenths(load)).collect::<Vec<_>>(),
-            "most": tenths(routed.most()),
-            "cut_off": routed.cut_off,
-            "changed": changed,
-            "fallback": fallback,
-        });
-        Ok(whole(StatusCode::OK, JSON, answer.to_string()))
-    }
-
-    /// Which engine serves what is left where the one that was asked for does not.
-    async fn fallback(&self, asked: &RoutingAsked, routed: &Routed) -> Result<Option<String>, NoAnswer> {
-        if asked.cuts.is_empty() || routed.why_not.is_none() {
-            return Ok(None);
-        }
-        for engine in
-            FALLBACKS.map(|engine| engine.name().to_owned()).into_iter().filter(|it| *it != asked.engine)
-        {
-            let other = self.routed(&RoutingAsked { engine: engine.clone(), ..asked.clone() }).await?;
-            if other.why_not.is_none() {
-                return Ok(Some(engine));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn routes(&self, request: Request<Incoming>) -> Result<Response<Answer>, NoAnswer> {
-        let RoutesAsked { scene, engine, cuts, from, to } = read(request).await?;
-        let engine_name = engine.clone();
-        let routed = self.routed(&RoutingAsked { scene, engine, cuts }).await?;
-        let routes = routed.routes(from, to).map_err(|error| bad(&error.to_string()))?;
-        let mut cables: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut reached = BTreeSet::new();
-        for (to, hops) in &routes {
-            reached.insert(*to);
-            hops.iter()
-                .filter_map(|&hop| routed.cable(hop))
-                .for_each(|cable| *cables.entry(cable).or_default() += 1);
-        }
-        let hops = |hops: &[mapper_proto::map::PortRef]| {
-            hops.iter().map(|hop| (hop.xbar, hop.port)).collect::<Vec<_>>()
-        };
-        let told = if to.is_some() { &routes[..routes.len().min(MOST_ROUTES)] } else { &[] };
-        let answer = json!({
-            "engine": engine_name,
-            "routes": told.iter().map(|(_, route)| hops(route)).collect::<Vec<_>>(),
-            "cables": cables.into_iter().collect::<Vec<_>>(),
-            "reached": reached.len(),
-        });
-        Ok(whole(StatusCode::OK, JSON, answer.to_string()))
-    }
-
-    /// What an engine makes of a fabric: what is kept, or what it computes when its turn comes.
-    async fn routed(&self, asked: &RoutingAsked) -> Result<Arc<Routed>, NoAnswer> {
-        let Some(told) = self.feed.scene(asked.scene) else { return Err(gone(asked.scene)) };
-        let engine: Engine = asked.engine.parse().map_err(|error| bad(&format!("{error}")))?;
-        let Ok(_waits) = Arc::clone(&self.waiting).try_acquire_owned() else {
-            return Err(busy("too many ask for routes at once; try again"));
-        };
-        let Ok(turn) = Arc::clone(&self.turn).acquire_owned().await else {
-            return Err(busy("the server ends"));
-        };
-        let kept =
-            |kept: &Kept| kept.iter().find(|(of, _)| of == asked).map(|(_, routed)| Arc::clone(routed));
-        if let Some(routed) = kept(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(routed);
-        }
-        let cuts = asked.cuts.clone();
-        // The turn is over when the engine has ended, even if the client that asked is gone before.
-        let computed = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            Routed::new(&told.fabric, engine, &cuts)
-        });
-        let routed = match computed.await {
-            Ok(Ok(routed)) => Arc::new(routed),
-            Ok(Err(error)) => return Err(bad(&error.to_string())),
-            Err(_) => {
-                return Err(NoAnswer(StatusCode::INTERNAL_SERVER_ERROR, "the engine failed".to_owned()));
-            }
-        };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push_back((asked.clone(), Arc::clone(&routed)));
-        while kept.len() > MOST_ROUTINGS {
-            // What is not cut is compared with again and again.
-            let first_cut =
-                kept.iter().position(|(of, _)| !of.cuts.is_empty()).filter(|&at| at + 1 < kept.len());
-            kept.remove(first_cut.unwrap_or(0));
-        }
-        Ok(routed)
     }
 }
 
@@ -340,14 +216,17 @@ fn refused(why: Refusal) -> NoAnswer {
     }
 }
 
-fn bad(why: &str) -> NoAnswer {
+pub(super) fn bad(why: &str) -> NoAnswer {
     NoAnswer(StatusCode::BAD_REQUEST, why.to_owned())
 }
 
-fn busy(why: &str) -> NoAnswer {
+pub(super) fn busy(why: &str) -> NoAnswer {
     NoAnswer(StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
 }
 
-fn gone(scene: u64) -> NoAnswer {
-    NoAnswer(StatusCode::GONE, format!("the fabric {scene} is not kept any more; load the page again"))
+pub(super) fn gone(scene: u64) -> NoAnswer {
+    NoAnswer(
+        StatusCode::GONE,
+        format!("there is no picture of then any more: the fabric {scene} is not kept"),
+    )
 }

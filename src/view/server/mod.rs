@@ -6,6 +6,7 @@
 pub(crate) mod access;
 mod answers;
 mod body;
+mod engines;
 
 use std::collections::VecDeque;
 use std::io;

@@ -11,8 +11,9 @@ use mapper_proto::map::{Cable, Fabric, PortRef};
 use super::file::changes;
 use super::gone::with_gone;
 use super::past;
+use super::traffic::Traffic;
 use crate::daemon::status::{
-    AgentRequest, Board, MAX_ROUTES_BYTES, RoutesInForce, ask, requests_socket_path, units,
+    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, requests_socket_path, units,
 };
 use crate::formats;
 use crate::view::feed::{CableState, Feed, HostState, Moment};
@@ -31,8 +32,17 @@ pub(crate) struct Known {
     pub(crate) fabric: Fabric,
     /// The same, and behind it what agents have seen and the maps lack.
     shown: Fabric,
-    /// For each map: its version, and the places of its first host, xbar and cable in the fabric.
-    maps: Vec<(String, [usize; 3])>,
+    maps: Vec<HeldMap>,
+}
+
+/// One of these maps.
+#[derive(Debug, Clone, PartialEq)]
+struct HeldMap {
+    version: String,
+    /// The places of its first host, xbar and cable in the fabric.
+    first: [usize; 3],
+    /// What the ids of its xbars begin with in the fabric.
+    prefix: String,
 }
 
 /// What the boards of a machine say.
@@ -66,12 +76,28 @@ pub(crate) fn boards(run_dir: &Path) -> Boards {
     Boards { boards, why_not }
 }
 
+/// Calls each xbar that has a single host by that, as the crossbar of a node: agents give xbars numbers only, which are others in each
+/// map.
+pub(super) fn name_xbars(fabric: &mut Fabric) {
+    let mut only: BTreeMap<u32, Option<usize>> = BTreeMap::new();
+    for (host, at) in fabric.map.hosts.iter().enumerate().filter_map(|(host, it)| Some((host, it.at?))) {
+        only.entry(at.xbar).and_modify(|only| *only = None).or_insert(Some(host));
+    }
+    for (xbar, host) in only {
+        let (Some(host), Some(label)) = (host, fabric.xbars.get_mut(xbar as usize)) else { continue };
+        let name = &fabric.hosts[host].name;
+        if *name != fabric.map.hosts[host].mac.to_string() && label.description.is_empty() {
+            label.description = format!("xbar of {name}");
+        }
+    }
+}
+
 /// The versions of the maps that boards hold, each once, with a unit that holds it.
 fn versions(boards: &[Board]) -> Vec<(String, u8)> {
     let mut all: BTreeMap<String, u8> = BTreeMap::new();
     for board in boards {
         if let Some(version) = &board.map_version {
-            all.entry(format!("{}/{}", version.mac, version.counter)).or_insert(board.unit);
+            all.entry(version.to_string()).or_insert(board.unit);
         }
     }
     all.into_iter().collect()
@@ -90,7 +116,7 @@ impl Known {
                 .and_then(|question| question.map(|it| it.request(&AgentRequest::Routes)).transpose());
             let Ok(Some(question)) = question else { continue };
             let Ok(routes) = question.answer_json(deadline, MAX_ROUTES_BYTES, "routes") else { continue };
-            let held = routes.map_version.as_ref().map(|held| format!("{}/{}", held.mac, held.counter));
+            let held = routes.map_version.as_ref().map(MapVersionDto::to_string);
             let Some(map) = routes.map.filter(|_| held.as_ref() == Some(version)) else { continue };
             let Ok(text) = serde_json::to_string(&map) else { continue };
             if let Ok(fabric) = formats::parse("the agent's map", &text) {
@@ -101,7 +127,7 @@ impl Known {
     }
 
     /// Puts a map beside those that are there. Where there are several, `unit` makes the ids of xbars different.
-    fn add(&mut self, version: String, fabric: Fabric, unit: Option<u8>) {
+    pub(super) fn add(&mut self, version: String, fabric: Fabric, unit: Option<u8>) {
         let all = &mut self.fabric;
         let first = [all.map.hosts.len(), all.map.xbars.len(), all.map.cables.len()];
         let moved = |at: PortRef| PortRef { xbar: at.xbar + first[1] as u32, port: at.port };
@@ -113,7 +139,8 @@ impl Known {
         all.map
             .cables
             .extend(fabric.map.cables.iter().map(|cable| Cable::new(moved(cable.a), moved(cable.b))));
-        let prefixed = |name: String| unit.map_or_else(|| name.clone(), |unit| format!("unit{unit}-{name}"));
+        let prefix = unit.map(|unit| format!("unit{unit}-")).unwrap_or_default();
+        let prefixed = |name: String| format!("{prefix}{name}");
         all.hosts.extend(fabric.hosts.into_iter().map(|mut label| {
             label.name = prefixed(label.name);
             label
@@ -123,11 +150,24 @@ impl Known {
             label
         }));
         all.link_speeds.extend(fabric.link_speeds.into_iter().map(|(at, speed)| (moved(at), speed)));
-        self.maps.push((version, first));
+        self.maps.push(HeldMap { version, first, prefix });
     }
 
     fn is_of(&self, boards: &[Board]) -> bool {
-        self.maps.iter().map(|(version, _)| version).eq(versions(boards).iter().map(|(version, _)| version))
+        self.maps.iter().map(|map| &map.version).eq(versions(boards).iter().map(|(version, _)| version))
+    }
+
+    /// The xbars of the map of this version, by their ids in that map.
+    pub(super) fn xbars_of(&self, version: &str) -> Option<BTreeMap<&str, u32>> {
+        let at = self.maps.iter().position(|map| map.version == version)?;
+        let HeldMap { first: [_, first, _], prefix, .. } = &self.maps[at];
+        let end = self.maps.get(at + 1).map_or(self.fabric.xbars.len(), |next| next.first[1]);
+        let labels = (0..).zip(&self.fabric.xbars).take(end).skip(*first);
+        Some(
+            labels
+                .filter_map(|(xbar, label)| Some((label.name.strip_prefix(prefix.as_str())?, xbar)))
+                .collect(),
+        )
     }
 
     /// How the fabric is, as boards say.
@@ -171,12 +211,11 @@ impl Known {
             _ => HostState::AtWork,
         };
         // Who is configured hears of all others that are not, as far as they are in its part of the checks.
-        let version =
-            board.map_version.as_ref().map(|version| format!("{}/{}", version.mac, version.counter));
-        let at = self.maps.iter().position(|(of, _)| Some(of) == version.as_ref());
+        let version = board.map_version.as_ref().map(MapVersionDto::to_string);
+        let at = self.maps.iter().position(|map| Some(&map.version) == version.as_ref());
         if let Some(at) = at.filter(|_| board.network_configured) {
-            let first = self.maps[at].1[0];
-            let end = self.maps.get(at + 1).map_or(moment.hosts.len(), |(_, next)| next[0]);
+            let first = self.maps[at].first[0];
+            let end = self.maps.get(at + 1).map_or(moment.hosts.len(), |next| next.first[0]);
             moment.hosts[first..end].iter_mut().for_each(|state| *state = HostState::Configured);
         }
         if let Some(&at) = board.mac.as_ref().and_then(|mac| by_mac.get(mac)) {
@@ -224,7 +263,7 @@ impl Known {
     }
 
     /// The xbar of a tag in hexadecimal digits.
-    fn xbar_of_tag(&self, tag: &str) -> Option<u32> {
+    pub(super) fn xbar_of_tag(&self, tag: &str) -> Option<u32> {
         let tag = u64::from_str_radix(tag.trim_start_matches("0x"), 16).ok();
         let found = self.fabric.map.xbars.iter().position(|xbar| tag.is_some() && xbar.tag == tag)?;
         Some(found as u32)
@@ -244,7 +283,7 @@ impl Known {
         if next.maps.is_empty() || (&next.maps, &next.fabric) == (&self.maps, &self.fabric) {
             return None;
         }
-        let versions: Vec<&str> = next.maps.iter().map(|(version, _)| version.as_str()).collect();
+        let versions: Vec<&str> = next.maps.iter().map(|map| map.version.as_str()).collect();
         let what = match self.maps.is_empty() {
             true => format!("map {}", versions.join(", ")),
             // Agents know why a map was made; one that is older than its log is told by what is another in it.
@@ -257,9 +296,15 @@ impl Known {
         Some(what)
     }
 
+    /// The fabric, and behind it what is gone; see [`Self::show_gone`].
+    pub(crate) fn shown(&self) -> &Fabric {
+        &self.shown
+    }
+
     /// Puts back what boards call gone. Says whether the picture is another.
-    fn show_gone(&mut self, boards: &[Board]) -> bool {
-        let shown = with_gone(&self.fabric, &self.shown, boards);
+    pub(crate) fn show_gone(&mut self, boards: &[Board]) -> bool {
+        let mut shown = with_gone(&self.fabric, &self.shown, boards);
+        name_xbars(&mut shown);
         let is_another = shown != self.shown;
         self.shown = shown;
         is_another
@@ -284,19 +329,28 @@ pub(crate) fn live_fabric(run_dir: &Path) -> Result<Fabric, String> {
 /// Tells what the agents of a run directory hold, for ever.
 pub(crate) fn follow(feed: &Feed, run_dir: &Path, title: &str) {
     let mut known = Known::default();
+    let mut traffic = Traffic::default();
     feed.tell_fabric(Fabric::default(), title.to_owned());
     loop {
         let boards = boards(run_dir);
         let is_first = known.maps.is_empty();
         let what = known.renew(run_dir, &boards.boards);
-        if known.show_gone(&boards.boards) || what.is_some() {
-            feed.tell_fabric_with(known.fabric.clone(), &known.shown, title.to_owned());
-        }
         if is_first && what.is_some() {
-            past::maps(run_dir, &boards.boards).iter().for_each(|event| feed.tell(past::moment(event)));
+            for (unit, event) in past::maps(run_dir, &boards.boards) {
+                let recall = past::recall(run_dir, unit, event.unix_ms, &known.fabric);
+                feed.tell_past(&past::moment(&event), title.to_owned(), recall);
+            }
+        }
+        if known.show_gone(&boards.boards) || what.is_some() {
+            let versions = known.maps.iter().map(|map| map.version.clone()).collect();
+            let recall = past::recall_of_versions(run_dir, versions, &known.fabric);
+            feed.tell_fabric_with(known.fabric.clone(), &known.shown, title.to_owned(), recall);
         }
         let what = what.unwrap_or_default();
         feed.tell(known.moment(&boards, what));
+        if let Some(traffic) = traffic.renew(run_dir, &known, &boards.boards) {
+            feed.tell_traffic(traffic);
+        }
         std::thread::sleep(ASK_EVERY);
     }
 }
@@ -326,7 +380,7 @@ mod tests {
         let (mut one, mut other) = (board(0, 1), board(1, 2));
         let name = |board: &Board| {
             let version = board.map_version.clone().unwrap();
-            format!("{}/{}", version.mac, version.counter)
+            version.to_string()
         };
         let mut known = Known::default();
         known.add(name(&one), generate("ring:n=3").unwrap(), Some(0));
@@ -351,6 +405,18 @@ mod tests {
             moment.hosts[..3].contains(&HostState::Silent) || moment.hosts[3..].contains(&HostState::Silent)
         );
         assert_eq!(moment.says, "1 host silent");
+    }
+
+    #[test]
+    fn an_xbar_with_a_single_host_is_called_by_it() {
+        let mut fabric = generate("ring:n=3,hosts=1").unwrap();
+        fabric.xbars.iter_mut().for_each(|label| label.description.clear());
+        fabric.hosts[1].name = fabric.map.hosts[1].mac.to_string();
+        fabric.map.hosts.push(fabric.map.hosts[2]);
+        fabric.hosts.push(fabric.hosts[2].clone());
+        name_xbars(&mut fabric);
+        let said: Vec<&str> = fabric.xbars.iter().map(|label| label.description.as_str()).collect();
+        assert_eq!(said, ["xbar of h1", "", ""], "the second has a host without a name, the third has two");
     }
 
     #[test]

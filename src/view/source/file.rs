@@ -12,7 +12,7 @@ use crate::formats::read_fabric;
 use crate::view::feed::{Feed, Moment};
 
 /// How often the file is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Tells a fabric and how it is: as a file or a spec says.
 pub(crate) fn tell(feed: &Feed, fabric: Fabric, title: &str, what: String) {

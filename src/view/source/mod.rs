@@ -3,5 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod file;
 mod gone;
+mod in_force;
 mod past;
 pub(crate) mod simulation;
+pub(crate) mod traffic;

@@ -136,6 +136,7 @@ mod tests {
     use mapper_sim::setup::FaultFile;
 
     use super::*;
+    use crate::view::feed::Seen;
 
     #[test]
     fn a_run_is_told_with_its_faults_to_the_end() {
@@ -146,7 +147,7 @@ mod tests {
         let feed = Feed::new(1);
         feed.tell_fabric(fabric.clone(), "a run".to_owned());
         Simulation::new(&fabric, &setup).unwrap().run(&feed, &fabric, 20.0).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&feed.update(0).unwrap().1).unwrap();
+        let told: serde_json::Value = serde_json::from_str(&feed.update(&mut Seen::default())[0]).unwrap();
         assert_eq!(told["hosts"], "41111111", "seven are configured, and the first is gone: {told}");
         assert!(told["cables"].as_str().unwrap().contains('1'), "the cut cable: {told}");
         let moments = told["history"].as_array().unwrap();

@@ -95,6 +95,21 @@ impl Browser {
         self.wait_for("document.documentElement && document.documentElement.dataset.ready");
     }
 
+    /// The bytes that the page's script holds once what nobody uses is gone.
+    pub(super) fn heap_bytes(&mut self) -> u64 {
+        self.ask("HeapProfiler.collectGarbage", &json!({}));
+        self.ask("Runtime.getHeapUsage", &json!({}))["usedSize"].as_f64().unwrap() as u64
+    }
+
+    /// Takes a picture of the page, which people may look at: `NAME.png` among the temporary files of tests. Returns its bytes.
+    pub(super) fn screenshot(&mut self, name: &str) -> usize {
+        let taken = self.ask("Page.captureScreenshot", &json!({ "format": "png" }));
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.png"));
+        let decoded = decode_base64(taken["data"].as_str().unwrap());
+        std::fs::write(path, &decoded).unwrap();
+        decoded.len()
+    }
+
     /// Lays the page out as on paper.
     pub(super) fn emulate_paper(&mut self) {
         self.ask("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
@@ -104,6 +119,23 @@ impl Browser {
     pub(super) fn panel(&mut self) -> String {
         self.value("document.getElementById('panel').innerText").as_str().unwrap().to_owned()
     }
+}
+
+/// The bytes of a text in Base64 (RFC 4648).
+fn decode_base64(text: &str) -> Vec<u8> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits: Vec<u32> = text
+        .bytes()
+        .filter(|&digit| digit != b'=')
+        .map(|digit| DIGITS.iter().position(|&it| it == digit).unwrap() as u32)
+        .collect();
+    digits
+        .chunks(4)
+        .flat_map(|four| {
+            let bits = four.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - four.len()));
+            bits.to_be_bytes()[1..four.len()].to_vec()
+        })
+        .collect()
 }
 
 impl Drop for Browser {

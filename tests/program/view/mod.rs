@@ -1,6 +1,9 @@
 //! Tests of `mapper view`, of the page in a real browser, and of who its server answers.
 
+mod access;
 mod browser;
+mod load;
+mod moments;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -58,6 +61,13 @@ impl Server {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// The memory that it holds, in bytes.
+    fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        1024 * line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     }
 
     fn stop(&mut self) {
@@ -123,6 +133,21 @@ fn cables_are_cut_on_the_page_and_the_engines_say_what_follows() {
     browser.wait_for("view.consequences");
     let panel = browser.panel();
     assert!(panel.contains("What if 1 cable were cut") && panel.contains("No host is cut off."), "{panel}");
+    assert!(panel.contains("bisection") && panel.contains("(was "), "{panel}");
+    // Tables that change, and which entries.
+    let tables = "[document.querySelectorAll('#tables tr').length, view.consequences.tables.length]";
+    let tables = browser.value(tables);
+    assert!(tables[0] == tables[1] && tables[0].as_u64() > Some(0), "{tables}");
+    browser.value("document.querySelector('#tables button').click()");
+    browser.wait_for("view.entries");
+    let entries = "[document.querySelectorAll('#entries tr').length, view.consequences.tables[0][1]]";
+    let entries = browser.value(entries);
+    assert_eq!(entries[0], entries[1]);
+    assert!(
+        browser.panel().contains("Entries of ") && browser.panel().contains("→ port "),
+        "{}",
+        browser.panel()
+    );
     browser.value("view.toggleCut(view.model.cablesOf[view.model.bundlesOf[0][1]][0])");
     browser.wait_for("view.consequences && view.consequences.cut_off.length === 2");
     assert!(browser.panel().contains("2 hosts cut off"), "{}", browser.panel());
@@ -193,12 +218,24 @@ fn every_state_of_a_host_has_a_mark_of_its_own() {
 }
 
 #[test]
-fn fabrics_of_a_thousand_and_of_ten_thousand_hosts_are_shown() {
-    for (spec, hosts) in [("clos:hosts=1024,ports=32", 1024), ("clos:hosts=10000,ports=36", 10_000)] {
+fn fabrics_of_16_to_10000_hosts_are_shown_dark_and_light() {
+    for (spec, hosts) in [
+        ("clos:hosts=16,ports=8", 16),
+        ("clos:hosts=128,ports=16", 128),
+        ("clos:hosts=1024,ports=32", 1024),
+        ("clos:hosts=10000,ports=36", 10_000),
+    ] {
         let server = Server::start(&[spec]);
         let Some(mut browser) = Browser::open(&server.url) else { return };
         browser.wait_until_drawn();
         assert_eq!(browser.value("view.model.hostCount"), json!(hosts));
+        for theme in ["light", "dark"] {
+            browser.value(&format!(
+                "colours.set('{theme}'); view.legend(); view.redraw(); view.drawing.finish(view)"
+            ));
+            let bytes = browser.screenshot(&format!("page-{hosts}-{theme}"));
+            assert!(bytes > 10_000, "an empty page is smaller than {bytes} bytes");
+        }
         browser.value("view.choose({ kind: 'host', index: view.model.hostCount - 1 }, true)");
         assert!(browser.panel().contains(&format!("h{hosts}")), "{}", browser.panel());
     }
@@ -235,183 +272,43 @@ fn how_soon_the_page_is_ready_and_what_frames_take() {
 }
 
 #[test]
-fn a_simulation_is_followed_and_its_history_can_be_looked_at() {
-    let folder = tempfile::tempdir().unwrap();
-    let faults = folder.path().join("faults.txt");
-    std::fs::write(&faults, "at 200ms cut leaf1:3\nat 201ms kill h1\n").unwrap();
-    let faults = faults.to_str().unwrap();
-    let server = Server::start(&[
-        "clos:hosts=8,ports=4",
-        "--sim",
-        "--faults",
-        faults,
-        "--speed",
-        "1000",
-        "--limit-ms",
-        "8000",
-    ]);
+fn what_goes_over_cables_is_coloured_and_told_beside_them() {
+    let server = Server::start(&["clos:hosts=8,ports=4"]);
     let Some(mut browser) = Browser::open(&server.url) else { return };
     browser.wait_until_drawn();
-    browser.wait_for("view.updates.some(update => (update.what || '').includes('cut leaf1:3'))");
-    browser.wait_for("document.getElementById('counts').textContent.includes('7 of 8 configured')");
-    browser.wait_for("view.model.hostState[0] === 4 && view.model.cableState.includes(1)");
-    assert!(
-        browser.value("document.getElementById('legend').innerText").as_str().unwrap().contains("missing")
+    let modes = "[...document.getElementById('colour').options].map(option => option.value)";
+    assert_eq!(browser.value(modes), json!(["state", "load", "change"]), "nothing is counted");
+    browser.value(
+        "traffic.take({ scene: view.sceneNumber, cables: [[0, 5e8, 1e8, 3, 1000], [1, 1e7, 0, 0, 1000]], \
+         hosts: [[0, 2e3, 9e8, 1, 1000]], force: { hosts: 1, loads: [[0, 2, 1]] } })",
     );
-    browser.wait_for("!document.getElementById('history').hidden");
-    browser.value("view.showPast(0)");
-    assert_eq!(browser.value("view.following"), json!(false));
-    assert_eq!(browser.value("view.model.cableState.includes(1)"), json!(false), "then no cable was cut");
-    browser.value("view.showPast(view.updates.length - 1)");
-    assert_eq!(browser.value("view.following"), json!(true));
-}
-
-#[test]
-fn a_page_that_finds_another_server_at_its_address_forgets_what_the_former_one_told() {
-    let mut server = Server::start(&["clos:hosts=8,ports=4"]);
-    let Some(mut browser) = Browser::open(&server.url) else { return };
-    browser.wait_until_drawn();
-    browser.value("view.setMode('load')");
-    browser.wait_for("view.loads");
-    let address = server.address();
-    server.stop();
-    browser.wait_for("!document.getElementById('banner').hidden");
-    let _other = Server::start_at(&address, &["clos:hosts=16,ports=8"]);
-    browser.wait_for("view.model.hostCount === 16 && view.loads && view.loads.loads.length === 32");
-    assert_eq!(browser.value("[view.updates.length, view.following]"), json!([1, true]));
-    assert_eq!(browser.value("document.getElementById('banner').hidden"), json!(true));
-}
-
-#[test]
-fn a_moment_that_is_looked_at_stays_while_new_ones_come() {
-    let server = Server::start(&["ring:n=5"]);
-    let Some(mut browser) = Browser::open(&server.url) else { return };
-    browser.wait_until_drawn();
-    let take = |from: u32, to: u32| {
-        format!(
-            "(async () => {{ for (let seq = {from}; seq < {to}; seq++) \
-             await view.take({{ ...view.updates[0], seq, history: undefined, what: `moment ${{seq}}` }}); }})()"
-        )
-    };
-    browser.value(&take(100, 350));
-    browser.value("view.showPast(view.updates.findIndex(({ seq }) => seq === 250))");
-    browser.value(&take(350, 400));
-    let shown = "[document.getElementById('moment').textContent.includes('moment 250'), \
-                 view.updates[document.getElementById('slider').value].seq]";
-    assert_eq!(browser.value(shown), json!([true, 250]));
-    browser.value(&take(400, 500));
-    let forgotten = "[document.getElementById('moment').textContent.includes('moment 250'), \
-                     document.getElementById('slider').value]";
-    assert_eq!(browser.value(forgotten), json!([true, "0"]), "it is forgotten, and shown all the same");
-    // A fabric that is kept no more when the page asks for it is no sign that the server is gone.
-    browser.value("view.showPast(view.updates.length - 1)");
-    browser.value("view.take({ ...view.updates[0], seq: 600, scene: view.sceneNumber + 9 })");
-    assert_eq!(browser.value("document.getElementById('banner').hidden"), json!(true));
-    assert_eq!(browser.value("view.updates.some(({ seq }) => seq === 600)"), json!(false));
-}
-
-#[test]
-fn a_file_that_changes_is_shown_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let map = folder.path().join("fabric.json");
-    let write = |spec: &str| {
-        let fabric = mapper::formats::resolve(spec).unwrap();
-        std::fs::write(&map, mapper::formats::write(&fabric, mapper::formats::FileFormat::Json)).unwrap();
-    };
-    write("ring:n=5");
-    let server = Server::start(&[map.to_str().unwrap()]);
-    let Some(mut browser) = Browser::open(&server.url) else { return };
-    browser.wait_until_drawn();
-    write("ring:n=7");
-    browser.wait_for("view.model.xbarCount === 7");
-    std::fs::write(&map, "{").unwrap();
-    browser.wait_for("document.getElementById('counts').textContent.includes('cannot be read')");
-    assert_eq!(browser.value("view.model.xbarCount"), json!(7));
-}
-
-#[test]
-fn other_hosts_and_other_sites_are_refused() {
-    let server = Server::start(&["ring:n=3"]);
-    let status = |request: &str| server.ask(request).split(' ').nth(1).unwrap().to_owned();
-    assert_eq!(status("GET / HTTP/1.1\nHost: localhost\n\n"), "200");
-    assert_eq!(status("GET / HTTP/1.1\nHost: evil.example\n\n"), "421");
-    assert_eq!(status("GET /api/engines HTTP/1.1\nHost: 127.0.0.1.evil.example\n\n"), "421");
-    assert_eq!(status("GET /api/engines HTTP/1.1\n\n"), "421");
-    let foreign = "GET /api/engines HTTP/1.1\nHost: localhost\nOrigin: https://evil.example\n\n";
-    assert_eq!(status(foreign), "403");
-    assert_eq!(status("POST /api/routing HTTP/1.1\nHost: localhost\nContent-Length: 2\n\n{}"), "415");
-    let post = |body: &str| {
-        let length = body.len();
-        status(&format!(
-            "POST /api/routing HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: {length}\n\n{body}"
-        ))
-    };
-    let scene = server.scene();
-    let routing = |scene: u64, engine: &str, cuts: &[u32]| {
-        post(&json!({ "scene": scene, "engine": engine, "cuts": cuts }).to_string())
-    };
-    assert_eq!(routing(scene, "minhop", &[]), "200");
-    assert_eq!(routing(scene, "minhop", &[3]), "400", "there are cables 0 to 2");
-    assert_eq!(routing(scene, "no-such", &[]), "400");
-    assert_eq!(routing(scene + 1, "minhop", &[]), "410");
-    assert_eq!(post(&format!("{{\"scene\":{}", "1".repeat(70_000))), "413");
-    assert_eq!(status("DELETE /api/engines HTTP/1.1\nHost: localhost\n\n"), "405");
-    assert_eq!(status("GET /etc/passwd HTTP/1.1\nHost: localhost\n\n"), "404");
-    let head = server.ask("GET / HTTP/1.1\nHost: localhost\n\n");
-    for wanted in [
-        "content-security-policy: default-src 'none'; script-src 'sha256-",
-        "frame-ancestors 'none'",
-        "nosniff",
-    ] {
-        assert!(head.contains(wanted), "{wanted}");
-    }
-}
-
-#[test]
-fn elsewhere_than_on_the_loopback_address_a_token_is_needed() {
-    let open = Command::new(MAPPER).args(["view", "ring:n=3", "--listen", "0.0.0.0:0"]).output().unwrap();
-    assert_eq!(open.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&open.stderr).contains("--token is needed"));
-    let server = Server::start(&["ring:n=3", "--token", "new"]);
-    let token = server.url.split("#token=").nth(1).unwrap().to_owned();
-    let engines =
-        |header: &str| server.ask(&format!("GET /api/engines HTTP/1.1\nHost: localhost\n{header}\n"));
-    assert!(engines("").starts_with("HTTP/1.1 401 "));
-    assert!(engines("Authorization: Bearer 0123456789abcdef\n").starts_with("HTTP/1.1 401 "));
-    assert!(engines(&format!("Authorization: Bearer {token}\n")).starts_with("HTTP/1.1 200 "));
-    let page = server.ask("GET / HTTP/1.1\nHost: localhost\n\n");
+    assert_eq!(browser.value(modes), json!(["state", "load", "change", "use", "lost", "force"]));
+    let looks = "[0, 1, 2].map(cable => view.lookOf(view.model.cables.bundle[cable]))";
+    let legend = "document.getElementById('legend').innerText";
+    browser.value("view.setMode('use')");
+    let used = browser.value(looks);
     assert!(
-        page.starts_with("HTTP/1.1 200 ") && !page.contains("xbar1"),
-        "the page holds nothing of the fabric"
+        used[0].as_u64() > used[1].as_u64() && used[2] == json!(0),
+        "who is not counted is plain: {used}"
     );
-    let Some(mut browser) = Browser::open(&server.url) else { return };
-    browser.wait_until_drawn();
-    assert_eq!(browser.value("location.hash"), json!(""), "it is not left in the address");
-    let mut stranger = Browser::open(server.url.split('#').next().unwrap()).unwrap();
-    stranger.wait_for("document.getElementById('ask-token') && document.getElementById('ask-token').open");
-    stranger.value("document.getElementById('token').value = 'wrong'; document.querySelector('#ask-token button').click()");
-    stranger.wait_for("document.getElementById('ask-token').open");
-    stranger.value(&format!(
-        "document.getElementById('token').value = '{token}'; document.querySelector('#ask-token button').click()"
-    ));
-    stranger.wait_until_drawn();
-}
-
-#[test]
-fn who_does_not_ask_keeps_nobody_out() {
-    let server = Server::start(&["ring:n=3"]);
-    let silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
-    let answer = server.ask("GET /api/engines HTTP/1.1\nHost: localhost\n\n");
-    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    drop(silent);
-    // A request that goes on and on is refused too.
-    let mut endless = TcpStream::connect(server.address()).unwrap();
-    let mut sent = endless.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
-    for _ in 0..1000 {
-        sent = sent.and_then(|()| endless.write_all(&[b'a'; 1024]));
-    }
-    let mut answer = Vec::new();
-    // The server may have hung up while this was still sending.
-    let _hung_up = endless.read_to_end(&mut answer);
-    assert!(!answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    assert!(browser.value(legend).as_str().unwrap().contains("≤ 100 %"));
+    assert_ne!(
+        browser.value("view.hostColour(0, colours.now)"),
+        browser.value("view.hostColour(1, colours.now)")
+    );
+    browser.value("view.choose({ kind: 'bundle', index: view.model.cables.bundle[0] })");
+    let panel = browser.panel();
+    assert!(panel.contains("500 Mb/s there, 100 Mb/s back of 1 Gb/s, 3 frames lost"), "{panel}");
+    assert!(panel.contains("2 routes in force there, 1 back"), "{panel}");
+    browser.value("view.choose({ kind: 'host', index: 0 })");
+    assert!(browser.panel().contains("900 Mb/s"), "{}", browser.panel());
+    browser.value("view.setMode('force')");
+    let used = browser.value(looks);
+    assert!(used[0].as_u64() > Some(0) && used[1] == json!(0), "{used}");
+    // Where nothing is counted any more, it is coloured by state again.
+    browser.value("traffic.forget()");
+    assert_eq!(
+        browser.value("[view.mode, document.getElementById('colour').value]"),
+        json!(["state", "state"])
+    );
 }

@@ -1,0 +1,110 @@
+//! The last maps themselves, a file each, so that one can see a fabric as it was.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mapper_machine::whole_file;
+
+/// The most maps that are kept.
+const MOST_MAPS: usize = 200;
+/// The most bytes of all of them.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A directory of maps, each as `mapper.map/1` in a file that is named by the time at which the map came, in milliseconds since the
+/// beginning of 1970. The oldest are forgotten when there are too many.
+#[derive(Debug, Clone)]
+pub struct KeptMaps {
+    dir: PathBuf,
+    most_maps: usize,
+    most_bytes: u64,
+}
+
+impl KeptMaps {
+    /// The maps of this directory, which need not be there yet.
+    pub fn new(dir: PathBuf) -> Self {
+        Self { dir, most_maps: MOST_MAPS, most_bytes: MOST_BYTES }
+    }
+
+    /// Where they are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn path(&self, unix_ms: u64) -> PathBuf {
+        self.dir.join(format!("{unix_ms}.json"))
+    }
+
+    /// Keeps the map that came at this time. One that is larger than all may be together is not kept.
+    ///
+    /// # Errors
+    /// If it cannot be written; nothing of it is left then.
+    pub(super) fn keep(&self, unix_ms: u64, text: &str) -> io::Result<()> {
+        let bytes = text.len() as u64;
+        if bytes > self.most_bytes {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.dir)?;
+        let mut kept = self.kept()?;
+        let mut sum: u64 = kept.iter().map(|&(_, bytes)| bytes).sum();
+        while kept.len() >= self.most_maps || sum + bytes > self.most_bytes {
+            let Some((oldest, bytes)) = kept.pop() else { break };
+            std::fs::remove_file(self.path(oldest))?;
+            sum -= bytes;
+        }
+        whole_file::replace(&self.path(unix_ms), text)
+    }
+
+    /// The times of all maps, the newest first, and how many bytes each has. What a crash left of a file is removed.
+    fn kept(&self) -> io::Result<Vec<(u64, u64)>> {
+        let mut kept = Vec::new();
+        for entry in std::fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            match name.strip_suffix(".json").and_then(|time| time.parse().ok()) {
+                Some(time) => kept.push((time, entry.metadata()?.len())),
+                None if name.ends_with(".new") => std::fs::remove_file(entry.path())?,
+                None => {}
+            }
+        }
+        kept.sort_unstable_by_key(|&(time, _)| std::cmp::Reverse(time));
+        Ok(kept)
+    }
+
+    /// The map that came at this time, as `mapper.map/1`, if it is kept.
+    pub fn read(&self, unix_ms: u64) -> Option<String> {
+        std::fs::read_to_string(self.path(unix_ms)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_maps_are_kept_as_far_as_there_is_room_for_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let maps = KeptMaps { dir: dir.path().join("eth1.maps"), most_maps: 4, most_bytes: 100 };
+        assert_eq!(maps.read(1), None);
+        (1..9).for_each(|time| maps.keep(time, &format!("map {time}")).unwrap());
+        let times = || maps.kept().unwrap().iter().map(|&(time, _)| time).collect::<Vec<_>>();
+        assert_eq!(times(), [8, 7, 6, 5]);
+        assert_eq!(maps.read(6).unwrap(), "map 6");
+        maps.keep(10, &"x".repeat(90)).unwrap();
+        assert_eq!(times(), [10, 8, 7], "a large one takes the room of several");
+        maps.keep(11, &"x".repeat(101)).unwrap();
+        assert_eq!(times(), [10, 8, 7], "and one that is too large takes none");
+        // What a crash left.
+        std::fs::write(maps.dir().join("12.json.77.new"), "half a map").unwrap();
+        maps.keep(12, "map 12").unwrap();
+        assert_eq!(times(), [12, 10]);
+        assert_eq!(std::fs::read_dir(maps.dir()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("taken"), "").unwrap();
+        assert!(KeptMaps::new(dir.path().join("taken")).keep(1, "map").is_err());
+    }
+}
