@@ -3,16 +3,18 @@
 /// Codes of MTUs, each with how many bytes it means, by rising size.
 const MTUS: [(u8, u32); 5] = [(1, 256), (2, 512), (3, 1024), (4, 2048), (5, 4096)];
 
-/// Codes of rates, each with its data rate in Mb/s, by rising rate.
-const RATES: [(u8, u32); 18] = [
+/// Codes of rates, each with the rate in Mb/s that its name says, by rising rate.
+const RATES: [(u8, u32); 23] = [
     (2, 2_500),
     (5, 5_000),
     (3, 10_000),
     (11, 14_000),
     (6, 20_000),
     (15, 25_000),
+    (19, 28_000),
     (4, 30_000),
     (7, 40_000),
+    (20, 50_000),
     (12, 56_000),
     (8, 60_000),
     (9, 80_000),
@@ -22,7 +24,10 @@ const RATES: [(u8, u32); 18] = [
     (14, 168_000),
     (17, 200_000),
     (18, 300_000),
-    (20, 400_000),
+    (21, 400_000),
+    (22, 600_000),
+    (23, 800_000),
+    (24, 1_200_000),
 ];
 
 /// The code of the greatest MTU of InfiniBand's that is at most `bytes`; below 256 it is that of 256.
@@ -58,8 +63,9 @@ mod tests {
     fn a_code_never_promises_more_than_there_is() {
         let mtus = [(100, 1), (256, 1), (1_499, 3), (2_048, 4), (9_000, 5)];
         assert!(mtus.iter().all(|&(bytes, code)| mtu_code(bytes) == code));
-        let rates = [(1_000, 2), (10_000, 3), (39_999, 4), (40_000, 7), (100_000, 16), (1_000_000, 20)];
-        assert!(rates.iter().all(|&(mbps, code)| rate_code(mbps) == code));
+        let rates = [(1_000, 2), (10_000, 3), (39_999, 4), (40_000, 7), (50_000, 20), (100_000, 16)];
+        let faster = [(399_999, 18), (400_000, 21), (1_000_000, 23), (2_000_000, 24)];
+        assert!(rates.iter().chain(&faster).all(|&(mbps, code)| rate_code(mbps) == code));
         assert!(MTUS.iter().all(|&(code, bytes)| mtu_bytes(code) == Some(bytes) && mtu_code(bytes) == code));
         assert!(RATES.iter().all(|&(code, mbps)| rate_mbps(code) == Some(mbps) && rate_code(mbps) == code));
         assert!(

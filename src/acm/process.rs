@@ -157,7 +157,9 @@ fn relocate(
     accepted: &mut VecDeque<Stream>,
 ) -> Result<Listener, ListenError> {
     if listener.is_handed_over() {
-        warn!("the socket is the service manager's: change mapper-acm.socket for another mode, socket or port");
+        warn!(
+            "the socket is the service manager's: change mapper-acm.socket for another mode, socket or port"
+        );
         config.place = to;
         return Ok(listener);
     }

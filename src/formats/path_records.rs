@@ -99,7 +99,7 @@ impl Walker<'_> {
 
     /// How fast the cable in a port is, in Mb/s, if that is known.
     fn speed(&self, at: PortRef) -> Option<u32> {
-        Some(self.fabric.link_speeds.get(&at)?.data_mbps())
+        Some(self.fabric.link_speeds.get(&at)?.path_mbps())
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let rate = |from, to| table.path(gid(from), gid(to), 0xffff).unwrap().rate.value;
         assert_eq!(
             (rate(0, 2), rate(0, 1), rate(1, 2)),
-            (rate_code(100_000), rate_code(32_000), rate_code(32_000))
+            (rate_code(100_000), rate_code(40_000), rate_code(40_000))
         );
         assert!(table.path(gid(0), gid(2), 0xffff).unwrap().reversible);
     }

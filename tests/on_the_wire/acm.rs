@@ -105,7 +105,11 @@ impl Machines {
             if status != 0 || self.hops_in_force("n2") != before {
                 return None;
             }
-            assert_eq!(field(&printed, "hop limit"), before.to_string(), "{line}: not the way in force: {printed}");
+            assert_eq!(
+                field(&printed, "hop limit"),
+                before.to_string(),
+                "{line}: not the way in force: {printed}"
+            );
             (before == 2).then_some((printed, status))
         })
     }

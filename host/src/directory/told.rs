@@ -53,7 +53,9 @@ impl Held<'_> {
     /// Reads a record off the beginning of `bytes`, and says which of the map's hosts it is of. `None` if it is malformed.
     pub(super) fn read(&mut self, bytes: &mut &[u8]) -> Option<(Option<usize>, Arc<Told>)> {
         let rank = self.basis.rank(Mac(*bytes.first_chunk()?));
-        let Some(slot) = rank.and_then(|rank| self.last.get_mut(rank)) else { return Some((None, read(bytes)?)) };
+        let Some(slot) = rank.and_then(|rank| self.last.get_mut(rank)) else {
+            return Some((None, read(bytes)?));
+        };
         // No record is the beginning of another, so what begins with the same bytes is the same record.
         if let Some(known) = slot
             && let Some(rest) = bytes.strip_prefix(&known.bytes[..])

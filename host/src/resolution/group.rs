@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn interfaces_that_differ_make_groups_of_their_own() {
-        let groups = Group::of_interfaces(0, [(25_000, 9_000), (0, 9_000), (100_000, 1_500), (25_000, 9_000)]);
+        let groups =
+            Group::of_interfaces(0, [(25_000, 9_000), (0, 9_000), (100_000, 1_500), (25_000, 9_000)]);
         let group = |rate_mbps, mtu_bytes| Group { rate_mbps, mtu_bytes, layer: 0 };
         assert_eq!(groups, [group(100_000, 1_500), group(25_000, 9_000)]);
         assert_eq!(Group::best(&groups, &[group(10_000, 9_000)]), Some(group(10_000, 9_000)));

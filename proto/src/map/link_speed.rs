@@ -84,6 +84,21 @@ impl LaneRate {
         }
     }
 
+    /// What a lane counts for in the rate of a path, in Mb/s: what it signals, rounded as InfiniBand's codes for rates are, of
+    /// which there is one for 4xQDR that says 40 Gb/s.
+    pub const fn path_mbps(self) -> u32 {
+        match self {
+            Self::Sdr => 2_500,
+            Self::Ddr => 5_000,
+            Self::Qdr | Self::Fdr10 => 10_000,
+            Self::Fdr => 14_000,
+            Self::Edr => 25_000,
+            Self::Hdr => 50_000,
+            Self::Ndr => 100_000,
+            Self::Xdr => 200_000,
+        }
+    }
+
     /// The rate of a name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|rate| rate.name().eq_ignore_ascii_case(name))
@@ -103,6 +118,11 @@ impl LinkSpeed {
     pub fn of_lanes(lanes: &str, rate: LaneRate) -> Option<Self> {
         let lanes = lanes.strip_suffix(['x', 'X']).unwrap_or(lanes).parse().ok()?;
         Self::LANES.contains(&lanes).then_some(Self { lanes, rate })
+    }
+
+    /// The rate of a path along the cable, in Mb/s, as InfiniBand's codes for rates say it.
+    pub fn path_mbps(self) -> u32 {
+        u32::from(self.lanes) * self.rate.path_mbps()
     }
 
     /// What the cable carries of data each way, in Mb/s.
@@ -153,5 +173,7 @@ mod tests {
     fn a_cable_carries_what_its_lanes_carry() {
         let mbps = |text: &str| text.parse::<LinkSpeed>().unwrap().data_mbps();
         assert_eq!((mbps("4xQDR"), mbps("4xHDR"), mbps("2xHDR")), (32_000, 200_000, 100_000));
+        let of_path = |text: &str| text.parse::<LinkSpeed>().unwrap().path_mbps();
+        assert_eq!((of_path("4xQDR"), of_path("1xSDR"), of_path("4xFDR")), (40_000, 2_500, 56_000));
     }
 }

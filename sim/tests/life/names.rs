@@ -58,14 +58,41 @@ fn known_at(lab: &Lab, host: u32) -> Unit {
     Unit::new("eth0".to_owned(), own, others.chain([known(own, 0)]))
 }
 
+/// The names of all hosts, as they gave them to themselves.
+fn names_of_all(lab: &Lab, hosts: u32) -> Vec<(String, Mac)> {
+    let own = |host: u32| {
+        let mac = lab.world.mac(host);
+        (lab.world.directory(host).unwrap().name_of(mac).unwrap().as_str().to_owned(), mac)
+    };
+    (0..hosts).map(own).collect()
+}
+
+/// A question of a program for the path to a host.
+fn question(name: &str) -> Request {
+    let sought = Sought::Destination { source: None, destination: Address::Name(name.to_owned()) };
+    Request::Resolve(Question { sought, flags: EntryFlags::default() })
+}
+
+/// Has a program of a machine ask for all hosts by name, and checks that it is told the right ones at once.
+fn resolve_known(lab: &Lab, host: u32, names: &[(String, Mac)]) {
+    let mut service = Service::new(Settings::default());
+    service.set_unit(Instant::ZERO, 0, known_at(lab, host));
+    for (name, mac) in names {
+        let (bytes, mut reply) = (question(name).to_bytes(0).unwrap(), Vec::new());
+        let handled = service.handle_request(Instant::ZERO, 0, &bytes, &mut reply).unwrap();
+        let Ok((_, Reply::Path { path, .. })) = Reply::parse(&reply) else {
+            panic!("host {host}: {handled:?}")
+        };
+        assert_eq!(path.dgid, gid_of(*mac), "host {host}: {name}");
+    }
+}
+
 /// Has the programs of a machine ask for all hosts by name before its agent knows any, and checks what they are told.
 fn resolve_all(lab: &Lab, host: u32, names: &[(String, Mac)], told_at: Instant) {
     let mut service = Service::new(Settings::default());
     for (nth, (name, _)) in names.iter().enumerate() {
-        let sought = Sought::Destination { source: None, destination: Address::Name(name.clone()) };
-        let question = Request::Resolve(Question { sought, flags: EntryFlags::default() });
         let client = (nth / QUESTIONS_OF_A_CLIENT) as ClientId;
-        let bytes = question.to_bytes(nth as u64).unwrap();
+        let bytes = question(name).to_bytes(nth as u64).unwrap();
         let handled = service.handle_request(Instant::ZERO, client, &bytes, &mut Vec::new()).unwrap();
         assert_eq!(handled, Handled::Waits);
     }
@@ -86,11 +113,7 @@ fn resolve_all(lab: &Lab, host: u32, names: &[(String, Mac)], told_at: Instant) 
 fn a_thousand_hosts_resolve_each_other_at_start_within_two_seconds_for_a_few_frames_each() {
     let mut lab = Plan::new(&format!("clos:hosts={HOSTS},ports=64"), Xbars::Tagged).start();
     let told_at = run_until_all_know_all(&mut lab, HOSTS, ms(2000));
-    let directory = lab.world.directory(0).unwrap();
-    let names: Vec<(String, Mac)> = (0..HOSTS)
-        .map(|host| lab.world.mac(host))
-        .map(|mac| (directory.name_of(mac).unwrap().as_str().to_owned(), mac))
-        .collect();
+    let names = names_of_all(&lab, HOSTS);
     for host in 0..HOSTS {
         resolve_all(&lab, host, &names, told_at);
         // All that each asks for is there before it asks, and costs far less than a question to each would.
@@ -164,6 +187,8 @@ fn measure(spec: &str, hosts: u32) {
         "{hosts} hosts: all know all names after {known_at:?}, at most {most} frames of a host; wall {wall:.1?}"
     );
     assert!(most <= 4 * u64::from(hosts));
+    let names = names_of_all(&lab, hosts);
+    (0..hosts).step_by(hosts as usize / 16).for_each(|host| resolve_known(&lab, host, &names));
     let Storm { took, frames, queued } = storm(&mut lab, hosts, 100, Duration::from_secs(10));
     let wall = began.elapsed() - wall;
     println!(
@@ -173,13 +198,13 @@ fn measure(spec: &str, hosts: u32) {
 }
 
 #[test]
-#[ignore = "takes minutes and 4 GiB: scripts/bench/names runs it"]
+#[ignore = "takes 1 GiB, and long in a debug build: scripts/bench/names runs it"]
 fn four_thousand_hosts_know_each_other_by_name() {
     measure("clos:hosts=4096,ports=64", 4_096);
 }
 
 #[test]
-#[ignore = "takes long and many GiB, as each of ten thousand hosts knows all others: scripts/bench/names --large runs it"]
+#[ignore = "takes minutes and 4 GiB, most of it for routes and maps: scripts/bench/names --large runs it"]
 fn ten_thousand_hosts_know_each_other_by_name() {
     measure("clos:hosts=10000,ports=36", 10_000);
 }
