@@ -8,6 +8,7 @@
 //! - [`model`]: what Linux does with a packet, for those who have no kernel.
 //! - [`probe`]: the packets by which a path through kernels is proved.
 //! - [`crossbar`]: what a machine holds so that its ports obey segments, or forward by destination.
+//! - [`takeover`]: what a machine holds while a run of the daemon takes over from an earlier one.
 //!
 //! The daemon installs a set of objects by netlink, reads back what the kernel holds as the same type, and
 //! installs the difference. So what is wanted, what is there, and what is to be mended are one type.
@@ -20,6 +21,7 @@ pub mod model;
 pub mod object;
 pub mod probe;
 pub mod segments;
+pub mod takeover;
 
 pub use difference::{Change, changes};
 pub use object::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table};

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::fabric::{Noise, Plant, PlantError, Timing, Xbars};
 use crate::faults::{FaultError, FaultPlan, Timed};
-use crate::world::{Options, TrafficOptions, Until, World};
+use crate::world::{KernelChoice, Options, TrafficOptions, Until, World};
 
 /// All that decides a run, besides the fabric.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct Setup {
     /// Whether users' packets go through the kernels of nodes, as far as these can.
     #[serde(default)]
     pub kernels: bool,
+    /// By what they go through the kernels.
+    #[serde(default)]
+    pub kernel_choice: KernelChoice,
     /// Whether agents sign their messages with a key that all have.
     #[serde(default)]
     pub signed: bool,
@@ -161,6 +164,7 @@ impl Default for Setup {
             users: None,
             nodes: false,
             kernels: false,
+            kernel_choice: KernelChoice::default(),
             signed: false,
             faults: FaultFile::default(),
             until: Until::Configured,
@@ -228,7 +232,8 @@ impl Setup {
             let UserSetup { rate, partners, flows, broadcasts, .. } = users;
             TrafficOptions { rate, partners, from, flows: flows.max(1), broadcasts }
         });
-        (options.nodes, options.kernels, options.signed) = (self.nodes, self.kernels, self.signed);
+        (options.nodes, options.signed) = (self.nodes, self.signed);
+        (options.kernels, options.kernel_choice) = (self.kernels, self.kernel_choice);
         let max_hops = u8::try_from(max_hops).unwrap_or(u8::MAX);
         options.routes = mapper_routing::Options { passes: self.routes.passes, max_hops };
         options

@@ -1,13 +1,14 @@
 //! The kernel of this machine as a way for users' packets: opens it, has it hold what it is to hold, and looks that
 //! it does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::path::Path;
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::crossbar::CabledPort;
+use mapper_fib::takeover::taking_over;
 use mapper_fib::{Change, NexthopId, Objects, changes};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
@@ -72,6 +73,8 @@ pub struct Forwarding {
     recheck_at: Instant,
     /// Until when objects of an earlier run stay.
     taking_over_until: Option<Instant>,
+    /// The numbers of the ports' interfaces that have no carrier.
+    without_carrier: BTreeSet<u32>,
     /// The first number for nexthops that no earlier run has used.
     first_number: u32,
     /// What was wrong when it was last compared, in words.
@@ -96,6 +99,8 @@ pub struct Cabled {
 #[derive(Debug, Default)]
 pub struct Acquaintances {
     known: BTreeMap<u8, (Neighbour, Instant)>,
+    /// The numbers of the interfaces that had no carrier when they were last looked at.
+    without_carrier: BTreeSet<u32>,
 }
 
 impl Acquaintances {
@@ -109,6 +114,7 @@ impl Acquaintances {
     ) -> (BTreeMap<u32, String>, Vec<Cabled>) {
         self.known.retain(|_, (_, heard_at)| now.since(*heard_at) < KEPT_FOR);
         self.known.extend(joined.iter().map(|(&port, &neighbour)| (port, (neighbour, now))));
+        self.without_carrier.clear();
         let (mut names, mut cabled) = (BTreeMap::new(), Vec::new());
         for (number, name) in interfaces {
             let Ok(Some(Interface { index, mtu, carrier, .. })) = Interface::look_up(&name) else { continue };
@@ -116,6 +122,7 @@ impl Acquaintances {
             if !carrier {
                 // Whoever is there when the carrier comes back may be another.
                 self.known.remove(&number);
+                self.without_carrier.insert(index);
             }
             if let Some(&(neighbour, _)) = self.known.get(&number) {
                 let port = CabledPort { port: number, interface: index, name, neighbour: neighbour.mac };
@@ -123,6 +130,11 @@ impl Acquaintances {
             }
         }
         (names, cabled)
+    }
+
+    /// The numbers of the interfaces that had no carrier when [`Self::cabled`] last looked at them.
+    pub const fn without_carrier(&self) -> &BTreeSet<u32> {
+        &self.without_carrier
     }
 }
 
@@ -213,6 +225,7 @@ impl Forwarding {
             abilities,
             clock,
             taking_over_until,
+            without_carrier: BTreeSet::new(),
             first_number: free_half(&there),
             needs: Needs { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
@@ -225,6 +238,17 @@ impl Forwarding {
     /// on, so that no group that is still in use gets other members.
     pub const fn first_number(&self) -> u32 {
         self.first_number
+    }
+
+    /// Says which of the ports' interfaces have no carrier, by their numbers: what an earlier run left does not lead out of
+    /// these.
+    pub fn set_without_carrier(&mut self, interfaces: &BTreeSet<u32>) {
+        if self.without_carrier != *interfaces {
+            self.without_carrier.clone_from(interfaces);
+            if self.taking_over_until.is_some() {
+                self.look_soon();
+            }
+        }
     }
 
     /// Says that packets go by what this run has installed, so that what an earlier one left can go.
@@ -360,11 +384,15 @@ impl Forwarding {
 
     /// Puts right what differs. Returns what the kernel refuses.
     fn put_right(&mut self, there: &Objects, wanted: &Objects) -> Vec<String> {
-        let mut changes = changes(there, wanted);
         self.taking_over_until = self.taking_over_until.filter(|&until| self.clock.now() < until);
-        if self.taking_over_until.is_some() {
-            changes.retain(|change| !change.removes());
-        }
+        let changes = match self.taking_over_until {
+            Some(_) => {
+                let without_carrier = &self.without_carrier;
+                let leads_nowhere = |interface| without_carrier.contains(&interface);
+                changes(there, &taking_over(there, wanted, leads_nowhere))
+            }
+            None => changes(there, wanted),
+        };
         if changes.is_empty() {
             return Vec::new();
         }

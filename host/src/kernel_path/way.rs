@@ -24,6 +24,8 @@ const USED_WITHIN: Duration = Duration::from_millis(100);
 /// How many probes in a row get no answer from a way that works no more, though the agent of the host at its end, which
 /// would answer them, answers what it is asked by its own frames meanwhile.
 const MISSES_OF_USED: u8 = 5;
+/// How long after the first probe that is not answered such a way is left.
+pub(super) const USED_LEFT_AFTER: Duration = USED_WITHIN.saturating_mul(MISSES_OF_USED as u32);
 /// Every so manieth time a way that is used in full segments is tried in compressed ones.
 const TRY_COMPRESSED_EVERY: u8 = 4;
 /// Every so manieth time a way that is proved is tried with a probe as long as the longest packet: somebody may have made the

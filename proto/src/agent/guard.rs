@@ -302,12 +302,12 @@ impl Agent {
         }
     }
 
-    /// A parked message is about to be handled.
     /// The number of the frame that is being handled; 0 without keys.
     pub(super) fn answering(&self) -> u64 {
         self.guard.as_ref().map_or(0, |guard| guard.answering)
     }
 
+    /// A parked message is about to be handled.
     pub(super) fn turn_to_parked(&mut self, sequence: u64) {
         if let Some(guard) = &mut self.guard {
             guard.answering = sequence;

@@ -29,6 +29,8 @@ struct Pair {
     heard: Vec<(usize, Vec<u8>)>,
     /// How often each frame arrives.
     copies: usize,
+    /// Whether nothing arrives that answers, or asks for an answer: no agent learns that the other is there.
+    keeps_apart: bool,
 }
 
 fn agent(nth: usize, keys: Option<KeyRing>, now: Instant) -> Agent {
@@ -40,7 +42,7 @@ impl Pair {
     fn new(keys: [Option<KeyRing>; 2]) -> Self {
         let [a, b] = keys;
         let agents = [agent(0, a, Instant::ZERO), agent(1, b, Instant::ZERO)];
-        Self { agents, now: Instant::ZERO, heard: Vec::new(), copies: 1 }
+        Self { agents, now: Instant::ZERO, heard: Vec::new(), copies: 1, keeps_apart: false }
     }
 
     fn alike(ids: &[u32], salt: u64) -> Self {
@@ -61,6 +63,9 @@ impl Pair {
                 }
                 while let Some(sent) = self.agents[from].poll_transmit() {
                     quiet = false;
+                    if self.keeps_apart && proves(&sent.frame) {
+                        continue;
+                    }
                     let payload = [sent.route.as_bytes(), &sent.frame].concat();
                     for _ in 0..self.copies {
                         self.agents[1 - from].handle_frame(self.now, &payload);
@@ -94,6 +99,15 @@ impl Pair {
         let [a, b] = self.status();
         let configured = |s: &Status| s.state == AgentState::Configured && s.network_complete;
         configured(&a) && configured(&b) && a.version == b.version
+    }
+}
+
+/// Whether a session may be proved by this frame, or by the answer to it.
+fn proves(frame: &[u8]) -> bool {
+    match Message::decode(frame).unwrap().0 {
+        Message::Reply(_) => true,
+        Message::Scout(Scout { reason, .. }) => reason == Reason::Hello,
+        Message::Probe(_) => false,
     }
 }
 
@@ -178,6 +192,26 @@ fn an_agent_that_restarts_is_believed_again() {
         pair.run_to(end);
         assert!(pair.agree(), "{:?}", pair.status());
     }
+}
+
+#[test]
+fn agents_whose_addresses_others_had_for_a_while_hear_each_other_again() {
+    // Each asks for the other's session, and gets no answer.
+    let mut pair = Pair::alike(&[1], 1);
+    pair.keeps_apart = true;
+    pair.run_to(ms(100));
+    // Then a second host with the address of the other one answers, so that the session looks over.
+    let mut twins = Pair::alike(&[1], 2);
+    std::mem::swap(&mut pair.agents[1], &mut twins.agents[1]);
+    pair.keeps_apart = false;
+    twins.now = pair.now;
+    for with_twin in [&mut pair, &mut twins] {
+        with_twin.run_to(ms(5000));
+        assert!(with_twin.agree(), "{:?}", with_twin.status());
+    }
+    std::mem::swap(&mut pair.agents[1], &mut twins.agents[1]);
+    pair.run_to(ms(20_000));
+    assert!(pair.agree(), "{:?}", pair.status());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::Scenario;
 use crate::fabric::Xbars;
 use crate::faults::RandomKind;
 use crate::setup::{FaultFile, Setup, UserSetup};
-use crate::world::KeyStep;
+use crate::world::{KernelChoice, KeyStep};
 
 /// Tells the stream of settings from that of fabrics and faults.
 const SETTINGS: u64 = 0x7365_7474_696e_6773;
@@ -85,6 +85,7 @@ impl Scenario {
         draw_more_settings(seed, &mut setup, healed_ms);
         if kernels {
             (setup.xbars, setup.nodes, setup.kernels) = (Xbars::Tagged, true, true);
+            setup.kernel_choice = draw_kernel_choice(seed);
             let from = Some(Duration::ZERO);
             draw_kernel_faults(seed, &mut setup.faults.text, healed_ms);
             setup.users.get_or_insert(UserSetup {
@@ -131,6 +132,13 @@ fn draw_nodes(seed: u64, fabric: &Fabric) -> Option<Fabric> {
     }
     map.hosts = places.iter().enumerate().map(|(i, &at)| draw_host(i, Some(at), &mut rng)).collect();
     Some(label(map))
+}
+
+/// In half of the scenarios with kernels some or all hosts are set to send by destination.
+fn draw_kernel_choice(seed: u64) -> KernelChoice {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS.rotate_left(2));
+    [KernelChoice::Auto, KernelChoice::Auto, KernelChoice::Routes, KernelChoice::Mixed]
+        [rng.random_range(0..4)]
 }
 
 /// What befalls kernels: a firewall for a while, and tables that somebody empties.

@@ -10,11 +10,16 @@
 //! | of a whole xbar | twice that: the path that is taken next may lead through it too |
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
+//! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that somebody emptied,
+//! a node whose host is cabled to another crossbar), all of these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a
+//! kernel, so each host finds it by probes that are not answered, and whenever routes change some may lead there anew.
+//!
 //! Behind any fault, also one that struck while others went on: once all hosts use a map of the fabric as it is, no
 //! pair goes on to lose frames, whether it had to wait for the map or not.
 
 use std::time::Duration;
 
+use mapper_host::kernel_path::WAY_LEFT_WITHIN;
 use mapper_proto::Instant;
 
 use super::Scenario;
@@ -31,14 +36,24 @@ impl Scenario {
     /// What of this report of users' frames, up to now, is not as promised.
     pub(super) fn check_gaps(&self, report: &TrafficReport, now: Instant) -> Result<(), String> {
         let ends = report.faults.iter().skip(1).map(|next| next.at).chain([now]);
+        let mut until_found = Duration::ZERO;
         for (effect, until) in report.faults.iter().zip(ends) {
-            self.check_effect(effect, until)
+            if self.setup.kernels && stops_a_kernel(&effect.fault) {
+                until_found = WAY_LEFT_WITHIN;
+            }
+            self.check_effect(effect, until, until_found)
                 .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
         }
         Ok(())
     }
 
-    fn check_effect(&self, effect: &FaultEffect, until: Instant) -> Result<(), String> {
+    /// `until_found` says how long it may take until hosts find a kernel that does not forward.
+    fn check_effect(
+        &self,
+        effect: &FaultEffect,
+        until: Instant,
+        until_found: Duration,
+    ) -> Result<(), String> {
         let Some(users) = self.setup.users else { return Ok(()) };
         // Gaps are told from frames that are sent now and then, so they look longer than they are.
         let between = Duration::from_secs_f64(users.partners as f64 / users.rate);
@@ -46,11 +61,11 @@ impl Scenario {
         let left_after = agents.liveness_interval * (u32::from(agents.liveness_misses) + INTERVALS_MORE);
         let promised = promised(&effect.fault, left_after);
         if let (Some(gap), Some(promised)) = (effect.kept_gap, promised)
-            && gap > promised + between
+            && gap > promised + until_found + between
         {
             return Err(format!("users of two hosts heard nothing of each other for {gap:?}"));
         }
-        if let Some(gap) = effect.mapped_gap.filter(|&gap| gap > left_after + between) {
+        if let Some(gap) = effect.mapped_gap.filter(|&gap| gap > left_after + until_found + between) {
             return Err(format!(
                 "users of two hosts heard nothing of each other for {gap:?} though all hosts had a new map"
             ));
@@ -69,13 +84,15 @@ impl Scenario {
 /// are behind them after `left_after`; `None` if nothing is promised before the new map.
 fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
     match fault {
-        // No other cable may lead where this one did. What a kernel drops only its own probes find.
-        Fault::Move { .. } | Fault::Firewall(_) | Fault::Flush(_) => None,
+        // No other cable may lead where this one did.
+        Fault::Move { .. } => None,
         // All cables of the xbar go at once.
         Fault::Off(_) => Some(2 * left_after),
         Fault::Cut(_)
         | Fault::Mend(_)
         | Fault::Silence(_)
+        | Fault::Firewall(_)
+        | Fault::Flush(_)
         | Fault::Kill(_)
         | Fault::Restart(_)
         | Fault::Mute(_)
@@ -99,4 +116,9 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
         | Fault::Duplicate(_)
         | Fault::Jitter(_) => Some(left_after),
     }
+}
+
+/// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.
+pub(super) const fn stops_a_kernel(fault: &Fault) -> bool {
+    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. })
 }

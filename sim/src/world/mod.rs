@@ -25,7 +25,7 @@ pub use capture::{CapturedFrame, Direction, FrameSink};
 pub use check::{Leader, Verdict};
 pub use counts::{Stats, Totals};
 pub(crate) use keys::KeyStep;
-pub use options::{Options, TrafficOptions};
+pub use options::{KernelChoice, Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 pub use traffic::{FaultEffect, PairGap, TrafficReport};
 pub use union::{Circle, CircleCause};
@@ -237,7 +237,7 @@ impl World {
             queue.push(from, What::StartUsers);
         }
         let kernels = if options.kernels && options.nodes && options.traffic.is_some() {
-            kernels::Kernels::new(hosts.len(), options.seed)
+            kernels::Kernels::new(hosts.len(), options.kernel_choice, options.seed)
         } else {
             kernels::Kernels::default()
         };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mapper_proto::agent::Settings;
 use mapper_proto::{Instant, Mac};
+use serde::{Deserialize, Serialize};
 
 use crate::fabric::{Noise, Timing};
 
@@ -31,6 +32,8 @@ pub struct Options {
     pub nodes: bool,
     /// Users' packets between nodes go through the kernels, as far as these can.
     pub kernels: bool,
+    /// By what they go there.
+    pub kernel_choice: KernelChoice,
     /// Agents sign what they say with a key that all have, each start with another salt.
     pub signed: bool,
     /// How often a hostile agent sends a frame.
@@ -53,11 +56,25 @@ impl Default for Options {
             traffic: None,
             nodes: false,
             kernels: false,
+            kernel_choice: KernelChoice::default(),
             signed: false,
             hostile_interval: Duration::from_micros(500),
             fault_file: "faults".to_owned(),
         }
     }
+}
+
+/// By what users' packets go through the kernels, as each host is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelChoice {
+    /// By segments where a kernel knows them, else by destination.
+    #[default]
+    Auto,
+    /// By destination at all hosts.
+    Routes,
+    /// By destination at some hosts, and as with [`Self::Auto`] at the others.
+    Mixed,
 }
 
 /// What users send.

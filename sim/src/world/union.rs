@@ -45,6 +45,8 @@ struct InForce {
     turns: BTreeSet<(u32, u32)>,
     /// Those of the ways that its kernel holds.
     kernel_turns: BTreeSet<(u32, u32)>,
+    /// Those that kernels lead its packets by, by tables by destination.
+    turns_by_destination: BTreeSet<(u32, u32)>,
 }
 
 /// What is followed of the routes in force, from one change to the next.
@@ -60,6 +62,8 @@ pub(super) struct United {
     hosts: Vec<InForce>,
     /// The circle that is there now; it is not over.
     circle: Option<Circle>,
+    /// Whether that circle is one of tables by destination.
+    is_by_destination: bool,
     over: Vec<Circle>,
     /// The first host that said that it is configured without routes of its map, and when.
     unrouted: Option<String>,
@@ -194,10 +198,10 @@ impl World {
         let touched = std::mem::take(&mut self.united.kernels_touched);
         let mut changed = false;
         for host in (0..self.hosts.len() as u32).filter(|host| moved || touched.contains(host)) {
-            let turns = self.kernel_turns_of(host);
-            let known = &mut self.united.hosts[host as usize].kernel_turns;
-            changed |= *known != turns;
-            *known = turns;
+            let (turns, by_destination) = (self.kernel_turns_of(host), self.turns_by_destination_of(host));
+            let known = &mut self.united.hosts[host as usize];
+            changed |= known.kernel_turns != turns || known.turns_by_destination != by_destination;
+            (known.kernel_turns, known.turns_by_destination) = (turns, by_destination);
         }
         changed
     }
@@ -214,12 +218,15 @@ impl World {
         turns
     }
 
-    fn find_circle(&self) -> Option<String> {
-        let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        for &(one, other) in self.united.hosts.iter().flat_map(|host| host.turns.union(&host.kernel_turns)) {
-            after.entry(one).or_default().insert(other);
-        }
-        let circle = circle(after)?;
+    /// Tables by destination keep to an order of their own, in which no packet goes by both: so each kind is searched by
+    /// itself.
+    fn find_circle(&mut self) -> Option<String> {
+        let hosts = &self.united.hosts;
+        let by_source = circle(followers(hosts.iter().flat_map(|host| host.turns.union(&host.kernel_turns))));
+        self.united.is_by_destination = by_source.is_none();
+        let circle = by_source.or_else(|| {
+            circle(followers(self.united.hosts.iter().flat_map(|host| &host.turns_by_destination)))
+        })?;
         let ends: Vec<_> = self.plant.ends().collect();
         let names: Vec<_> = circle.iter().map(|&socket| self.plant.end_name(ends[socket as usize])).collect();
         Some(format!("the routes in force, of all maps and repairs, can deadlock by {}", names.join(", ")))
@@ -228,14 +235,24 @@ impl World {
     fn cause_of_circle(&mut self) -> CircleCause {
         // A kernel goes on sending for a while to hosts that the map lists no more.
         let is_older = |host: &InForce| !host.kernel_turns.is_subset(&host.turns);
-        if !self.is_of_one_true_map() || self.united.hosts.iter().any(is_older) {
+        let by_destination = self.united.is_by_destination;
+        if !self.is_of_one_true_map() || (!by_destination && self.united.hosts.iter().any(is_older)) {
             CircleCause::Maps
-        } else if self.depends_on_the_dead() {
+        } else if !by_destination && self.depends_on_the_dead() {
             CircleCause::Revival
         } else {
             CircleCause::OneMap
         }
     }
+}
+
+/// The channels that each channel leads to by some of these turns.
+fn followers<'a>(turns: impl Iterator<Item = &'a (u32, u32)>) -> BTreeMap<u32, BTreeSet<u32>> {
+    let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for &(one, other) in turns {
+        after.entry(one).or_default().insert(other);
+    }
+    after
 }
 
 /// What is left when channels are taken out that wait for none, until there are no more: channels of circles,

@@ -6,10 +6,15 @@ use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
-use mapper_sim::world::{Until, World};
+use mapper_sim::world::{KernelChoice, Until, World};
 
 /// Four nodes in a ring, whose users send through kernels; `faults` befall them.
 fn ring(faults: &str) -> World {
+    ring_by(KernelChoice::Auto, faults)
+}
+
+/// The same with hosts that are set so.
+fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
     let users = UserSetup { rate: 100.0, partners: 3, from: None, flows: 2, broadcasts: false };
     let setup = Setup {
         // All four kernels know compressed segments.
@@ -17,6 +22,7 @@ fn ring(faults: &str) -> World {
         xbars: Xbars::Tagged,
         nodes: true,
         kernels: true,
+        kernel_choice,
         users: Some(users),
         faults: FaultFile { name: "faults".to_owned(), text: faults.to_owned() },
         ..Setup::default()
@@ -78,4 +84,30 @@ fn a_cut_cable_is_left_by_packets_too() {
     let lost = world.traffic().unwrap().lost;
     run_to(&mut world, 8000);
     assert_eq!(world.traffic().unwrap().lost, lost, "all was well again three seconds after the cut");
+}
+
+#[test]
+fn packets_go_by_destination_where_hosts_are_set_so_and_around_a_cut_cable_by_the_tables_of_the_next_map() {
+    let mut world = ring_by(KernelChoice::Routes, "at 4s cut xbar1:1\n");
+    run_to(&mut world, 2000);
+    let before = (world.stats().by_kernel, world.traffic().unwrap().delivered);
+    run_to(&mut world, 3900);
+    let after = (world.stats().by_kernel, world.traffic().unwrap());
+    assert_eq!((after.1.lost, after.1.reordered), (0, 0));
+    let (by_kernel, delivered) = (after.0 - before.0, after.1.delivered - before.1);
+    assert!(by_kernel > delivered / 2, "{by_kernel} of {delivered}");
+    run_to(&mut world, 6000);
+    let (by_kernel, lost) = (world.stats().by_kernel, world.traffic().unwrap().lost);
+    run_to(&mut world, 8000);
+    assert_eq!(world.traffic().unwrap().lost, lost, "all was well again two seconds after the cut");
+    assert!(world.stats().by_kernel > by_kernel, "and packets go through kernels again");
+}
+
+#[test]
+fn a_node_that_starts_again_drops_the_tables_by_destination_of_its_earlier_run() {
+    let mut world = ring_by(KernelChoice::Routes, "at 4s restart h1\nat 4s cut xbar2:1\n");
+    run_to(&mut world, 6000);
+    let lost = world.traffic().unwrap().lost;
+    run_to(&mut world, 8000);
+    assert_eq!(world.traffic().unwrap().lost, lost);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::{NexthopId, probe};
-use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, NotCarried};
+use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort};
 use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
@@ -203,6 +203,7 @@ impl Driver {
             }
         });
         let ports = ports.collect();
+        side.forwarding.set_without_carrier(side.acquaintances.without_carrier());
         side.forwarding.keep_settings_of(interfaces);
         self.host.set_kernel_ports(now, ports);
     }
@@ -276,11 +277,9 @@ impl Driver {
     fn note_taken_over(&mut self) {
         let is_configured = self.host.agent().status().state == AgentState::Configured;
         let Some(path) = self.host.kernel_path().filter(|_| is_configured) else { return };
-        let status = path.status();
-        let is_trying = status.not_carried.iter().any(|(_, why)| {
-            matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
-        });
-        if !is_trying && let Ok(side) = &mut self.kernel {
+        if path.has_tried_all()
+            && let Ok(side) = &mut self.kernel
+        {
             side.forwarding.has_taken_over();
         }
     }

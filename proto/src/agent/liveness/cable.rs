@@ -16,7 +16,7 @@ use crate::map::{MapVersion, PortRef};
 use crate::wire::{Message, Probe, ProbeKind, RoundTrip, Route};
 use crate::{Instant, Mac};
 
-/// The time between two tests of a cable, unless paths are checked less often.
+/// The time between two tests of a cable but the first two, unless paths are checked less often.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// A cable that is not said to be tested for so long is forgotten.
 const FORGET_AFTER: Duration = Duration::from_millis(1500);
@@ -54,6 +54,15 @@ struct Tested {
 }
 
 impl Tested {
+    /// The time from the test that is due now to the next. A cable is proved dead when its first test is not answered, and
+    /// where the only other ways take turns that are safe no sooner, users hear nothing until then. So the first answer is
+    /// not waited for longer than one to a check of a path.
+    fn interval(&self, settings: &Settings) -> Duration {
+        let of_paths = settings.liveness_interval;
+        let is_first = self.told.is_none() && self.waits_for.is_none();
+        if is_first && !of_paths.is_zero() { of_paths } else { INTERVAL.max(of_paths) }
+    }
+
     /// Notes whether a test was answered. Returns whether the driver has yet to hear of it.
     fn note(&mut self, answered: bool) -> bool {
         self.told.replace(answered) != Some(answered)
@@ -99,7 +108,7 @@ impl CableTests {
     fn next_due(&mut self, now: Instant, settings: &Settings) -> Option<(MapVersion, PortRef, &mut Tested)> {
         self.0.retain(|_, tested| now.since(tested.repeated_at) < FORGET_AFTER);
         let (&(version, at), tested) = self.0.iter_mut().find(|(_, tested)| tested.due_at <= now)?;
-        tested.due_at = now + INTERVAL.max(settings.liveness_interval);
+        tested.due_at = now + tested.interval(settings);
         Some((version, at, tested))
     }
 }

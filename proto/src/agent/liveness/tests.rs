@@ -405,3 +405,15 @@ fn a_cable_lives_when_it_answers_so_many_tests_in_a_row() {
     pair.run_quietly_to(ms(6000));
     assert_eq!((pair.watcher.load(), pair.watcher.poll_timeout()), (0, None), "forgotten when not repeated");
 }
+
+#[test]
+fn a_cable_that_answers_no_test_is_proved_dead_as_soon_as_a_path_may_be_doubted() {
+    let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
+    let mut pair = Pair::new(1, |_, _| false);
+    let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
+    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3 };
+    pair.watcher.test_cable(pair.now, version, at, test);
+    pair.run_quietly_to(ms(1000));
+    let proved_at = ms(0) + settings(1).liveness_interval;
+    assert_eq!(pair.events, [(proved_at, Event::CableAsked { version, at, answered: false })]);
+}

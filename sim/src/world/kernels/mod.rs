@@ -10,13 +10,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
+use mapper_fib::takeover::taking_over;
 use mapper_fib::{Objects, Route, Table};
-use mapper_host::kernel_path::{KernelAbilities, KernelPort, NotCarried};
+use mapper_host::kernel_path::{KernelAbilities, KernelPort};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{IpNetworkAddress, Mac};
 
 use super::World;
-use super::options::derive_seed;
+use super::options::{KernelChoice, derive_seed};
 use super::queue::What;
 use crate::fabric::{PlantNode, PlantPort};
 use packets::Packets;
@@ -65,10 +66,15 @@ pub(super) struct Kernels {
 
 impl Kernels {
     /// The kernels of so many hosts. Some can do less than others, as `seed` decides.
-    pub(super) fn new(hosts: usize, seed: u64) -> Self {
-        let hosts =
-            (0..hosts as u32).map(|host| Kernel::new(host, derive_seed(seed, ABILITIES, host.into())));
+    pub(super) fn new(hosts: usize, choice: KernelChoice, seed: u64) -> Self {
+        let drawn = |host: u32| derive_seed(seed, ABILITIES, host.into());
+        let hosts = (0..hosts as u32).map(|host| Kernel::new(host, abilities(choice, drawn(host))));
         Self { hosts: hosts.collect(), packets: Packets::default() }
+    }
+
+    /// Whether some forward by destination.
+    fn go_by_destination(&self) -> bool {
+        self.hosts.iter().any(|kernel| kernel.abilities.by_destination)
     }
 
     /// Whether hosts have kernels at all.
@@ -77,13 +83,22 @@ impl Kernels {
     }
 }
 
+/// What a kernel can do as its host is set, by a number that was drawn for it.
+const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
+    let by_destination = match choice {
+        KernelChoice::Auto => false,
+        KernelChoice::Routes => true,
+        KernelChoice::Mixed => (drawn / 8).is_multiple_of(2),
+    };
+    match drawn % 8 {
+        _ if by_destination => KernelAbilities { segments: false, compressed: false, by_destination },
+        0 => KernelAbilities { segments: false, compressed: false, by_destination: true },
+        kind => KernelAbilities { segments: true, compressed: kind > 1, by_destination },
+    }
+}
+
 impl Kernel {
-    fn new(host: u32, drawn: u64) -> Self {
-        let (segments, compressed) = match drawn % 8 {
-            0 => (false, false),
-            1 => (true, false),
-            _ => (true, true),
-        };
+    fn new(host: u32, abilities: KernelAbilities) -> Self {
         let [.., high, low] = (host + 1).to_be_bytes();
         let v6 = Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low]));
         let v4 = Ipv4Addr::new(10, 77, high, low);
@@ -92,7 +107,7 @@ impl Kernel {
             .flatten()
             .collect();
         Self {
-            abilities: KernelAbilities { segments, compressed, by_destination: false },
+            abilities,
             ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
             addresses,
             objects: Objects::default(),
@@ -162,6 +177,7 @@ impl World {
         for other in 0..self.hosts.len() as u32 {
             self.show_kernel_ports(other);
         }
+        self.mend_kernel(host);
         self.drain(host);
     }
 
@@ -189,15 +205,19 @@ impl World {
         let port = |near: PlantPort, far: PlantPort| {
             let PlantNode::Xbar(xbar) = far.node else { return None };
             let other = self.kernel_at(xbar);
-            let by_segments =
-                other.is_some_and(|other| self.kernels.hosts[other as usize].abilities.segments);
+            let abilities = other.map(|other| self.kernels.hosts[other as usize].abilities);
+            let by_segments = abilities.is_some_and(|abilities| abilities.segments);
+            // A node's crossbar goes with its agent, as both are one process. Here the crossbar stays, and with it the map's
+            // cables, but nobody keeps the tables of its kernel.
+            let by_destination = abilities.is_some_and(|abilities| abilities.by_destination)
+                && other.is_some_and(|other| self.is_live(other));
             let cabled = CabledPort {
                 port: near.port,
                 interface: FIRST_INTERFACE + u32::from(near.port),
                 name: interface_name(near.port),
                 neighbour: link_address(xbar, far.port),
             };
-            Some(KernelPort { cabled, mtu: self.cable_mtu(host, other), by_segments, by_destination: false })
+            Some(KernelPort { cabled, mtu: self.cable_mtu(host, other), by_segments, by_destination })
         };
         let ports = self.plant.cabled_ports(own_xbar);
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
@@ -234,7 +254,12 @@ impl World {
             let kernel = &mut self.kernels.hosts[host as usize];
             changes.iter().for_each(|change| kernel.objects.apply(change));
             kernel.changes += 1;
-            self.united.touch_kernels([host]);
+            if self.kernels.go_by_destination() {
+                // Others' packets may be led otherwise from here on.
+                self.united.touch_kernels(0..self.hosts.len() as u32);
+            } else {
+                self.united.touch_kernels([host]);
+            }
         }
     }
 
@@ -279,17 +304,12 @@ impl World {
         let kernel = &self.kernels.hosts[host as usize];
         let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
         let Some(path) = real.kernel_path() else { return };
-        let is_trying = || {
-            path.status().not_carried.iter().any(|(_, why)| {
-                matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
-            })
-        };
-        let taken_over =
-            kernel.taken_over || (real.agent().status().state == AgentState::Configured && !is_trying());
+        let taken_over = kernel.taken_over
+            || (real.agent().status().state == AgentState::Configured && path.has_tried_all());
         let mut objects = path.wanted();
         if !taken_over {
-            let wanted = std::mem::replace(&mut objects, kernel.objects.clone());
-            objects.extend(wanted);
+            let is_cabled = |interface| kernel.ports.iter().any(|port| port.cabled.interface == interface);
+            objects = taking_over(&kernel.objects, &objects, |interface| !is_cabled(interface));
         }
         let all = 0..self.hosts.len() as u32;
         let kernel = &mut self.kernels.hosts[host as usize];
@@ -302,8 +322,11 @@ impl World {
         }
     }
 
-    /// How often what the kernel of a host holds has changed.
+    /// How often what leads a host's packets through the kernels has changed.
     pub(super) fn kernel_changes(&self, host: u32) -> u64 {
+        if self.kernels.go_by_destination() {
+            return self.kernels.hosts.iter().map(|kernel| kernel.changes).sum();
+        }
         self.kernels.hosts.get(host as usize).map_or(0, |kernel| kernel.changes)
     }
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use mapper_fib::model::{Machine, Packet, Step};
 use mapper_fib::probe::Datagram;
 use mapper_fib::segments::overhead_bytes;
-use mapper_fib::{Nexthop, Route, Table};
+use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Table};
 use mapper_host::kernel_path::KernelProbe;
 use mapper_proto::{Instant, Mac};
 use rand::RngExt;
@@ -31,6 +31,8 @@ const NEXT_HEADER_UDP: u8 = 17;
 #[derive(Debug, Clone)]
 enum Carried {
     User(UserFrame),
+    /// The same at a kernel on its way that has no table for its destination, and sends it on by the tap interface.
+    Relayed(UserFrame),
     /// Of a probe, from this address.
     Datagram {
         bytes: Vec<u8>,
@@ -61,6 +63,8 @@ pub(in crate::world) struct Followed {
     pub(in crate::world) channels: Vec<u32>,
     /// Where it is delivered, if it is.
     delivered: Option<u32>,
+    /// Where the kernel of a host on the way has no table for it, if it says nothing but its destination.
+    relayed: Option<u32>,
 }
 
 impl World {
@@ -135,6 +139,9 @@ impl World {
                 return;
             }
         }
+        if let (Some(host), Carried::User(frame)) = (followed.relayed, &carried) {
+            return self.book_packet(self.now, host, Carried::Relayed(*frame));
+        }
         let Some(host) = followed.delivered else { return };
         if !self.kernels.hosts[host as usize].ips.contains(&meant) {
             // Probes find out where ways lead that are not in use: a kernel that knows no compressed elements, say, passes
@@ -174,6 +181,7 @@ impl World {
                 self.stats.by_kernel += 1;
                 self.give_to_user(host, frame);
             }
+            Carried::Relayed(frame) => self.relay_user_frame(host, frame),
             Carried::Datagram { bytes, from } => self.take_datagram(host, from, &bytes),
         }
     }
@@ -237,6 +245,9 @@ impl World {
         // A packet has a hop limit, and each step takes one off it.
         loop {
             let kernel = &self.kernels.hosts[at as usize];
+            // Behind the kernel's tables for single hosts stands the route out of the tap interface.
+            let takes_tap =
+                arrival.is_some() && packet.segments.is_empty() && kernel.mtu_towards(packet.inner).is_none();
             let machine = Machine { objects: &kernel.objects, addresses: &kernel.ips };
             let step = match by.take() {
                 None => machine.step(arrival.map(interface_name).as_deref(), packet, flow),
@@ -249,7 +260,10 @@ impl World {
                 },
             };
             match step {
-                Step::Dropped(_) => return followed,
+                Step::Dropped(_) => {
+                    followed.relayed = takes_tap.then_some(at);
+                    return followed;
+                }
                 Step::Delivered { .. } => {
                     followed.delivered = Some(at);
                     return followed;
@@ -299,5 +313,46 @@ impl World {
             turns.extend(followed.channels.windows(2).map(|pair| (pair[0], pair[1])));
         }
         turns
+    }
+
+    /// Which channels the kernels lead packets of a host to that say nothing but their destination, and from which, whatever
+    /// their flow is.
+    pub(in crate::world) fn turns_by_destination_of(&self, host: u32) -> BTreeSet<(u32, u32)> {
+        let mut turns = BTreeSet::new();
+        let Some(kernel) = self.kernels.hosts.get(host as usize).filter(|_| self.is_live(host)) else {
+            return turns;
+        };
+        for (key, route) in &kernel.objects.routes {
+            if key.table == Table::Main && matches!(route, Route::Group { .. }) {
+                self.spread(host, key.to.ip, &mut turns);
+            }
+        }
+        turns
+    }
+
+    /// Adds the turns that packets from a host to this address may take.
+    fn spread(&self, from: u32, to: IpAddr, turns: &mut BTreeSet<(u32, u32)>) {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
+        let (mut known, mut open) = (BTreeSet::new(), vec![(from, None)]);
+        while let Some((at, arrived_by)) = open.pop() {
+            let kernel = &self.kernels.hosts[at as usize];
+            let Some(Route::Group { group, .. }) = kernel.objects.routes.get(&key) else { continue };
+            for member in kernel.objects.groups.get(group).into_iter().flatten() {
+                let Some(&Nexthop::Gateway { interface, gateway }) = kernel.objects.nexthops.get(member)
+                else {
+                    continue;
+                };
+                let Some(&neighbour) = kernel.objects.neighbours.get(&(interface, gateway)) else { continue };
+                let mut followed = Followed::default();
+                let crossed = self.cross(at, interface, neighbour, 0, &mut followed);
+                let Some(&leaves_by) = followed.channels.first() else { continue };
+                turns.extend(arrived_by.map(|arrived_by| (arrived_by, leaves_by)));
+                if let Some((next, _)) = crossed
+                    && known.insert((next, leaves_by))
+                {
+                    open.push((next, Some(leaves_by)));
+                }
+            }
+        }
     }
 }

@@ -86,6 +86,16 @@ impl World {
         self.drain(host);
     }
 
+    /// A kernel on the way of a user's packet sends it on by the tap interface of its host, if an agent runs there.
+    pub(in crate::world) fn relay_user_frame(&mut self, at: u32, frame: UserFrame) {
+        let Some(other) = self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac) else { return };
+        let (now, own) = (self.now, self.mac(at));
+        if let Some(real) = self.hosts[at as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.handle_user_frame(now, &frame.encode(own, other, 0, 0));
+        }
+        self.drain(at);
+    }
+
     /// Hands a user's frame to the host that is to send it.
     fn hand_over(&mut self, frame: UserFrame, bytes: &[u8]) {
         let (now, host) = (self.now, frame.from);
