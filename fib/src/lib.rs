@@ -22,4 +22,4 @@ pub mod probe;
 pub mod segments;
 
 pub use difference::{Change, changes};
-pub use object::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table};
+pub use object::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table};

@@ -88,6 +88,7 @@ impl KernelSide {
             segments: self.forwarding.segments(),
             compressed: self.forwarding.compressed(),
             by_destination: self.forwarding.routes(),
+            left_unused: self.forwarding.left_unused(),
         }
     }
 }
@@ -275,14 +276,20 @@ impl Driver {
     /// Lets go of what an earlier run left, once this one has tried all its ways.
     fn note_taken_over(&mut self) {
         let is_configured = self.host.agent().status().state == AgentState::Configured;
-        let Some(path) = self.host.kernel_path().filter(|_| is_configured) else { return };
-        let status = path.status();
-        let is_trying = status.not_carried.iter().any(|(_, why)| {
-            matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
-        });
-        if !is_trying && let Ok(side) = &mut self.kernel {
+        let is_used = self.host.kernel_path().is_some();
+        if is_configured && is_used && !self.is_trying_ways() && let Ok(side) = &mut self.kernel {
             side.forwarding.has_taken_over();
         }
+    }
+
+    /// Whether it is still to be seen of some host if the kernel carries its packets.
+    pub(super) fn is_trying_ways(&self) -> bool {
+        let status = self.kernel.as_ref().ok().and(self.host.kernel_path()).map(KernelPath::status);
+        status.is_some_and(|status| {
+            status.not_carried.iter().any(|(_, why)| {
+                matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
+            })
+        })
     }
 
     /// Takes away what was installed in the kernel.

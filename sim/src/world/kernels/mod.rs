@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
+use mapper_fib::segments::LeftUnused;
 use mapper_fib::{Objects, Route, Table};
 use mapper_host::kernel_path::{KernelAbilities, KernelPort, NotCarried};
 use mapper_proto::wire::AgentState;
@@ -92,7 +93,12 @@ impl Kernel {
             .flatten()
             .collect();
         Self {
-            abilities: KernelAbilities { segments, compressed, by_destination: false },
+            abilities: KernelAbilities {
+                segments,
+                compressed,
+                by_destination: false,
+                left_unused: LeftUnused::NOTHING,
+            },
             ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
             addresses,
             objects: Objects::default(),
@@ -196,6 +202,7 @@ impl World {
                 interface: FIRST_INTERFACE + u32::from(near.port),
                 name: interface_name(near.port),
                 neighbour: link_address(xbar, far.port),
+                neighbour_port: far.port,
             };
             Some(KernelPort { cabled, mtu: self.cable_mtu(host, other), by_segments, by_destination: false })
         };
