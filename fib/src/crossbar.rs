@@ -4,11 +4,12 @@
 //! packet is, so the same number means the same port at every crossbar. Segments are obeyed only in packets that
 //! came in by one of these ports.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use mapper_proto::Mac;
 
-use crate::object::{IpPrefix, Objects, Route, RouteKey, Rule, Table};
+use crate::object::{IpPrefix, Objects, Route, RouteKey, Rule, Strips, Table};
 use crate::segments::{self, BLOCK_BITS, ELEMENT_BITS, Element};
 
 /// A port of the fabric whose neighbour is known.
@@ -22,7 +23,13 @@ pub struct CabledPort {
     pub name: String,
     /// The link address of the interface at the other end of the cable.
     pub neighbour: Mac,
+    /// The number of the port there; 0 at an agent alone.
+    pub neighbour_port: u8,
 }
+
+/// The most routes for pairs of elements that a crossbar has. One with more ports looks packets up twice that come from
+/// the sender itself, as it has routes for single elements in any case.
+const MOST_PAIRS: usize = 1024;
 
 /// What the machine itself takes from its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,7 +45,8 @@ pub struct Delivery {
 /// What packets by segments need: a rule and the neighbour for each port, and how each element is obeyed.
 ///
 /// `forwards` says whether packets go on to other machines, as at a crossbar; an agent alone only takes what is
-/// for itself. `compressed` says whether the kernel knows several elements in one address.
+/// for itself. `compressed` says whether the kernel knows several elements in one address. Then it also gets routes for
+/// elements that it would obey one after the other, as looking a packet up once more is much of what a hop costs.
 pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, compressed: bool) -> Objects {
     let mut objects = neighbours(ports);
     let Some(first) = ports.first() else { return objects };
@@ -46,24 +54,47 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     for port in ports {
         objects.rules.insert(Rule::Segments { interface: port.name.clone(), to: segments::all() });
         if forwards {
-            let towards = segments::towards_port(port.port);
-            objects.routes.insert(key(Table::Segments, of_address(towards)), gateway(port));
-            let route = Route::StripAndLeave { interface: port.interface, towards, compressed };
-            objects.routes.insert(key(Table::Segments, Element::Port(port.port).prefix()), route);
+            let towards = of_address(segments::towards_port(port.port));
+            objects.routes.insert(key(Table::Segments, towards), gateway(port));
         }
     }
-    let mut here = |to, route| objects.routes.insert(key(Table::Segments, to), route);
-    here(segments::all_first_ports(), Route::Strip { interface, compressed });
-    if let Some(port) = delivery.agent_port {
-        here(Element::Port(port).prefix(), Route::Strip { interface, compressed });
+    let mut here = |elements: &[Element], route| {
+        objects.routes.insert(key(Table::Segments, segments::beginning_with(elements)), route);
+    };
+    let senders = if compressed { first_elements(ports) } else { BTreeSet::new() };
+    for port in ports.iter().filter(|_| forwards) {
+        let leave = |strips| {
+            let towards = segments::towards_port(port.port);
+            Route::StripAndLeave { interface: port.interface, towards, strips }
+        };
+        let last = Element::Port(port.port);
+        here(&[last], leave(if compressed { Strips::Element } else { Strips::Segment }));
+        senders.iter().for_each(|&sender| here(&[sender, last], leave(Strips::TwoElements)));
     }
-    if let Some(to) = delivery.v4 {
-        here(Element::DeliverV4.prefix(), Route::DeliverV4 { interface, to });
+    let own = delivery.agent_port.map(Element::Port);
+    if let Some(own) = own {
+        here(&[own], Route::Strip { interface, compressed });
     }
-    if delivery.v6 {
-        here(Element::DeliverV6.prefix(), Route::DeliverV6 { interface });
+    let v4 = delivery.v4.map(|to| (Element::DeliverV4, Route::DeliverV4 { interface, to }));
+    let v6 = delivery.v6.then_some((Element::DeliverV6, Route::DeliverV6 { interface }));
+    for (last, route) in [v4, v6].into_iter().flatten() {
+        here(&[last], route.clone());
+        if compressed {
+            let own: Vec<Element> = own.into_iter().chain([last]).collect();
+            here(&own, route.clone());
+            senders.iter().for_each(|&sender| here(&[&[sender], &own[..]].concat(), route.clone()));
+        }
     }
     objects
+        .routes
+        .insert(key(Table::Segments, segments::all_first_ports()), Route::Strip { interface, compressed });
+    objects
+}
+
+/// The elements by which packets leave the neighbours at these ports; none if they are too many.
+fn first_elements(ports: &[CabledPort]) -> BTreeSet<Element> {
+    let all: BTreeSet<_> = ports.iter().map(|port| Element::FirstPort(port.neighbour_port)).collect();
+    if all.len() * ports.len() <= MOST_PAIRS { all } else { BTreeSet::new() }
 }
 
 /// The neighbours of all ports, and an address that leads to each.

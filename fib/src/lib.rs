@@ -24,4 +24,4 @@ pub mod segments;
 pub mod takeover;
 
 pub use difference::{Change, changes};
-pub use object::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table};
+pub use object::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table};

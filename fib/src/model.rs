@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_proto::Mac;
 
-use crate::object::{GroupId, Nexthop, Objects, Route, RouteKey, Rule, Table};
+use crate::object::{GroupId, Nexthop, Objects, Route, RouteKey, Rule, Strips, Table};
 use crate::segments::{BLOCK_BITS, ELEMENT_BITS};
 
 /// A packet of a user.
@@ -91,12 +91,13 @@ impl Machine<'_> {
                     return Step::Dropped("another version of IP inside");
                 }
                 Route::Strip { compressed, .. } => {
-                    if !strip(&mut packet, compressed) {
+                    let strips = if compressed { Strips::Element } else { Strips::Segment };
+                    if !strip(&mut packet, strips) {
                         return Step::Dropped("no further segment");
                     }
                 }
-                Route::StripAndLeave { towards, compressed, .. } => {
-                    if !strip(&mut packet, compressed) {
+                Route::StripAndLeave { towards, strips, .. } => {
+                    if !strip(&mut packet, strips) {
                         return Step::Dropped("no further segment");
                     }
                     return match self.look_up(Table::Segments, towards.into()) {
@@ -155,13 +156,20 @@ impl Machine<'_> {
     }
 }
 
-/// Takes the first element off. False if there is no further one.
-fn strip(packet: &mut Packet, compressed: bool) -> bool {
+/// Takes the first element off, or two. False if there is no further one.
+fn strip(packet: &mut Packet, strips: Strips) -> bool {
+    let elements = match strips {
+        Strips::Segment => None,
+        Strips::Element => Some(1),
+        Strips::TwoElements => Some(2),
+    };
     let Some(first) = packet.segments.first_mut() else { return false };
     let low = 128 - u32::from(BLOCK_BITS);
     let block = first.to_bits() >> low << low;
-    let rest = first.to_bits() << (u32::from(BLOCK_BITS) + u32::from(ELEMENT_BITS)) >> u32::from(BLOCK_BITS);
-    if compressed && rest != 0 {
+    let behind = |count: u32| {
+        first.to_bits() << (u32::from(BLOCK_BITS) + count * u32::from(ELEMENT_BITS)) >> u32::from(BLOCK_BITS)
+    };
+    if let Some(rest) = elements.map(behind).filter(|&rest| rest != 0) {
         *first = Ipv6Addr::from_bits(block | rest);
         return true;
     }
@@ -186,6 +194,7 @@ mod tests {
             interface: 10 + u32::from(port),
             name: format!("e{port}"),
             neighbour: Mac::from_position(port.into()),
+            neighbour_port: port,
         };
         let delivery = Delivery { v4: Some([10, 1, 0, 1].into()), v6: true, agent_port: Some(3) };
         by_segments(&[port(1), port(2)], true, delivery, compressed)
@@ -205,15 +214,18 @@ mod tests {
 
     #[test]
     fn a_route_is_obeyed_element_by_element_however_it_is_packed() {
-        for packing in [Packing::Compressed, Packing::Full] {
+        // The neighbours' ports are 1 and 2, so of the first elements some are known here, and some are not.
+        for (packing, sender) in
+            [Packing::Compressed, Packing::Full].into_iter().flat_map(|packing| [(packing, 2), (packing, 7)])
+        {
             for last in [Element::DeliverV4, Element::DeliverV6] {
-                let route = [Element::FirstPort(2), Element::Port(1), Element::Port(3), last];
+                let route = [Element::FirstPort(sender), Element::Port(1), Element::Port(3), last];
                 let objects = machine(packing == Packing::Compressed);
-                let Step::Leaves { interface: 12, packet, .. } =
-                    step(&objects, None, packet(&route, packing))
-                else {
-                    panic!("it leaves its sender by port 2")
-                };
+                let packet = packet(&route, packing);
+                if sender == 2 {
+                    let left = step(&objects, None, packet.clone());
+                    assert!(matches!(left, Step::Leaves { interface: 12, .. }), "{left:?}");
+                }
                 let Step::Leaves { interface: 11, to, packet } = step(&objects, Some("e1"), packet) else {
                     panic!("it leaves the first crossbar by port 1")
                 };
@@ -221,6 +233,25 @@ mod tests {
                 let inner = packet.inner;
                 assert_eq!(step(&objects, Some("e2"), packet), Step::Delivered { inner });
             }
+        }
+    }
+
+    #[test]
+    fn elements_that_are_obeyed_at_one_machine_are_looked_up_at_once() {
+        let objects = machine(true);
+        let looked_up = |elements: &[Element]| {
+            let [address] = segments(elements, Packing::Compressed).unwrap()[..] else { panic!("one address") };
+            Machine { objects: &objects, addresses: &[] }.look_up(Table::Segments, address.into()).cloned()
+        };
+        let (first, out, home) = (Element::FirstPort(2), Element::Port(1), Element::Port(3));
+        let deliver = Element::DeliverV4;
+        let leaves = looked_up(&[first, out, home, deliver]);
+        assert!(
+            matches!(leaves, Some(Route::StripAndLeave { interface: 11, strips: Strips::TwoElements, .. })),
+            "{leaves:?}"
+        );
+        for at_home in [&[home, deliver][..], &[first, home, deliver], &[deliver]] {
+            assert!(matches!(looked_up(at_home), Some(Route::DeliverV4 { .. })), "{at_home:?}");
         }
     }
 

@@ -215,8 +215,8 @@ pub enum Route {
         interface: u32,
         /// The address whose route in [`Table::Segments`] leads out of the interface.
         towards: Ipv6Addr,
-        /// Whether several elements stand in one address (NEXT-C-SID).
-        compressed: bool,
+        /// How much is stripped.
+        strips: Strips,
     },
     /// The outer header is taken off an IPv4 packet, which is delivered here (End.DX4).
     DeliverV4 {
@@ -230,6 +230,17 @@ pub enum Route {
         /// An interface that exists.
         interface: u32,
     },
+}
+
+/// How much of a segment is stripped by who obeys it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Strips {
+    /// All of it, as it has one element.
+    Segment,
+    /// One element of several in the address (NEXT-C-SID).
+    Element,
+    /// Two of them at once: that by which the packet left its sender, and the one behind it.
+    TwoElements,
 }
 
 /// A set of objects in the kernel's tables: those that are wanted, or those that are there.

@@ -78,8 +78,15 @@ impl Element {
 
     /// The addresses that begin with this element, for the one who obeys it.
     pub fn prefix(self) -> IpPrefix {
-        IpPrefix::v6(address(&[self.bits()]), BLOCK_BITS + ELEMENT_BITS)
+        beginning_with(&[self])
     }
+}
+
+/// The addresses that begin with these elements, of which as many count as fit an address.
+pub fn beginning_with(elements: &[Element]) -> IpPrefix {
+    let elements = &elements[..elements.len().min(ELEMENTS_PER_ADDRESS)];
+    let bits: Vec<u16> = elements.iter().map(|element| element.bits()).collect();
+    IpPrefix::v6(address(&bits), BLOCK_BITS + ELEMENT_BITS * elements.len() as u8)
 }
 
 /// The network of all segments.
@@ -152,6 +159,29 @@ pub const fn overhead_bytes(segments: usize) -> u32 {
     }
 }
 
+/// How much of a route's MTU a kernel leaves unused by itself, so that there is room for the headers of segments. A
+/// route says how long packets may be once the kernel has taken that off.
+///
+/// Linux takes off the outer header and a routing header of all segments, though the first one stands in the outer
+/// header alone. A kernel may do otherwise, so it is asked, and none of it is known unless it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftUnused([u16; MOST_SEGMENTS]);
+
+impl LeftUnused {
+    /// Nothing is left unused, as far as one knows.
+    pub const NOTHING: Self = Self([0; MOST_SEGMENTS]);
+
+    /// What a kernel leaves unused for one segment, two segments, and so on, in bytes.
+    pub const fn new(bytes: [u16; MOST_SEGMENTS]) -> Self {
+        Self(bytes)
+    }
+
+    /// What the kernel leaves unused for so many segments, in bytes: nothing without any.
+    pub fn bytes(&self, segments: usize) -> u32 {
+        segments.checked_sub(1).and_then(|at| self.0.get(at)).copied().unwrap_or(0).into()
+    }
+}
+
 fn address(elements: &[u16]) -> Ipv6Addr {
     let mut words = [0; 8];
     words[..2].copy_from_slice(&BLOCK);
@@ -201,6 +231,15 @@ mod tests {
         assert_eq!(segments(&[], Packing::Full), None);
         assert_eq!(segments(&[Element::Port(1); 17], Packing::Full), None);
         assert_eq!((overhead_bytes(1), overhead_bytes(3)), (40, 80));
+    }
+
+    #[test]
+    fn a_kernel_leaves_nothing_unused_that_it_was_not_asked_about() {
+        assert_eq!(LeftUnused::NOTHING.bytes(1), 0);
+        let mut told = [0; MOST_SEGMENTS];
+        (told[0], told[1]) = (64, 80);
+        let told = LeftUnused::new(told);
+        assert_eq!([0, 1, 2, MOST_SEGMENTS + 1].map(|segments| told.bytes(segments)), [0, 64, 80, 0]);
     }
 
     #[test]

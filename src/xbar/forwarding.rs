@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::crossbar::CabledPort;
+use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::taking_over;
 use mapper_fib::{Change, NexthopId, Objects, changes};
 use mapper_machine::clock::Clock;
@@ -17,7 +18,7 @@ use mapper_machine::options::DataPathChoice;
 use mapper_machine::sysctl::{Needs, Settings, SettingsError};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
-use mapper_proto::wire::HelloFlags;
+use mapper_proto::wire::{HelloEnd, HelloFlags};
 use thiserror::Error;
 use tracing::{debug, info, warn};
 
@@ -125,7 +126,17 @@ impl Acquaintances {
                 self.without_carrier.insert(index);
             }
             if let Some(&(neighbour, _)) = self.known.get(&number) {
-                let port = CabledPort { port: number, interface: index, name, neighbour: neighbour.mac };
+                let neighbour_port = match neighbour.end {
+                    HelloEnd::Xbar { port, .. } => port,
+                    HelloEnd::Host { .. } => 0,
+                };
+                let port = CabledPort {
+                    port: number,
+                    interface: index,
+                    name,
+                    neighbour: neighbour.mac,
+                    neighbour_port,
+                };
                 cabled.push(Cabled { port, mtu: mtu.min(neighbour.mtu), neighbour });
             }
         }
@@ -272,6 +283,11 @@ impl Forwarding {
     /// Whether several elements stand in one segment.
     pub const fn compressed(&self) -> bool {
         self.segments() && self.abilities.compression
+    }
+
+    /// What the kernel takes off the MTU of a route by segments.
+    pub const fn left_unused(&self) -> LeftUnused {
+        self.abilities.left_unused
     }
 
     /// Whether routes by destination are used: where they were chosen, or where the kernel has no segments. A crossbar

@@ -29,6 +29,7 @@ mod ip;
 mod kernel_choice;
 mod kernel_datagrams;
 mod kernel_path;
+mod kernel_ports;
 mod lab;
 mod lab_commands;
 mod mtu;

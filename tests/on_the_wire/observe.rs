@@ -66,6 +66,13 @@ impl Daemon {
         rest
     }
 
+    /// Waits until the daemon has ended by itself, without an error.
+    pub(crate) fn wait_for_end(mut self) {
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{rest}");
+    }
+
     fn agent(namespace: &Namespace, interface: &str, run_dir: &Path, options: &[&str]) -> Self {
         let run_dir = run_dir.to_str().unwrap();
         let arguments = [&["agent", "--interface", interface, "--run-dir", run_dir], options].concat();
@@ -80,6 +87,9 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
         self.signal(rustix::process::Signal::TERM);
         let mut rest = Vec::new();
         let _all_that_it_wrote = self.log.read_to_end(&mut rest);

@@ -36,6 +36,12 @@ impl Ring {
         Daemon::start(&self.machines[at], &[&words[..], options].concat(), "the agent runs")
     }
 
+    /// Starts the node of a machine, whose ports are all that are called like one.
+    pub(crate) fn start_by_pattern(&self, at: usize, options: &[&str]) -> Daemon {
+        let words = ["node", "--ports", "e*", "--run-dir", self.run_dir(at)];
+        Daemon::start(&self.machines[at], &[&words[..], options].concat(), "the agent runs")
+    }
+
     /// Runs a program at a machine. Its words are parted by single spaces.
     pub(crate) fn run(&self, at: usize, line: &str) -> Output {
         self.machines[at].command_line(line).output().unwrap()

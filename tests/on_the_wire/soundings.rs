@@ -122,6 +122,22 @@ fn a_trace_names_the_first_that_does_not_answer_and_a_ping_counts_what_is_lost()
 }
 
 #[test]
+fn a_trace_of_routes_by_destination_asks_the_host_and_says_that_no_crossbar_can_be_asked() {
+    if !can_make_taps() || !mapper_needs::programs(&["ip6tables"]) {
+        return;
+    }
+    let row = Row::new(&["--data-path", "routes"]);
+    let trace = ["trace", "node2"];
+    row.wait_for("both ways are whole", &trace, |it, _| is_whole(it, "agents") && is_whole(it, "routes"));
+    let mut firewall = row.namespaces[1].command("ip6tables");
+    assert!(firewall.args(["-P", "FORWARD", "DROP"]).status().unwrap().success());
+    let (broken, succeeded) = row.ask(&trace);
+    let verdict = way(&broken, "routes").unwrap()["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("node2 does not answer. Which kernel on the way"), "{broken:#}");
+    assert!(succeeded, "the agents' frames still get there");
+}
+
+#[test]
 fn whom_no_route_leads_to_is_refused_with_the_reason() {
     if !can_make_taps() {
         return;

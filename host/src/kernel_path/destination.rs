@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use mapper_fib::segments::{self, Element};
+use mapper_fib::segments::{self, Element, LeftUnused};
 use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table};
 use mapper_proto::Instant;
 use mapper_proto::IpNetworkAddress;
@@ -274,13 +274,13 @@ impl Destination {
 
     /// What the kernel is to hold for it: for each version of IP a nexthop a place in the group, the group, and a
     /// route an address; and where packets have segments, a route out of the interface `tap` for those that are too
-    /// long.
-    pub(super) fn objects(&self, own: &OwnAddresses, tap: u32) -> Objects {
+    /// long. `left_unused` is what the kernel takes off the MTU that a route says.
+    pub(super) fn objects(&self, own: &OwnAddresses, tap: u32, left_unused: &LeftUnused) -> Objects {
         let mut objects = Objects::default();
         let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
             self.slots.iter().filter_map(|slot| Some((slot.number, way_of(slot.way)?))).collect();
-        let Some(mtu) = slots.iter().map(|(_, way)| way.mtu()).min() else { return objects };
+        let Some(mtu) = slots.iter().map(|(_, way)| way.mtu_of_route(left_unused)).min() else { return objects };
         for (kind, last) in [(0, Element::DeliverV4), (1, Element::DeliverV6)] {
             let of_kind = |ip: &&IpAddr| ip.is_ipv6() == (kind == 1) && !own.has(**ip);
             let towards = |&to: &IpAddr| Some((to, own.source_towards(to)?));

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_fib::crossbar::{self, CabledPort, Delivery};
-use mapper_fib::segments::Packing;
+use mapper_fib::segments::{LeftUnused, Packing};
 use mapper_fib::{Change, NexthopId, Objects, Rule, changes};
 use mapper_proto::IpNetworkAddress;
 use mapper_proto::map::{MapVersion, PortRef};
@@ -77,6 +77,8 @@ pub struct KernelAbilities {
     pub compressed: bool,
     /// It forwards by destination, where this host has a crossbar of its own.
     pub by_destination: bool,
+    /// What it takes off the MTU of a route by segments.
+    pub left_unused: LeftUnused,
 }
 
 impl KernelAbilities {
@@ -439,7 +441,7 @@ impl KernelPath {
         let delivery =
             Delivery { v4: self.own.first_v4(), v6: self.own.has_v6(), agent_port: self.agent_port };
         let forwards = self.agent_port.is_some();
-        let KernelAbilities { segments, compressed, by_destination } = self.abilities;
+        let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
         let wanted = match (segments, by_destination) {
             (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
             (false, true) => crossbar::neighbours(&ports),
@@ -489,7 +491,7 @@ impl KernelPath {
     fn update(&mut self, mac: Mac) {
         let Some(destination) = self.destinations.get_mut(&mac) else { return };
         destination.fill_slots(&mut self.numbers);
-        let wanted = destination.objects(&self.own, self.tap);
+        let wanted = destination.objects(&self.own, self.tap, &self.abilities.left_unused);
         // Another host has the address of one that is not listed any more.
         if !self.unlisted.is_empty() {
             self.drop_unlisted(|it, _| wanted.routes.keys().any(|key| it.installed.routes.contains_key(key)));

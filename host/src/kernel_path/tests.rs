@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::model::{Machine, Packet, Step};
-use mapper_fib::{IpPrefix, Route, RouteKey, Rule, Table};
+use mapper_fib::segments::overhead_bytes;
+use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
 use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
 use mapper_routing::{DeadCables, Options};
 use proptest::prelude::*;
@@ -74,8 +75,17 @@ fn map(count: usize, counter: u32) -> Map {
 /// The number of every node's tap interface.
 const TAP: u32 = 99;
 
-const ABLE: KernelAbilities = KernelAbilities { segments: true, compressed: true, by_destination: false };
-const PLAIN: KernelAbilities = KernelAbilities { segments: false, compressed: false, by_destination: true };
+/// As Linux does: 48 bytes, and 16 a segment.
+const LEFT_UNUSED: LeftUnused =
+    LeftUnused::new([64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304]);
+const ABLE: KernelAbilities = KernelAbilities {
+    segments: true,
+    compressed: true,
+    by_destination: false,
+    left_unused: LEFT_UNUSED,
+};
+const PLAIN: KernelAbilities =
+    KernelAbilities { segments: false, compressed: false, by_destination: true, left_unused: LEFT_UNUSED };
 
 impl Ring {
     fn new(count: usize, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
@@ -120,6 +130,7 @@ impl Ring {
                     interface: interface(port),
                     name: format!("e{port}"),
                     neighbour: port_mac(far, far_port),
+                    neighbour_port: far_port,
                 },
                 mtu: 1500,
                 by_segments: self.nodes[far].obeys_segments,
@@ -303,16 +314,33 @@ fn packets_that_are_too_long_for_an_outer_header_leave_by_the_tap_interface() {
     }
     // Full segments leave less room, so what is too long for the longest way is marked.
     let full = Ring::new(5, |_| KernelAbilities { compressed: false, ..ABLE });
-    let objects = full.nodes[0].kernel.wanted();
-    let mtus = objects.routes.values().filter_map(|route| match route {
-        Route::Group { mtu, .. } => Some(*mtu),
-        _ => None,
-    });
-    assert_eq!(objects.marked_above, mtus.min());
-    assert!(objects.marked_above < Some(1460));
+    assert!(full.nodes[0].kernel.wanted().marked_above < Some(1460));
     // Where kernels go by the destination, packets have no outer header.
     let plain = Ring::new(3, |_| PLAIN);
     assert_eq!(plain.nodes[0].kernel.wanted().marked_above, None);
+}
+
+#[test]
+fn packets_fill_the_cables_whatever_the_kernel_takes_off_the_mtu_of_routes() {
+    for (compressed, left_unused) in
+        [(true, LEFT_UNUSED), (false, LEFT_UNUSED), (true, LeftUnused::NOTHING), (false, LeftUnused::NOTHING)]
+    {
+        let ring = Ring::new(5, |_| KernelAbilities { compressed, left_unused, ..ABLE });
+        let objects = ring.nodes[0].kernel.wanted();
+        let groups = objects.routes.values().filter_map(|route| match route {
+            Route::Group { group, mtu, .. } => Some((group, *mtu)),
+            _ => None,
+        });
+        for (group, mtu) in groups {
+            let frames = objects.groups[group].iter().map(|id| match &objects.nexthops[id] {
+                Nexthop::Segments { segments, .. } => {
+                    mtu - left_unused.bytes(segments.len()) + overhead_bytes(segments.len())
+                }
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(frames.max(), Some(1500), "{compressed} {left_unused:?}");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod tests;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use mapper_fib::segments::{self, Element, Packing};
+use mapper_fib::segments::{self, Element, LeftUnused, Packing};
 use mapper_proto::Instant;
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::RoundTrip;
@@ -239,6 +239,12 @@ impl Way {
             Some(segments) => self.link_mtu.saturating_sub(segments::overhead_bytes(segments.len())),
             None => 0,
         }
+    }
+
+    /// The MTU that a route has to say so that the kernel sends along this way what it carries, in bytes.
+    pub(super) fn mtu_of_route(&self, left_unused: &LeftUnused) -> u32 {
+        let segments = self.segments(Element::DeliverV6).map_or(0, |segments| segments.len());
+        self.mtu() + left_unused.bytes(segments)
     }
 
     /// Forgets that it did not work, as something on the way has changed. Returns whether its time is now.

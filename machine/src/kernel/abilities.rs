@@ -3,10 +3,10 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use mapper_fib::segments::{self, BLOCK_BITS, ELEMENT_BITS, Element, Packing};
-use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table, changes};
+use mapper_fib::segments::{self, BLOCK_BITS, ELEMENT_BITS, Element, LeftUnused, Packing};
+use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table, changes};
 
-use super::{Kernel, KernelError};
+use super::{Kernel, KernelError, left_unused};
 use crate::link::interface::Interface;
 use crate::sysctl;
 
@@ -65,6 +65,8 @@ pub struct Abilities {
     pub marks: bool,
     /// Whether a single interface can forward IPv6.
     pub force_forwarding: bool,
+    /// What it takes off the MTU of a route by segments; nothing if that cannot be told.
+    pub left_unused: LeftUnused,
 }
 
 /// The destinations of two routes that are tried, with full and with compressed segments. They stand in the table
@@ -93,6 +95,7 @@ impl Abilities {
         // read back.
         let refused = kernel.apply(&changes(&Objects::default(), &tried));
         let there = kernel.dump();
+        let left_unused = there.as_ref().map_or(LeftUnused::NOTHING, left_unused::ask);
         let left = kernel.apply(&changes(&tried, &Objects::default()));
         for (_, error) in refused.into_iter().chain(left) {
             match error {
@@ -109,7 +112,7 @@ impl Abilities {
             && there.routes.get(&tried_link()) == tried.routes.get(&tried_link())
             && tried.rules.is_subset(&there.rules);
         let compression = segments && route(TRIED[1]);
-        Ok(Self { nexthops, segments, compression, marks, force_forwarding })
+        Ok(Self { nexthops, segments, compression, marks, force_forwarding, left_unused })
     }
 
     /// Finds out the same in a network namespace of its own, which is gone afterwards, so that nobody on this machine
@@ -148,6 +151,7 @@ impl Abilities {
             compression: self.compression && segments && has(Ability::Compression),
             marks: self.marks && has(Ability::Marks),
             force_forwarding: self.force_forwarding && has(Ability::ForceForwarding),
+            left_unused: self.left_unused,
         }
     }
 }
@@ -158,11 +162,12 @@ fn tried(interface: u32) -> Objects {
     if let Some(segments) = segments::segments(&[Element::FirstPort(0)], Packing::Full) {
         objects.nexthops.insert(TRIED_NEXTHOP, Nexthop::Segments { interface, segments });
     }
-    for (bits, compressed) in TRIED.into_iter().zip([false, true]) {
+    for (bits, strips) in TRIED.into_iter().zip([Strips::Segment, Strips::Element]) {
         let towards = segments::towards_port(0);
-        objects.routes.insert(key(bits), Route::StripAndLeave { interface, towards, compressed });
+        objects.routes.insert(key(bits), Route::StripAndLeave { interface, towards, strips });
     }
     objects.routes.insert(tried_link(), Route::Link { interface });
+    objects.extend(left_unused::tried(interface));
     objects.rules.extend([false, true].map(|v6| Rule::TooLong { v6 }));
     objects.marked_above = Some(TRIED_LENGTH);
     objects
@@ -173,7 +178,8 @@ fn tried_link() -> RouteKey {
     RouteKey { table: Table::TooLong, ..key(TRIED[0]) }
 }
 
-fn key(element: u16) -> RouteKey {
+/// The key of a route that is tried, to the addresses that begin with this element.
+pub(super) fn key(element: u16) -> RouteKey {
     let IpPrefix { ip, .. } = segments::all();
     let bits = match ip {
         IpAddr::V6(block) => block.to_bits() | u128::from(element) << (128 - BLOCK_BITS - ELEMENT_BITS),
@@ -187,8 +193,14 @@ fn key(element: u16) -> RouteKey {
 mod tests {
     use super::*;
 
-    const ALL: Abilities =
-        Abilities { nexthops: true, segments: true, compression: true, marks: true, force_forwarding: true };
+    const ALL: Abilities = Abilities {
+        nexthops: true,
+        segments: true,
+        compression: true,
+        marks: true,
+        force_forwarding: true,
+        left_unused: LeftUnused::NOTHING,
+    };
 
     #[test]
     fn what_cannot_be_without_an_avoided_ability_goes_with_it() {

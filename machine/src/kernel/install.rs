@@ -222,7 +222,7 @@ fn remove_nexthop(bytes: &mut Vec<u8>, header: Header, number: u32) {
 mod tests {
     use std::net::{IpAddr, Ipv6Addr};
 
-    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table};
+    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table};
     use mapper_proto::Mac;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -254,13 +254,17 @@ mod tests {
             }),
             (interface.clone(), any::<bool>())
                 .prop_map(|(interface, compressed)| Route::Strip { interface, compressed }),
-            (interface.clone(), ipv6(), any::<bool>()).prop_map(|(interface, towards, compressed)| {
-                Route::StripAndLeave { interface, towards, compressed }
+            (interface.clone(), ipv6(), strips()).prop_map(|(interface, towards, strips)| {
+                Route::StripAndLeave { interface, towards, strips }
             }),
             (interface.clone(), any::<u32>())
                 .prop_map(|(interface, to)| Route::DeliverV4 { interface, to: to.into() }),
             interface.prop_map(|interface| Route::DeliverV6 { interface }),
         ]
+    }
+
+    fn strips() -> impl Strategy<Value = Strips> {
+        prop_oneof![Just(Strips::Segment), Just(Strips::Element), Just(Strips::TwoElements)]
     }
 
     fn nexthop() -> impl Strategy<Value = Nexthop> {
@@ -367,7 +371,7 @@ mod tests {
     fn a_port_of_a_crossbar_is_laid_out_as_the_kernel_takes_it() {
         let to = IpPrefix::v6("fcbb:bb00:1::".parse().unwrap(), 48);
         let towards = "fcbb:bb00:f201::".parse().unwrap();
-        let route = Route::StripAndLeave { interface: 3, towards, compressed: true };
+        let route = Route::StripAndLeave { interface: 3, towards, strips: Strips::Element };
         let bytes = encoded(&Change::PutRoute(RouteKey { table: Table::Segments, to }, route));
         // Family, bits, source bits, tos, table (said below), protocol, scope, type, flags.
         assert_eq!(bytes[HEADER_BYTES..][..12], [10, 48, 0, 0, 0, 109, 0, 1, 0, 0, 0, 0]);

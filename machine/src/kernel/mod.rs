@@ -14,6 +14,7 @@ mod counts;
 mod dump;
 mod foreign;
 mod install;
+mod left_unused;
 mod mark;
 mod monitor;
 mod neighbour;

@@ -101,8 +101,8 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
     };
     match *route {
         Route::Strip { interface, compressed } => obey(interface, Local::End { compressed }),
-        Route::StripAndLeave { interface, towards, compressed } => {
-            obey(interface, Local::EndX { towards, compressed });
+        Route::StripAndLeave { interface, towards, strips } => {
+            obey(interface, Local::EndX { towards, strips });
         }
         Route::DeliverV4 { interface, to } => obey(interface, Local::EndDx4 { to }),
         Route::DeliverV6 { interface } => obey(interface, Local::EndDt6),
@@ -202,9 +202,7 @@ impl Read {
             (0, _, None) if interface != 0 => Some(Route::Link { interface }),
             (tunnel::LOCAL, Some(local), None) => Some(match local {
                 Local::End { compressed } => Route::Strip { interface, compressed },
-                Local::EndX { towards, compressed } => {
-                    Route::StripAndLeave { interface, towards, compressed }
-                }
+                Local::EndX { towards, strips } => Route::StripAndLeave { interface, towards, strips },
                 Local::EndDx4 { to } => Route::DeliverV4 { interface, to },
                 Local::EndDt6 => Route::DeliverV6 { interface },
             }),

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use mapper_fib::Strips;
 use mapper_fib::segments::{BLOCK_BITS, ELEMENT_BITS};
 
 use crate::netlink::message::{Attributes, attributes, ipv6, u32_at};
@@ -43,7 +44,7 @@ pub(super) enum Local {
     /// The next one is looked up.
     End { compressed: bool },
     /// The next one is sent where this address leads.
-    EndX { towards: Ipv6Addr, compressed: bool },
+    EndX { towards: Ipv6Addr, strips: Strips },
     /// An IPv4 packet is taken out, for this address.
     EndDx4 { to: Ipv4Addr },
     /// An IPv6 packet is taken out, for an address of this machine.
@@ -79,12 +80,12 @@ pub(super) fn put_local(attributes: &mut Attributes<'_>, local: Local) {
     match local {
         Local::End { compressed } => {
             attributes.put_u32(SEG6_LOCAL_ACTION, SEG6_LOCAL_ACTION_END);
-            put_flavor(attributes, compressed);
+            put_flavor(attributes, compressed.then_some(ELEMENT_BITS));
         }
-        Local::EndX { towards, compressed } => {
+        Local::EndX { towards, strips } => {
             attributes.put_u32(SEG6_LOCAL_ACTION, SEG6_LOCAL_ACTION_END_X);
             attributes.put_ip(SEG6_LOCAL_NH6, towards.into());
-            put_flavor(attributes, compressed);
+            put_flavor(attributes, stripped_bits(strips));
         }
         Local::EndDx4 { to } => {
             attributes.put_u32(SEG6_LOCAL_ACTION, SEG6_LOCAL_ACTION_END_DX4);
@@ -97,12 +98,21 @@ pub(super) fn put_local(attributes: &mut Attributes<'_>, local: Local) {
     }
 }
 
-fn put_flavor(attributes: &mut Attributes<'_>, compressed: bool) {
-    if compressed {
+/// How many bits are stripped of an address with several elements; `None` if it has one.
+const fn stripped_bits(strips: Strips) -> Option<u8> {
+    match strips {
+        Strips::Segment => None,
+        Strips::Element => Some(ELEMENT_BITS),
+        Strips::TwoElements => Some(2 * ELEMENT_BITS),
+    }
+}
+
+fn put_flavor(attributes: &mut Attributes<'_>, stripped_bits: Option<u8>) {
+    if let Some(bits) = stripped_bits {
         attributes.nest(SEG6_LOCAL_FLAVORS, |inside| {
             inside.put_u32(SEG6_LOCAL_FLV_OPERATION, NEXT_CSID);
             inside.put(SEG6_LOCAL_FLV_LCBLOCK_BITS, &[BLOCK_BITS]);
-            inside.put(SEG6_LOCAL_FLV_LCNODE_FN_BITS, &[ELEMENT_BITS]);
+            inside.put(SEG6_LOCAL_FLV_LCNODE_FN_BITS, &[bits]);
         });
     }
 }
@@ -110,30 +120,34 @@ fn put_flavor(attributes: &mut Attributes<'_>, compressed: bool) {
 /// How a segment is obeyed; `None` if in none of the ways of this project.
 pub(super) fn local(tunnel: &[u8]) -> Option<Local> {
     let (mut action, mut table, mut to, mut towards) = (0, 0, None, None);
-    let mut compressed = Some(false);
+    let mut strips = Some(Strips::Segment);
     for (kind, value) in attributes(tunnel) {
         match kind {
             SEG6_LOCAL_ACTION => action = u32_at(value, 0)?,
             SEG6_LOCAL_TABLE => table = u32_at(value, 0)?,
             SEG6_LOCAL_NH4 => to = <[u8; 4]>::try_from(value).ok().map(Ipv4Addr::from),
             SEG6_LOCAL_NH6 => towards = ipv6(value),
-            SEG6_LOCAL_FLAVORS => compressed = is_compressed(value),
+            SEG6_LOCAL_FLAVORS => strips = stripped(value),
             // The kernel tells the counters of each segment, which it counts only where it was asked to.
             _ => {}
         }
     }
-    let compressed = compressed?;
+    let strips = strips?;
     match action {
-        SEG6_LOCAL_ACTION_END => Some(Local::End { compressed }),
-        SEG6_LOCAL_ACTION_END_X => towards.map(|towards| Local::EndX { towards, compressed }),
+        SEG6_LOCAL_ACTION_END => match strips {
+            Strips::Segment => Some(Local::End { compressed: false }),
+            Strips::Element => Some(Local::End { compressed: true }),
+            Strips::TwoElements => None,
+        },
+        SEG6_LOCAL_ACTION_END_X => towards.map(|towards| Local::EndX { towards, strips }),
         SEG6_LOCAL_ACTION_END_DX4 => to.map(|to| Local::EndDx4 { to }),
         SEG6_LOCAL_ACTION_END_DT6 if table == RT_TABLE_LOCAL => Some(Local::EndDt6),
         _ => None,
     }
 }
 
-/// Whether these flavors are those of compressed elements; `None` if they are others.
-fn is_compressed(flavors: &[u8]) -> Option<bool> {
+/// How much is stripped where a segment has these flavors; `None` if they are others than those of elements.
+fn stripped(flavors: &[u8]) -> Option<Strips> {
     let (mut operation, mut block, mut element) = (0, 0, 0);
     for (kind, value) in attributes(flavors) {
         match kind {
@@ -144,8 +158,10 @@ fn is_compressed(flavors: &[u8]) -> Option<bool> {
         }
     }
     match operation {
-        0 => Some(false),
-        NEXT_CSID if (block, element) == (BLOCK_BITS, ELEMENT_BITS) => Some(true),
+        0 => Some(Strips::Segment),
+        NEXT_CSID if block == BLOCK_BITS => {
+            [Strips::Element, Strips::TwoElements].into_iter().find(|&it| stripped_bits(it) == Some(element))
+        }
         _ => None,
     }
 }

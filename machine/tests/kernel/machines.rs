@@ -49,9 +49,16 @@ impl Machine {
     }
 
     /// This machine's port `port`, whose cable leads to `other_port` of `other`.
-    pub(crate) fn port(&self, number: u8, name: &str, other: &Self, other_name: &str) -> CabledPort {
+    pub(crate) fn port(
+        &self,
+        number: u8,
+        name: &str,
+        (other, other_number, other_name): (&Self, u8, &str),
+    ) -> CabledPort {
         let neighbour = other.interface(other_name).mac;
-        CabledPort { port: number, interface: self.interface(name).index, name: name.to_owned(), neighbour }
+        let interface = self.interface(name).index;
+        let (name, neighbour_port) = (name.to_owned(), other_number);
+        CabledPort { port: number, interface, name, neighbour, neighbour_port }
     }
 
     /// What the machine takes from its ports.

@@ -19,7 +19,7 @@ pub(crate) fn two_machines() -> (Machine, Machine, Vec<CabledPort>) {
     for port in 0..2 {
         let name = format!("e{port}");
         machine.cable(&name, &other, &name);
-        cabled.push(machine.port(port, &name, &other, &name));
+        cabled.push(machine.port(port, &name, (&other, port, &name)));
     }
     (machine, other, cabled)
 }

@@ -32,14 +32,14 @@ fn star(arms: u8, packing: Packing, force_forwarding: bool) -> (Machine, Vec<Mac
     for (port, machine) in (0..).zip(&machines) {
         middle.cable(&format!("e{port}"), machine, "eth0");
     }
-    let towards = |(port, machine)| middle.port(port, &format!("e{port}"), machine, "eth0");
+    let towards = |(port, machine)| middle.port(port, &format!("e{port}"), (machine, 0, "eth0"));
     let cabled: Vec<_> = (0..).zip(&machines).map(towards).collect();
     middle.forward(&cabled, true, force_forwarding);
     middle.install(&ports(&middle, &cabled, packing));
     for at in 0..machines.len() {
         // The strictest filter of all, as some distributions set it.
         machines[at].set("ipv4/conf/all/rp_filter", "1");
-        let own = [machines[at].port(0, "eth0", &middle, &cabled[at].name)];
+        let own = [machines[at].port(0, "eth0", (&middle, at as u8, &cabled[at].name))];
         machines[at].forward(&own, false, force_forwarding);
         let interface = own[0].interface;
         let compressed = packing == Packing::Compressed;

@@ -322,13 +322,26 @@ impl Driver {
         if let Some(leave_at) = self.leave_at {
             return match (&self.config.map_file, self.store_failure.take()) {
                 (Some(path), Some(source)) => Err(DaemonError::MapFile { path: path.clone(), source }),
-                _ => Ok(now >= leave_at),
+                _ => Ok(now >= self.put_off(leave_at)),
             };
         }
         match self.config.map_once {
             Some(limit) if now >= Instant::ZERO + limit => Err(self.map_once_limit(limit)),
             _ => Ok(false),
         }
+    }
+
+    /// Puts the end off while routes that are to stay are not there yet, and returns when it is. Others may then still need
+    /// this host's answers, so it goes on for as long as after the mapping.
+    fn put_off(&mut self, leave_at: Instant) -> Instant {
+        let now = self.now();
+        let limit = self.config.map_once.map_or(now, |limit| Instant::ZERO + limit);
+        if self.config.keep_routes && now < limit && self.is_trying_ways() {
+            let at = (now + self.heard_within()).max(leave_at).min(limit);
+            self.leave_at = Some(at);
+            return at;
+        }
+        leave_at
     }
 
     fn map_once_limit(&self, limit: Duration) -> DaemonError {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mapper_host::HostEvent;
 use mapper_proto::Mac;
@@ -146,9 +147,14 @@ impl Driver {
         if self.config.map_once.is_some() && self.leave_at.is_none() {
             // The hosts below this one in the tree hear of it when they next ask this agent, so it stays
             // until then.
-            let settings = &self.config.settings;
-            self.leave_at = Some(self.now() + 2 * (settings.query_interval + settings.verify_pause));
+            self.leave_at = Some(self.now() + self.heard_within());
         }
+    }
+
+    /// Within how long all hosts below this one in the tree have asked it.
+    pub(super) fn heard_within(&self) -> Duration {
+        let settings = &self.config.settings;
+        2 * (settings.query_interval + settings.verify_pause)
     }
 
     fn log_dropped(&mut self, error: FrameError, source: Option<Mac>) {

@@ -88,6 +88,7 @@ impl KernelSide {
             segments: self.forwarding.segments(),
             compressed: self.forwarding.compressed(),
             by_destination: self.forwarding.routes(),
+            left_unused: self.forwarding.left_unused(),
         }
     }
 }
@@ -276,12 +277,15 @@ impl Driver {
     /// Lets go of what an earlier run left, once this one has tried all its ways.
     fn note_taken_over(&mut self) {
         let is_configured = self.host.agent().status().state == AgentState::Configured;
-        let Some(path) = self.host.kernel_path().filter(|_| is_configured) else { return };
-        if path.has_tried_all()
-            && let Ok(side) = &mut self.kernel
-        {
+        let is_used = self.host.kernel_path().is_some();
+        if is_configured && is_used && !self.is_trying_ways() && let Ok(side) = &mut self.kernel {
             side.forwarding.has_taken_over();
         }
+    }
+
+    /// Whether it is still to be seen of some host if the kernel carries its packets.
+    pub(super) fn is_trying_ways(&self) -> bool {
+        self.kernel.as_ref().ok().and(self.host.kernel_path()).is_some_and(|path| !path.has_tried_all())
     }
 
     /// Takes away what was installed in the kernel.

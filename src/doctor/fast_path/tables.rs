@@ -11,7 +11,7 @@ use crate::doctor::Check;
 /// Says what this kernel lacks of what was chosen.
 pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilities, KernelError>) -> Check {
     let name = "kernel";
-    let Abilities { nexthops, segments, compression, marks, force_forwarding } = match abilities {
+    let Abilities { nexthops, segments, compression, marks, force_forwarding, .. } = match abilities {
         Ok(abilities) => *abilities,
         Err(error) => {
             let what = format!("what it can forward was not tried: {}", with_causes(error));
@@ -96,11 +96,19 @@ pub(super) fn check_foreign(examined: &Examined<'_>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::super::super::Outcome;
+    use mapper_fib::segments::LeftUnused;
+
     use super::super::tests::port;
     use super::*;
 
-    const ALL: Abilities =
-        Abilities { nexthops: true, segments: true, compression: true, marks: true, force_forwarding: true };
+    const ALL: Abilities = Abilities {
+        nexthops: true,
+        segments: true,
+        compression: true,
+        marks: true,
+        force_forwarding: true,
+        left_unused: LeftUnused::NOTHING,
+    };
 
     fn outcome(choice: DataPathChoice, forwards: bool, abilities: Abilities) -> Outcome {
         let ports = vec![port("eth1", 1500)];

@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
+use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::taking_over;
 use mapper_fib::{Objects, Route, Table};
 use mapper_host::kernel_path::{KernelAbilities, KernelPort};
@@ -90,10 +91,13 @@ const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
         KernelChoice::Routes => true,
         KernelChoice::Mixed => (drawn / 8).is_multiple_of(2),
     };
-    match drawn % 8 {
-        _ if by_destination => KernelAbilities { segments: false, compressed: false, by_destination },
-        0 => KernelAbilities { segments: false, compressed: false, by_destination: true },
-        kind => KernelAbilities { segments: true, compressed: kind > 1, by_destination },
+    let kind = drawn % 8;
+    let segments = !by_destination && kind > 0;
+    KernelAbilities {
+        segments,
+        compressed: segments && kind > 1,
+        by_destination: !segments || by_destination,
+        left_unused: LeftUnused::NOTHING,
     }
 }
 
@@ -216,6 +220,7 @@ impl World {
                 interface: FIRST_INTERFACE + u32::from(near.port),
                 name: interface_name(near.port),
                 neighbour: link_address(xbar, far.port),
+                neighbour_port: far.port,
             };
             Some(KernelPort { cabled, mtu: self.cable_mtu(host, other), by_segments, by_destination })
         };
