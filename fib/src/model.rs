@@ -240,7 +240,9 @@ mod tests {
     fn elements_that_are_obeyed_at_one_machine_are_looked_up_at_once() {
         let objects = machine(true);
         let looked_up = |elements: &[Element]| {
-            let [address] = segments(elements, Packing::Compressed).unwrap()[..] else { panic!("one address") };
+            let [address] = segments(elements, Packing::Compressed).unwrap()[..] else {
+                panic!("one address")
+            };
             Machine { objects: &objects, addresses: &[] }.look_up(Table::Segments, address.into()).cloned()
         };
         let (first, out, home) = (Element::FirstPort(2), Element::Port(1), Element::Port(3));

@@ -38,11 +38,12 @@ fn addresses_of_the_ports_themselves_are_reached_through_the_kernels_too() {
     if !can_carry_ip() {
         return;
     }
-    for kind in ["srv6", "routes"] {
+    let (v4, v6) = ([("e1", "10.2.0.31"), ("e2", "10.2.0.32")], ("e1", "fd00:2::31"));
+    for (kind, addresses) in [("srv6", [&v4[..], &[v6]].concat()), ("routes", v4.to_vec())] {
         let ring = Ring::new(4);
         let _daemons = ring.start_all(&["--data-path", kind], kind);
         // The third machine is two cables away, either way round.
-        for (port, address) in [("e1", "10.2.0.31"), ("e2", "10.2.0.32"), ("e1", "fd00:2::31")] {
+        for (port, address) in addresses {
             let bits = if address.contains(':') { "128 nodad" } else { "32" };
             ring.machines[2].ip(&format!("address add {address}/{bits} dev {port}"));
             wait_for(&format!("{address} is reached by {kind}"), || {

@@ -92,8 +92,8 @@ pub(super) struct Destination {
     is_altered: bool,
     /// The objects that the kernel was told to hold.
     pub(super) installed: Objects,
-    /// How many packets its nexthops had taken when they were last counted.
-    packets: u64,
+    /// How many packets its nexthops of IPv4, and those of IPv6, had taken when they were last counted.
+    packets: [u64; 2],
     /// How many answers to probes of that host were sent since its nexthops were last counted.
     answers: u64,
     /// When the kernel last had sent it packets; `None` for never.
@@ -113,7 +113,7 @@ impl Destination {
             slots: Slots::default(),
             is_altered: false,
             installed,
-            packets: 0,
+            packets: [0, 0],
             answers: 0,
             used_at: None,
             answered_at: None,
@@ -135,15 +135,23 @@ impl Destination {
         })
     }
 
-    /// Takes in how many packets nexthops have taken.
-    pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
-        let packets: u64 = self.installed.nexthops.keys().filter_map(|id| counts.get(id)).sum();
+    /// Takes in how many packets nexthops have taken. `passing_probes` is how many of them may be probes of others that
+    /// go on here by their destination, and their answers: those are of IPv6, and no use of the ways either.
+    pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>, passing_probes: u64) {
+        let sum = |v6: bool| {
+            let nexthops = self.installed.nexthops.keys().filter(move |id| is_of_v6(**id) == v6);
+            nexthops.filter_map(|id| counts.get(id)).sum::<u64>()
+        };
+        let packets = [sum(false), sum(true)];
         // A nexthop that is made anew counts from nothing.
-        let sent = packets.checked_sub(self.packets).unwrap_or(packets);
+        let sent = |at: usize| packets[at].checked_sub(self.packets[at]).unwrap_or(packets[at]);
+        let (v4, v6) = (sent(0), sent(1));
         // Answers to that host's probes are counted, too, and are no use of the ways. Each is sent at once, so what
         // was not counted by now went by the tap interface and must not hide a user's packet later.
         let answers = std::mem::take(&mut self.answers);
-        let is_used = if counts.is_empty() { self.is_carried() } else { sent > answers };
+        let passing_probes = if self.goes_by_segments() { 0 } else { passing_probes };
+        let is_used =
+            if counts.is_empty() { self.is_carried() } else { v4 > 0 || v6 > answers + passing_probes };
         self.packets = packets;
         if is_used {
             self.used_at = Some(now);
@@ -179,7 +187,7 @@ impl Destination {
     /// The nexthops that lead along the way with this number, of both versions of IP.
     pub(super) fn nexthops_along(&self, way: u32) -> impl Iterator<Item = NexthopId> + '_ {
         let slots = self.slots.iter().filter(move |slot| slot.way == way);
-        slots.flat_map(|slot| [NexthopId(2 * slot.number), NexthopId(2 * slot.number + 1)])
+        slots.flat_map(|slot| [false, true].map(|v6| nexthop_id(slot.number, v6)))
     }
 
     /// Whether packets to it have segments.
@@ -280,12 +288,14 @@ impl Destination {
         let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
             self.slots.iter().filter_map(|slot| Some((slot.number, way_of(slot.way)?))).collect();
-        let Some(mtu) = slots.iter().map(|(_, way)| way.mtu_of_route(left_unused)).min() else { return objects };
+        let Some(mtu) = slots.iter().map(|(_, way)| way.mtu_of_route(left_unused)).min() else {
+            return objects;
+        };
         for (kind, last) in [(0, Element::DeliverV4), (1, Element::DeliverV6)] {
             let of_kind = |ip: &&IpAddr| ip.is_ipv6() == (kind == 1) && !own.has(**ip);
             let towards = |&to: &IpAddr| Some((to, own.source_towards(to)?));
             let routes: Vec<_> = self.addresses.iter().filter(of_kind).filter_map(towards).collect();
-            let number = |slot: u32| NexthopId(2 * slot + kind);
+            let number = |slot: u32| nexthop_id(slot, kind == 1);
             let nexthops: Vec<_> = match routes.is_empty() {
                 true => Vec::new(),
                 false => slots
@@ -310,6 +320,16 @@ impl Destination {
         }
         objects
     }
+}
+
+/// The number of the nexthop of one version of IP at a place with this number.
+const fn nexthop_id(slot: u32, v6: bool) -> NexthopId {
+    NexthopId(2 * slot + v6 as u32)
+}
+
+/// Whether the nexthop with this number is of IPv6.
+const fn is_of_v6(id: NexthopId) -> bool {
+    id.0 % 2 == 1
 }
 
 /// The nexthop of packets of one kind along a way.
@@ -348,14 +368,22 @@ fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -
 mod tests {
     use super::*;
 
+    /// A destination whose packets take the nexthops of IPv4 and IPv6 numbered 4 and 5, by their destination.
+    fn destination() -> Destination {
+        let mut destination = Destination::new(0, 0);
+        for id in [4, 5] {
+            let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR };
+            destination.installed.nexthops.insert(NexthopId(id), nexthop);
+        }
+        destination
+    }
+
     #[test]
     fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
-        let mut destination = Destination::new(0, 0);
-        let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR };
-        destination.installed.nexthops.insert(NexthopId(4), nexthop);
+        let mut destination = destination();
         let mut count = |answers: u64, packets: u64, now: Instant| {
             (0..answers).for_each(|_| destination.answer());
-            destination.count(now, &BTreeMap::from([(NexthopId(4), packets)]));
+            destination.count(now, &BTreeMap::from([(NexthopId(5), packets)]), 0);
             destination.is_used(now)
         };
         let (second, start) = (Duration::from_secs(1), Instant::ZERO);
@@ -363,5 +391,19 @@ mod tests {
         assert!(!count(3, 3, start + second), "all that was sent answers probes");
         assert!(count(1, 5, start + 2 * second), "one of two packets is a user's");
         assert!(!count(0, 5, start + 4 * second), "nothing was sent for longer than a use counts");
+    }
+
+    #[test]
+    fn probes_of_others_that_pass_by_their_destination_are_no_use_and_users_packets_are() {
+        let mut destination = destination();
+        let mut count = |v4: u64, v6: u64, now: Instant| {
+            destination.count(now, &BTreeMap::from([(NexthopId(4), v4), (NexthopId(5), v6)]), 10);
+            destination.is_used(now)
+        };
+        let (second, start) = (Duration::from_secs(1), Instant::ZERO);
+        assert!(!count(0, 10, start), "as many as there may be probes");
+        assert!(count(0, 21, start + second), "one more than that");
+        assert!(!count(0, 31, start + 3 * second));
+        assert!(count(1, 31, start + 4 * second), "no probe is of IPv4");
     }
 }

@@ -62,6 +62,8 @@ const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
 /// quarter later than [`RECHECK_USED_EVERY`] at most, and until enough probes were not answered.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
+/// How many ways most hosts have to another one by tables by destination: those round both sides.
+const WAYS_OF_OTHERS: u64 = 2;
 /// How much time there is at least from one such try to the next, over all ways, so that many are tried less often.
 const PROBE_PAUSE: Duration = Duration::from_millis(1);
 
@@ -138,6 +140,8 @@ pub struct KernelPath {
     numbers: Numbers,
     /// How often ways to hosts that packets are sent to are tried again.
     recheck_used_every: Duration,
+    /// When the packets that nexthops have taken were last counted.
+    counted_at: Instant,
     /// The objects of the ports, which are there whatever the routes.
     of_ports: Objects,
     /// What sends packets that are too long for an outer header by the tap interface.
@@ -165,6 +169,7 @@ impl KernelPath {
             prober: Prober::new(seed),
             numbers: Numbers::from(first_number),
             recheck_used_every: RECHECK_USED_EVERY,
+            counted_at: Instant::ZERO,
             of_ports: Objects::default(),
             of_too_long: Objects::default(),
             tap,
@@ -396,9 +401,11 @@ impl KernelPath {
     /// taken to be used.
     pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
         let mut used_ways = 0;
+        let passing_probes = self.most_passing_probes(now);
+        self.counted_at = now;
         for (&mac, destination) in &mut self.destinations {
             let was_used = destination.is_used(now);
-            destination.count(now, counts);
+            destination.count(now, counts, passing_probes);
             if destination.is_used(now) {
                 used_ways += destination.ways.len() as u32;
                 // What was looked at now and then is looked at closely from now on.
@@ -408,6 +415,15 @@ impl KernelPath {
             }
         }
         self.recheck_used_every = (PROBE_PAUSE * used_ways).clamp(RECHECK_USED_EVERY, RECHECK_EVERY);
+    }
+
+    /// How many probes of others, and answers to them, may have passed towards one host since packets were last counted,
+    /// where kernels go by the destination: of each other host one a way, whenever ways that are used are tried. Were
+    /// they taken for users' packets, the ways would be tried so often because they are.
+    fn most_passing_probes(&self, now: Instant) -> u64 {
+        let others = self.destinations.len().saturating_sub(1) as u64;
+        let times = now.since(self.counted_at).as_millis().div_ceil(RECHECK_USED_EVERY.as_millis());
+        (others * WAYS_OF_OTHERS).saturating_mul(u64::try_from(times).unwrap_or(u64::MAX))
     }
 
     /// Whether the kernel sends packets to any host.

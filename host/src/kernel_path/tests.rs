@@ -78,12 +78,8 @@ const TAP: u32 = 99;
 /// As Linux does: 48 bytes, and 16 a segment.
 const LEFT_UNUSED: LeftUnused =
     LeftUnused::new([64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304]);
-const ABLE: KernelAbilities = KernelAbilities {
-    segments: true,
-    compressed: true,
-    by_destination: false,
-    left_unused: LEFT_UNUSED,
-};
+const ABLE: KernelAbilities =
+    KernelAbilities { segments: true, compressed: true, by_destination: false, left_unused: LEFT_UNUSED };
 const PLAIN: KernelAbilities =
     KernelAbilities { segments: false, compressed: false, by_destination: true, left_unused: LEFT_UNUSED };
 

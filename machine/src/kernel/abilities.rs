@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use mapper_fib::segments::{self, BLOCK_BITS, ELEMENT_BITS, Element, LeftUnused, Packing};
-use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table, changes};
+use mapper_fib::{
+    GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table, changes,
+};
 
 use super::{Kernel, KernelError, left_unused};
 use crate::link::interface::Interface;

@@ -278,7 +278,11 @@ impl Driver {
     fn note_taken_over(&mut self) {
         let is_configured = self.host.agent().status().state == AgentState::Configured;
         let is_used = self.host.kernel_path().is_some();
-        if is_configured && is_used && !self.is_trying_ways() && let Ok(side) = &mut self.kernel {
+        if is_configured
+            && is_used
+            && !self.is_trying_ways()
+            && let Ok(side) = &mut self.kernel
+        {
             side.forwarding.has_taken_over();
         }
     }
