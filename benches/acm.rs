@@ -45,6 +45,7 @@ fn main() {
     let socket = dir.path().join("acm.sock");
     let mut service = serve(dir.path(), &socket);
     wait_for(&socket);
+    echo(duration);
     one_client(&socket, duration);
     many_clients(&socket, duration, 1);
     many_clients(&socket, duration, WINDOW);
@@ -220,6 +221,29 @@ fn receive(stream: &mut UnixStream, count: usize) {
     let replies = &mut replies[..REPLY_BYTES * count];
     stream.read_exact(replies).unwrap();
     let Ok((_, Reply::Path { .. })) = Reply::parse(replies) else { panic!("no path") };
+}
+
+/// How long it takes to send as much to another thread and to get as much back, with nothing done in between: what the machine
+/// takes for two wake-ups, which is tens of microseconds where idle processors of a virtual machine must be woken.
+fn echo(duration: Duration) {
+    let (mut near, mut far) = UnixStream::pair().unwrap();
+    let echoing = thread::spawn(move || {
+        let mut asked = vec![0; question(2).len()];
+        while far.read_exact(&mut asked).is_ok() {
+            far.write_all(&asked[..REPLY_BYTES]).unwrap();
+        }
+    });
+    let (mut times, start, asked) = (Vec::new(), Instant::now(), question(2));
+    while start.elapsed() < duration || times.len() < 100 {
+        let sent = Instant::now();
+        near.write_all(&asked).unwrap();
+        near.read_exact(&mut [0; REPLY_BYTES]).unwrap();
+        times.push(sent.elapsed());
+    }
+    drop(near);
+    echoing.join().unwrap();
+    times.sort_unstable();
+    println!("an echo without a service: median {:?}", times[times.len() / 2]);
 }
 
 fn one_client(socket: &Path, duration: Duration) {
