@@ -59,7 +59,7 @@ const MOST_DESTINATIONS: usize = 4096;
 const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
 /// How long packets take a way at most on which a kernel drops them without a word, while the agent of the host at its end
 /// answers what it is asked by its own frames, and fewer than 200 ways are in use: until the way is tried again, which is a
-/// quarter later than [`RECHECK_USED_EVERY`] at most, and until enough probes were not answered.
+/// quarter later than 200 ms at most, and until enough probes were not answered.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
 /// How many ways most hosts have to another one by tables by destination: those round both sides.

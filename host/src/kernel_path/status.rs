@@ -49,8 +49,6 @@ pub enum NotCarried {
     NoAddress,
     /// No route leads there out of a port whose neighbour is known, through crossbars whose ports have numbers.
     NoWay,
-    /// Not all hosts have the map yet, and packets go there by destination, by tables that all must have.
-    AwaitsTables,
     /// Probes are under way.
     BeingTried,
     /// No probe was answered: a kernel on the way does not forward, or a firewall drops what it should.
@@ -64,7 +62,6 @@ impl std::fmt::Display for NotCarried {
             Self::NoOwnAddress => "this host has no IPv6 address on the fabric",
             Self::NoAddress => "the host has told no IPv6 address of its own",
             Self::NoWay => "no route leads there through crossbars and cables whose kernels are known",
-            Self::AwaitsTables => "not all hosts have the map yet, by whose tables packets would go there",
             Self::BeingTried => "its ways are being tried",
             Self::NoAnswer => {
                 "probes through the kernels are not answered: a kernel on the way does not forward, or a \
@@ -86,7 +83,6 @@ impl KernelPath {
                 () if !self.abilities.segments && !self.abilities.by_destination => NotCarried::NotHere,
                 () if self.own.source_of_probes().is_none() => NotCarried::NoOwnAddress,
                 () if it.target().is_none() => NotCarried::NoAddress,
-                () if it.ways.is_empty() && self.awaits_tables() => NotCarried::AwaitsTables,
                 () if it.ways.is_empty() => NotCarried::NoWay,
                 () if it.ways.iter().all(super::way::Way::is_refuted) => NotCarried::NoAnswer,
                 () => NotCarried::BeingTried,
@@ -105,21 +101,15 @@ impl KernelPath {
         }
     }
 
-    /// Whether all is tried that this run may send packets along, so that what an earlier one left can go. Tables by
-    /// destination go as soon as others may use those of this run's map, proved or not: two maps' tables could send a packet in
-    /// a circle.
+    /// Whether all ways are tried that this run may send packets along, so that what an earlier one left can go. By destination
+    /// there is no way until all hosts have the map, and what an earlier run left does not wait for that: two maps' tables
+    /// could send a packet in a circle.
     pub fn has_tried_all(&self) -> bool {
         let is_tried = |why| match why {
-            NotCarried::AwaitsTables | NotCarried::NoAddress | NotCarried::NoOwnAddress => false,
-            NotCarried::BeingTried => self.abilities.by_destination,
+            NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress => false,
             NotCarried::NotHere | NotCarried::NoWay | NotCarried::NoAnswer => true,
         };
         self.status().not_carried.iter().all(|(_, why)| is_tried(*why))
-    }
-
-    /// Whether tables by destination are wanted, and some host does not have the map yet.
-    fn awaits_tables(&self) -> bool {
-        self.abilities.by_destination && self.agent_port.is_some() && self.complete != self.version()
     }
 
     /// The routes that the kernel sends packets along, those to one host together. `counts` are the packets that each

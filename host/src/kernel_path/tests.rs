@@ -441,7 +441,6 @@ fn a_host_that_falls_silent_is_sent_packets_for_a_while_and_goes_on_when_it_is_b
 fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     let mut ring = Ring::new(5, |_| PLAIN);
     assert_eq!(ring.check_plain(), 0);
-    assert!(!ring.nodes[0].kernel.has_tried_all(), "what an earlier run left stays until then");
     let version = ring.nodes[0].table.version();
     for node in 0..5 {
         let now = ring.now;
@@ -449,7 +448,6 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     }
     ring.settle();
     assert_eq!(ring.check_plain(), 2 * 5 * 4);
-    assert!(ring.nodes[0].kernel.has_tried_all());
     // A new map takes them out of use before anything is said of it.
     let basis = Arc::new(Basis::new(Arc::new(map(5, 2))).unwrap());
     let table = RouteTable::compute(&basis, mac(0), &Options { max_hops: 11, ..Options::default() });

@@ -102,12 +102,3 @@ fn packets_go_by_destination_where_hosts_are_set_so_and_around_a_cut_cable_by_th
     assert_eq!(world.traffic().unwrap().lost, lost, "all was well again two seconds after the cut");
     assert!(world.stats().by_kernel > by_kernel, "and packets go through kernels again");
 }
-
-#[test]
-fn a_node_that_starts_again_drops_the_tables_by_destination_of_its_earlier_run() {
-    let mut world = ring_by(KernelChoice::Routes, "at 4s restart h1\nat 4s cut xbar2:1\n");
-    run_to(&mut world, 6000);
-    let lost = world.traffic().unwrap().lost;
-    run_to(&mut world, 8000);
-    assert_eq!(world.traffic().unwrap().lost, lost);
-}

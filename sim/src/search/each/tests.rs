@@ -93,7 +93,7 @@ fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
     };
     assert!(run(&each).is_empty());
     // Noise that never ends: frames are lost though nothing is wrong.
-    each.setup.noise.loss = 0.2;
+    each.setup.noise.loss = 0.3;
     let failed = run(&each);
     assert!(!failed.is_empty() && failed.is_sorted(), "{failed:?}");
     assert_eq!(run(&each), failed);
