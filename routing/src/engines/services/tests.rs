@@ -82,14 +82,13 @@ fn a_real_clusters_shape_is_served_nearly_as_well_as_without_service_adapters() 
 
 #[test]
 fn shortest_routes_in_layers_spread_over_all_cables_beside_service_adapters() {
-    // With an adapter on each spine one layer is not enough for a tree to each host, and one tree to each xbar leads
-    // all its hosts through one cable.
+    // One tree to each xbar leads all its hosts through one cable; one to each host may need a second layer.
     let spec = "cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2";
     let plain = Subnet::new(&generate(spec).unwrap(), None).unwrap();
     let served = Subnet::new(&generate(&format!("{spec},service=every")).unwrap(), None).unwrap();
     for engine in [Engine::Lash, Engine::Dfsssp] {
         let (before, after) = (serve(&plain, engine).unwrap(), serve(&served, engine).unwrap());
-        assert!(after.routing.layers.count == 2, "{engine:?}: {}", after.routing.layers.count);
+        assert!(after.routing.layers.count <= 2, "{engine:?}: {}", after.routing.layers.count);
         let (before, after) = (bisection(&plain, &before), bisection(&served, &after));
         assert!(after >= 0.60 && after >= 0.95 * before, "{engine:?}: {before} to {after}");
     }
