@@ -187,7 +187,7 @@ proptest! {
             // takes a second layer only if that is worth much.
             let share = match engine {
                 Engine::Lash => 0.6,
-                _ if SHORTEST.contains(&engine) => 0.75,
+                _ if SHORTEST.contains(&engine) => 0.85,
                 _ => 0.95,
             };
             prop_assert!(after >= share * before, "{engine:?}: {before} to {after}");
@@ -222,15 +222,22 @@ fn plain_cluster() -> impl Strategy<Value = String> {
     })
 }
 
+/// The name of a tree of three tiers without service adapters.
+fn plain_tree() -> impl Strategy<Value = String> {
+    (8_u64..14, 3_u64..7, 3_u64..7, 2_u64..7, 2_u64..6).prop_map(|(hosts, leaves, branches, mids, tops)| {
+        format!("xgft:h=3;m={hosts},{leaves},{branches};w=1,{mids},{tops}")
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     /// Where no engine is named, the hosts of a cluster get as much of its cables whether its switches have service
-    /// adapters or not.
+    /// adapters or not, in two tiers or three.
     #[test]
-    fn the_best_serves_hosts_as_well_beside_service_adapters(spec in plain_cluster()) {
+    fn the_best_serves_hosts_as_well_beside_service_adapters(spec in prop_oneof![plain_cluster(), plain_tree()]) {
         let plain = Subnet::new(&generate(&spec).unwrap(), None).unwrap();
-        let fabric = generate(&format!("{spec},service=every")).unwrap();
+        let fabric = generate(&format!("{spec};service=every")).unwrap();
         let served = Subnet::new(&fabric, None).unwrap();
         let choose = |subnet: &Subnet| {
             best::choose(subnet, &Settings::default(), &()).map_err(|why| TestCaseError::fail(why.to_string()))
