@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::tables::{Destinations, LidError, SlotEnd};
 use super::{Attachment, Tables, Topology, TopologyError};
+use mapper_fabric::machine;
 use mapper_fabric::names::Names;
 
 /// Why a fabric cannot be routed at all.
@@ -46,6 +47,8 @@ pub struct Subnet {
     pub host_port_guids: Vec<u64>,
     /// The GUID of the system that each host is part of; its node's if it says none.
     pub host_systems: Vec<u64>,
+    /// By host, whether its description says that it is a service adapter.
+    pub is_service_adapter: Vec<bool>,
 }
 
 impl Subnet {
@@ -94,6 +97,9 @@ impl Subnet {
                 .collect(),
             host_systems: (0..topology.host_count())
                 .map(|host| label(host).and_then(|label| label.system_guid).unwrap_or(host_guids[host]))
+                .collect(),
+            is_service_adapter: (0..topology.host_count())
+                .map(|host| label(host).is_some_and(machine::is_service_adapter))
                 .collect(),
             names: Names::of(fabric),
             xbar_guids,

@@ -38,6 +38,38 @@ impl TypedValueParser for WantedName {
     }
 }
 
+/// What may stand in a list of engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listed {
+    /// What to route by.
+    Wanted(Wanted),
+    /// No engine may serve but those of the list: OpenSM's word for it, which stands among the engines.
+    NoFallback,
+}
+
+/// OpenSM's word in a list of engines for none but these.
+const OPENSMS_NO_FALLBACK: &str = "no_fallback";
+
+/// Reads what may stand in a list of engines.
+#[derive(Clone)]
+pub(super) struct ListedName;
+
+impl TypedValueParser for ListedName {
+    type Value = Listed;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Listed, Error> {
+        if value == OPENSMS_NO_FALLBACK {
+            return Ok(Listed::NoFallback);
+        }
+        WantedName.parse_ref(command, arg, value).map(Listed::Wanted)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        // Completions know the option --no-fallback, which says the same.
+        WantedName.possible_values()
+    }
+}
+
 /// What OpenSM calls its engine for tori, which `torus` follows.
 const OPENSMS_TORUS: &str = "torus-2QoS";
 

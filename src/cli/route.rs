@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use super::engine_names::{EngineName, Wanted, WantedName};
+use super::engine_names::{EngineName, Listed, ListedName, Wanted};
 use super::fabric_argument::FabricArgument;
 use super::judgement::nothing_to_prove;
 use super::output::{self, Staged};
@@ -47,10 +47,10 @@ pub struct Args {
         short_alias = 'R',
         value_delimiter = ',',
         value_name = "NAME[,NAME..]",
-        value_parser = WantedName,
+        value_parser = ListedName,
         hide_possible_values = true
     )]
-    engine: Vec<Wanted>,
+    engine: Vec<Listed>,
     /// Compute, prove and measure by each of these engines, print one table, and write no tables.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]", value_parser = EngineName,
           hide_possible_values = true,
@@ -196,21 +196,24 @@ impl Args {
     /// The engines to try, in this order; none if the best of all is wanted.
     fn engines(&self) -> Result<Option<Vec<Engine>>, UsageError> {
         let mut engines: Vec<Engine> = Vec::new();
-        for wanted in &self.engine {
-            match wanted {
-                Wanted::Engine(engine) if !engines.contains(engine) => engines.push(*engine),
-                Wanted::Engine(_) | Wanted::Best => {}
+        let (mut best, mut no_fallback) = (false, self.no_fallback);
+        for listed in &self.engine {
+            match listed {
+                Listed::Wanted(Wanted::Engine(engine)) if !engines.contains(engine) => engines.push(*engine),
+                Listed::Wanted(Wanted::Engine(_)) => {}
+                Listed::Wanted(Wanted::Best) => best = true,
+                Listed::NoFallback => no_fallback = true,
             }
         }
-        if !self.engine.is_empty() && !self.engine.contains(&Wanted::Best) {
-            if !self.no_fallback && !engines.contains(&Engine::Minhop) {
+        if !engines.is_empty() && !best {
+            if !no_fallback && !engines.contains(&Engine::Minhop) {
                 engines.push(Engine::Minhop);
             }
             return Ok(Some(engines));
         }
         let refusal = if !engines.is_empty() {
             "--engine: best stands alone, for it tries all engines that suit the fabric"
-        } else if self.no_fallback {
+        } else if no_fallback {
             "--no-fallback: best has nothing to fall back on, for it tries all engines; name those that may serve \
              with --engine"
         } else if self.unproved {

@@ -1,7 +1,12 @@
 //! Shortest routes between all xbars, by the least loaded channels.
 
+use mapper_proto::map::PortRef;
+
 use super::trees::Trees;
-use crate::Subnet;
+use crate::{Far, Subnet};
+
+/// How often all trees are grown again, once the loads of all are known: those that were grown first knew little of them.
+const ROUNDS: usize = 1;
 
 /// How an xbar chooses among the channels that begin a shortest route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,20 +31,28 @@ pub(super) struct ShortestTrees {
 }
 
 impl ShortestTrees {
-    /// Grows the trees one after another; what each puts on the channels counts when the next is grown.
+    /// Grows the trees one after another; what each puts on the channels counts when the next is grown. Then each is taken
+    /// away and grown again among all others.
     pub(super) fn new(subnet: &Subnet, choice: Choice) -> Self {
         let xbars = subnet.topology.xbar_count();
         let mut trees = Trees::begin(xbars);
         let mut grower = Grower::new(subnet, choice);
         for end in 0..xbars as u32 {
             grower.search(end);
-            let addresses = subnet.destinations.host_slots_of(end).len();
-            let count = if choice == Choice::LeastLoadedByHost { addresses.max(1) } else { 1 };
-            let weight = if count > 1 { 1 } else { addresses as u64 };
+            let (count, weight) = grower.trees_to(end);
             for _ in 0..count {
                 grower.grow(end, weight, trees.add());
             }
             trees.next_destination();
+        }
+        for end in (0..ROUNDS).flat_map(|_| 0..xbars as u32) {
+            grower.search(end);
+            let (_, weight) = grower.trees_to(end);
+            for tree in trees.to(end) {
+                let ports = trees.ports_mut(tree);
+                grower.take_away(weight, ports);
+                grower.grow(end, weight, ports);
+            }
         }
         let busiest = grower.loads.iter().copied().max().unwrap_or_default();
         let crowding = grower.loads.iter().map(|&load| u128::from(load).pow(2)).sum();
@@ -77,6 +90,13 @@ impl<'a> Grower<'a> {
         }
     }
 
+    /// How many trees a destination gets, and what a route of each counts.
+    fn trees_to(&self, end: u32) -> (usize, u64) {
+        let addresses = self.subnet.destinations.host_slots_of(end).len();
+        let count = if self.choice == Choice::LeastLoadedByHost { addresses.max(1) } else { 1 };
+        (count, if count > 1 { 1 } else { addresses as u64 })
+    }
+
     /// Finds the hops from every xbar to a destination.
     fn search(&mut self, end: u32) {
         let topology = &self.subnet.topology;
@@ -109,6 +129,23 @@ impl<'a> Grower<'a> {
             ports[xbar as usize] = topology.tail(channel).port;
             chosen.push(channel);
         }
+        self.count(&chosen, |load, routes| load + routes * weight);
+    }
+
+    /// Takes off the channels what a tree to the destination searched for puts on them.
+    fn take_away(&mut self, weight: u64, ports: &[u8]) {
+        let topology = &self.subnet.topology;
+        let channel = |&xbar: &u32| match topology.far(PortRef { xbar, port: ports[xbar as usize] }) {
+            Far::Channel(channel) => Some(channel),
+            _ => None,
+        };
+        let chosen: Vec<u32> = self.reached[1..].iter().filter_map(channel).collect();
+        self.count(&chosen, |load, routes| load - routes * weight);
+    }
+
+    /// Changes the loads of a tree's channels, which are given from near to far, by the routes over each.
+    fn count(&mut self, chosen: &[u32], change: impl Fn(u64, u64) -> u64) {
+        let topology = &self.subnet.topology;
         for &xbar in &self.reached {
             self.sources[xbar as usize] = topology.hosts_of(xbar).len() as u64;
         }
@@ -116,7 +153,8 @@ impl<'a> Grower<'a> {
             let (from, to) = (topology.tail(channel).xbar, topology.head(channel).xbar);
             let sources = self.sources[from as usize];
             self.sources[to as usize] += sources;
-            self.loads[channel as usize] += sources * weight;
+            let load = &mut self.loads[channel as usize];
+            *load = change(*load, sources);
         }
     }
 

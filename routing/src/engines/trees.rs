@@ -55,6 +55,11 @@ impl Trees {
         &self.ports[tree as usize * self.xbars..][..self.xbars]
     }
 
+    /// The out ports of a tree, by xbar, to be chosen anew.
+    pub(super) fn ports_mut(&mut self, tree: u32) -> &mut [u8] {
+        &mut self.ports[tree as usize * self.xbars..][..self.xbars]
+    }
+
     /// Hands on the channels of a tree from an xbar on, in order, until there are no more or `pass` says no.
     pub(super) fn walk(&self, subnet: &Subnet, tree: u32, from: u32, mut pass: impl FnMut(u32) -> bool) {
         let ports = self.ports(tree);

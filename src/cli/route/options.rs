@@ -1,9 +1,12 @@
 //! The options of the engines. Where OpenSM has the same option, it has OpenSM's name with hyphens for
 //! underscores, and OpenSM's own spelling is accepted too.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command, Error, ValueEnum};
 use mapper_proto::map::Fabric;
 
 use super::files::EngineFiles;
@@ -53,8 +56,7 @@ pub(super) struct EngineOptions {
           value_parser = clap::value_parser!(u8).range(..i64::from(Layers::MAX)))]
     lash_start_vl: u8,
     #[arg(help = help_of(Setting::MaxLayers, "most layers, with those before the first one [default: as many as are needed; nue takes one]"))]
-    #[arg(long, aliases = ["max_layers", "nue_max_num_vls"], value_name = "N",
-          value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
+    #[arg(long, aliases = ["max_layers", "nue_max_num_vls"], value_name = "N", value_parser = MostLayers)]
     max_layers: Option<u8>,
     /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
     #[arg(long, alias = "switch_destinations")]
@@ -100,6 +102,26 @@ impl NeedlessOptions {
              if it is left out",
         );
         mesh.into_iter().chain(scatter).map(str::to_owned)
+    }
+}
+
+/// Reads how many layers there may be.
+#[derive(Clone)]
+struct MostLayers;
+
+impl TypedValueParser for MostLayers {
+    type Value = u8;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<u8, Error> {
+        if value == "0" {
+            let what = format!(
+                "--max-layers 0 (nue_max_num_vls 0 of OpenSM): OpenSM then takes as many layers as all switches have \
+                 virtual lanes, which no topology says here; give a number from 1 to {}\n",
+                Layers::MAX
+            );
+            return Err(Error::raw(ErrorKind::ValueValidation, what).with_cmd(command));
+        }
+        clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)).parse_ref(command, arg, value)
     }
 }
 

@@ -3,7 +3,7 @@
 use mapper::formats::{self, FileFormat};
 use serde_json::Value;
 
-use crate::route::command::{Folder, json, text};
+use crate::route::command::{Folder, error, json, text};
 
 const TREE: &str = "xgft:h=2;m=4,6;w=1,4";
 
@@ -90,6 +90,29 @@ fn every_option_has_opensms_names_too() {
         json(0, &["route", &json_file, "-R", "minhop", name, &cache]);
         assert_eq!(json(0, &["route", &json_file, "-R", "minhop", name, &cache])["cache"]["used"], true);
     }
+}
+
+#[test]
+fn no_fallback_stands_among_the_engines_as_with_opensm() {
+    let ring = "ring:n=5,hosts=1";
+    for list in ["dor,no_fallback", "no_fallback,dor"] {
+        let listed = error(&["route", ring, "-R", list]);
+        assert_eq!(listed, error(&["route", ring, "-R", "dor", "--no-fallback"]), "{list}");
+        assert!(!listed.contains("minhop"), "{list}: {listed}");
+    }
+    assert!(error(&["route", ring, "-R", "dor"]).contains("minhop"));
+    let alone = json(2, &["route", ring, "-R", "no_fallback"]).to_string();
+    assert!(alone.contains("best has nothing to fall back on"), "{alone}");
+}
+
+#[test]
+fn layers_that_opensm_would_count_itself_are_refused_with_the_reason() {
+    for name in ["--nue_max_num_vls", "--max-layers"] {
+        let why = json(2, &["route", TREE, "-R", "nue", name, "0"]).to_string();
+        assert!(why.contains("nue_max_num_vls 0 of OpenSM") && why.contains("from 1 to 16"), "{name}: {why}");
+    }
+    let why = json(2, &["route", TREE, "-R", "nue", "--max-layers", "17"]).to_string();
+    assert!(why.contains("1..=16"), "{why}");
 }
 
 #[test]

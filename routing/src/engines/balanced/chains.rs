@@ -57,7 +57,8 @@ impl<'a> Chains<'a> {
 }
 
 impl Chosen {
-    /// Chooses chains, slot by slot, hosts that are to be served first before all others.
+    /// Chooses chains, slot by slot, hosts that are to be served first before all others. Service adapters come last, as
+    /// they hardly send: so the hosts are balanced as if there were none.
     fn new(subnet: &Subnet, settings: &Settings, ports: &XbarPorts) -> Self {
         let slots = subnet.destinations.slot_count();
         let mut chooser = Chooser {
@@ -79,7 +80,11 @@ impl Chosen {
             // An xbar stands for nothing that is balanced: its own slot is not counted.
             SubnetNode::Host(_) | SubnetNode::Xbar(_) => 0..0,
         });
-        for slot in first.chain(0..slots as u32) {
+        let is_of_host = |&slot: &u32| match subnet.destinations.end(slot) {
+            SlotEnd::Host { host, .. } => !subnet.is_service_adapter[host as usize],
+            SlotEnd::Xbar(_) => false,
+        };
+        for slot in first.chain((0..slots as u32).filter(is_of_host)).chain(0..slots as u32) {
             if !std::mem::replace(&mut served[slot as usize], true) {
                 chooser.serve(slot);
             }

@@ -8,8 +8,8 @@ use mapper_fabric::wording::counted;
 
 /// Table entries above which only engines for trees are tried as long as one of them serves.
 const MANY_ENTRIES: u64 = 1 << 26;
-/// Steps of a search from each address above which sssp takes far longer than engines that rank.
-const SSSP_STEPS: u64 = 1 << 28;
+/// Steps of a search from each address above which sssp, which makes two, takes far longer than engines that rank.
+const SSSP_STEPS: u64 = 1 << 27;
 /// Turns of all addresses above which nue does: it needs some five nanoseconds each.
 const NUE_TURNS: u64 = 1 << 30;
 /// Turns of all pairs of xbars with hosts above which engines do that put each pair into a layer: they need

@@ -1,7 +1,5 @@
 //! The order in which hosts get their spines.
 
-use std::collections::BTreeSet;
-
 use super::{Settings, Subnet, host_of_slot};
 use crate::Tiers;
 
@@ -30,15 +28,14 @@ impl HostOrder {
     /// The order for a fabric.
     ///
     /// Compute nodes are those that the settings name, else all hosts but the I/O nodes and the service
-    /// adapters above the leaves.
+    /// adapters: those above the leaves, and those that descriptions tell.
     pub fn new(subnet: &Subnet, settings: &Settings) -> Self {
         Self::on(subnet, settings, &Tiers::of(&subnet.topology))
     }
 
     /// The order for a fabric whose tiers are known.
     pub(super) fn on(subnet: &Subnet, settings: &Settings, tiers: &Tiers) -> Self {
-        let computes =
-            |host: &u32| is_compute_node(*host, settings.compute_nodes.as_ref(), &settings.io_nodes);
+        let computes = |host: &u32| is_compute_node(subnet, settings, *host);
         let (mut leaves, mut others) = (Vec::new(), Vec::new());
         for xbar in 0..subnet.topology.xbar_count() as u32 {
             let is_leaf = !tiers.is_served(xbar);
@@ -56,6 +53,9 @@ impl HostOrder {
     }
 }
 
-fn is_compute_node(host: u32, named: Option<&BTreeSet<u32>>, io_nodes: &BTreeSet<u32>) -> bool {
-    named.map_or_else(|| !io_nodes.contains(&host), |named| named.contains(&host))
+fn is_compute_node(subnet: &Subnet, settings: &Settings, host: u32) -> bool {
+    settings.compute_nodes.as_ref().map_or_else(
+        || !settings.io_nodes.contains(&host) && !subnet.is_service_adapter[host as usize],
+        |named| named.contains(&host),
+    )
 }

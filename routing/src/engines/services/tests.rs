@@ -82,14 +82,13 @@ fn a_real_clusters_shape_is_served_nearly_as_well_as_without_service_adapters() 
 
 #[test]
 fn shortest_routes_in_layers_spread_over_all_cables_beside_service_adapters() {
-    // With an adapter on each spine one layer is not enough for a tree to each host, and one tree to each xbar leads
-    // all its hosts through one cable.
+    // One tree to each xbar leads all its hosts through one cable; one to each host may need a second layer.
     let spec = "cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2";
     let plain = Subnet::new(&generate(spec).unwrap(), None).unwrap();
     let served = Subnet::new(&generate(&format!("{spec},service=every")).unwrap(), None).unwrap();
     for engine in [Engine::Lash, Engine::Dfsssp] {
         let (before, after) = (serve(&plain, engine).unwrap(), serve(&served, engine).unwrap());
-        assert!(after.routing.layers.count == 2, "{engine:?}: {}", after.routing.layers.count);
+        assert!(after.routing.layers.count <= 2, "{engine:?}: {}", after.routing.layers.count);
         let (before, after) = (bisection(&plain, &before), bisection(&served, &after));
         assert!(after >= 0.60 && after >= 0.95 * before, "{engine:?}: {before} to {after}");
     }
@@ -188,7 +187,7 @@ proptest! {
             // takes a second layer only if that is worth much.
             let share = match engine {
                 Engine::Lash => 0.6,
-                _ if SHORTEST.contains(&engine) => 0.75,
+                _ if SHORTEST.contains(&engine) => 0.85,
                 _ => 0.95,
             };
             prop_assert!(after >= share * before, "{engine:?}: {before} to {after}");
@@ -223,15 +222,22 @@ fn plain_cluster() -> impl Strategy<Value = String> {
     })
 }
 
+/// The name of a tree of three tiers without service adapters.
+fn plain_tree() -> impl Strategy<Value = String> {
+    (8_u64..14, 3_u64..7, 3_u64..7, 2_u64..7, 2_u64..6).prop_map(|(hosts, leaves, branches, mids, tops)| {
+        format!("xgft:h=3;m={hosts},{leaves},{branches};w=1,{mids},{tops}")
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     /// Where no engine is named, the hosts of a cluster get as much of its cables whether its switches have service
-    /// adapters or not.
+    /// adapters or not, in two tiers or three.
     #[test]
-    fn the_best_serves_hosts_as_well_beside_service_adapters(spec in plain_cluster()) {
+    fn the_best_serves_hosts_as_well_beside_service_adapters(spec in prop_oneof![plain_cluster(), plain_tree()]) {
         let plain = Subnet::new(&generate(&spec).unwrap(), None).unwrap();
-        let fabric = generate(&format!("{spec},service=every")).unwrap();
+        let fabric = generate(&format!("{spec};service=every")).unwrap();
         let served = Subnet::new(&fabric, None).unwrap();
         let choose = |subnet: &Subnet| {
             best::choose(subnet, &Settings::default(), &()).map_err(|why| TestCaseError::fail(why.to_string()))
