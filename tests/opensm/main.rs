@@ -1,6 +1,7 @@
 //! Tests that compare our tables with OpenSM's own, on fabrics that ibsim simulates.
 //!
 //! - [`administration`]: hosts are answered by our agents as by OpenSM.
+//! - [`boards`]: our agents show their subnet on boards, in metrics, as a map and to the doctor.
 //! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
 //! - [`options`]: the same with OpenSM's options.
 //! - [`help`]: all of OpenSM's options of routing are ours, too.
@@ -23,6 +24,7 @@
 
 mod administration;
 mod bisection;
+mod boards;
 mod checked;
 mod discovery;
 mod dumps;

@@ -14,10 +14,20 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// An agent at a node, with patience, as the simulator answers late under load.
 pub(crate) fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
+    agent_that_waits(simulation, node, "3000", more)
+}
+
+/// An agent at a node that waits so many milliseconds for an answer.
+pub(crate) fn agent_that_waits(
+    simulation: &Simulation,
+    node: &str,
+    timeout_ms: &str,
+    more: &[&str],
+) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
     let (lids, run) = (simulation.file("lids"), simulation.file("run"));
     command
-        .args(["agent", "--interface", &format!("ibsim:{node}"), "--mad-timeout-ms", "3000"])
+        .args(["agent", "--interface", &format!("ibsim:{node}"), "--mad-timeout-ms", timeout_ms])
         .args(["--lid-file", text(&lids), "--run-dir", text(&run), "--watch-interval-ms", "300"])
         .args(more)
         .env("IBSIM_SOCKNAME", simulation.socket());
@@ -231,10 +241,16 @@ fn a_second_agent_takes_over_from_one_that_was_killed() {
 
 /// OpenSM as a daemon at a host, with patience; its log is in a file of that name.
 pub(crate) fn opensm(simulation: &Simulation, host: &str, priority: &str) -> Running {
+    opensm_with(simulation, host, priority, "")
+}
+
+/// The same with further lines of its options.
+pub(crate) fn opensm_with(simulation: &Simulation, host: &str, priority: &str, more: &str) -> Running {
     let mut command = simulation.command("opensm");
     let log = format!("opensm-{host}.log");
     // It asks each second whether the master lives, so that it need not be told when that leaves.
-    let options = simulation.write("opensm.conf", "sminfo_polling_timeout 1000\npolling_retry_number 3\n");
+    let lines = format!("sminfo_polling_timeout 1000\npolling_retry_number 3\n{more}");
+    let options = simulation.write("opensm.conf", &lines);
     command
         .args(["-F", text(&options), "-e", "-D", "0x47", "-s", "2", "-t", "5000", "-f", &log, "-p", priority])
         .env("SIM_HOST", host);

@@ -127,9 +127,9 @@ impl<'a> OpenSm<'a> {
             });
             let log = self.log();
             let changes: Vec<usize> = log[start..].lines().filter_map(changed_entries).collect();
-            let newest = log[asked..].find(SWEEP_BEGINS).and_then(|begins| {
-                log[asked + begins..].lines().filter_map(changed_entries).next_back()
-            });
+            let newest = log[asked..]
+                .find(SWEEP_BEGINS)
+                .and_then(|begins| log[asked + begins..].lines().filter_map(changed_entries).next_back());
             if newest == Some(0) {
                 return changes.iter().sum();
             }

@@ -27,10 +27,21 @@ pub(super) struct Told {
     pub(super) to: u64,
 }
 
-/// A question to the master whether it lives.
+/// What is asked again and again while standing by.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    /// Whether the master lives.
+    Master,
+    /// How far the port is behind which this manager runs, which tells whether the master brought the subnet up.
+    OwnPort { node: u64, port: u8 },
+}
+
+/// The questions while standing by.
 #[derive(Debug)]
 pub(super) struct Polling {
-    exchange: Box<Exchange<()>>,
+    exchange: Box<Exchange<Asked>>,
+    /// What the master said.
+    answer: Option<Data>,
 }
 
 impl Polling {
@@ -104,6 +115,9 @@ impl SubnetManager {
             self.tell(Event::StandsBy { other: other.info.guid, priority: other.info.priority });
         }
         self.role = SmState::Standby;
+        self.is_up = false;
+        self.unwritten.clear();
+        self.routing_failure = None;
         self.administration.end();
         // Whoever is master writes to switches: what is known of them counts no more.
         self.held = crate::program::Held::default();
@@ -155,29 +169,41 @@ impl SubnetManager {
 
     pub(super) fn begin_polling(&mut self, master: &Manager) {
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
-        exchange.order(Order::get((), Attribute::SmInfo, 0), master.route.clone());
-        self.stage = Stage::Polling(Polling { exchange: Box::new(exchange) });
+        let own = self.inventory.adapters.iter().find(|adapter| adapter.port_guid == self.inventory.own);
+        if let Some(own) = own {
+            let asked = Asked::OwnPort { node: own.node_guid, port: own.port };
+            exchange.order(Order::get(asked, Attribute::PortInfo, own.port.into()), Route::LOCAL);
+        }
+        exchange.order(Order::get(Asked::Master, Attribute::SmInfo, 0), master.route.clone());
+        self.stage = Stage::Polling(Polling { exchange: Box::new(exchange), answer: None });
     }
 
     pub(super) fn time_polling(&mut self, now: Instant) {
-        let Stage::Polling(polling) = &mut self.stage else { return };
-        if let Some(done) = polling.exchange.handle_timeout(now) {
-            self.polled(done.result.ok(), now);
+        while let Stage::Polling(polling) = &mut self.stage {
+            let Some(done) = polling.exchange.handle_timeout(now) else { break };
+            self.polled(&done, now);
         }
     }
 
     pub(super) fn answer_polling(&mut self, smp: &Smp<ManagerMethod>, now: Instant) {
         let Stage::Polling(polling) = &mut self.stage else { return };
         if let Some(done) = polling.exchange.handle(smp, |_, _| true) {
-            self.polled(done.result.ok(), now);
+            self.polled(&done, now);
         }
     }
 
-    fn polled(&mut self, answer: Option<Data>, now: Instant) {
-        if let Stage::Polling(polling) = &self.stage {
-            let next = polling.exchange.next_tid();
-            self.take_tids(next);
+    fn polled(&mut self, done: &Done<Asked>, now: Instant) {
+        let Stage::Polling(polling) = &mut self.stage else { return };
+        match (done.order.purpose, &done.result) {
+            (Asked::Master, Ok(data)) => polling.answer = Some(*data),
+            (Asked::OwnPort { node, port }, Ok(data)) => self.inventory.take_note(node, port, data),
+            (_, Err(_)) => {}
         }
+        if !polling.exchange.is_empty() {
+            return;
+        }
+        let (answer, next) = (polling.answer, polling.exchange.next_tid());
+        self.take_tids(next);
         let own = self.info();
         let Some(master) = &mut self.master else { return };
         let info = answer.map(|data| SmInfo::parse(&data)).filter(|info| info.guid == master.info.guid);

@@ -71,7 +71,8 @@ impl SubnetManager {
         }
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
-        self.sent_before = self.sent;
+        self.sent_before = self.counts.sent;
+        self.counts.glances += 1;
         self.stage = Stage::Glancing(Box::new(Glances { exchange, told: BTreeMap::new() }));
     }
 

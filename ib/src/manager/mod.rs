@@ -19,10 +19,12 @@ mod election;
 mod event;
 mod glance;
 pub(crate) mod inventory;
+mod known;
 #[cfg(test)]
 mod model;
 mod reading;
 mod requests;
+mod status;
 pub mod task;
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,7 @@ use mapper_proto::time::Instant;
 
 pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
+pub use status::{Counts, OtherManager, Status, Work};
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
 use crate::administration::Administration;
@@ -114,6 +117,14 @@ pub struct SubnetManager {
     events: VecDeque<Event>,
     /// What was wrong at the last sweep, so that it is told once.
     problems: Vec<String>,
+    /// Which switches did not tell what they hold at the last reading.
+    left_out: Vec<String>,
+    /// What was not written the last time.
+    unwritten: Vec<String>,
+    /// Why there are no tables for the subnet as it is.
+    routing_failure: Option<String>,
+    /// Whether tables are in force, and all was written the last time.
+    is_up: bool,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
     /// Switches that told that a port changed and were not looked at since, by GUID.
@@ -133,7 +144,7 @@ pub struct SubnetManager {
     next_tid: u32,
     next_task: u64,
     activity: u32,
-    sent: u64,
+    counts: Counts,
     began: Instant,
     sent_before: u64,
     leaving: bool,
@@ -162,6 +173,10 @@ impl SubnetManager {
             task: None,
             events: VecDeque::new(),
             problems: Vec::new(),
+            left_out: Vec::new(),
+            unwritten: Vec::new(),
+            routing_failure: None,
+            is_up: false,
             is_stale: true,
             changed: BTreeSet::new(),
             is_urgent: false,
@@ -174,28 +189,13 @@ impl SubnetManager {
             next_tid: 1,
             next_task: 1,
             activity: 0,
-            sent: 0,
+            counts: Counts::default(),
             began: now,
             sent_before: 0,
             leaving: false,
         };
         manager.begin_sweep(now);
         manager
-    }
-
-    /// What it is doing, as other managers see it.
-    pub fn role(&self) -> SmState {
-        self.role
-    }
-
-    /// The LIDs that it gave.
-    pub fn lids(&self) -> &Lids {
-        &self.lids
-    }
-
-    /// How many datagrams it has sent.
-    pub fn sent(&self) -> u64 {
-        self.sent
     }
 
     /// The next datagram to send, if one may go out now.
@@ -216,7 +216,7 @@ impl SubnetManager {
         if packet.is_none() {
             return self.administration.poll_transmit(now);
         }
-        self.sent += 1;
+        self.counts.sent += 1;
         packet
     }
 
@@ -260,6 +260,7 @@ impl SubnetManager {
     /// Takes what came from the subnet. What answers nothing that is open, and is no request that it knows, is passed
     /// over.
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
+        self.counts.received += 1;
         if packet.mad[sa::CLASS_AT] == sa::CLASS {
             self.administration.handle_packet(packet, now);
             return self.take_groups(now);
@@ -330,7 +331,8 @@ impl SubnetManager {
         self.is_urgent = false;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
-        self.sent_before = self.sent;
+        self.sent_before = self.counts.sent;
+        self.counts.sweeps += 1;
         let sweep = Sweep::with_transactions_from(self.settings.sweep, self.next_tid);
         self.stage = Stage::Sweeping(Box::new(sweep));
     }

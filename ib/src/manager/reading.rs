@@ -62,6 +62,7 @@ impl SubnetManager {
         let reading =
             Reading { exchange, left_out: BTreeSet::new(), managers: Vec::new(), before: BTreeMap::new() };
         self.stage = Stage::Reading(Box::new(reading));
+        self.left_out.clear();
         self.end_reading(now);
     }
 
@@ -104,6 +105,7 @@ impl SubnetManager {
                 self.held.multicast.retain(|&(known, _, _), _| known != guid);
                 if self.without_groups.insert(guid) {
                     let told = format!("{} takes no multicast groups: {}", self.name_of(guid), why(failure));
+                    self.left_out.push(told.clone());
                     self.tell(Event::Problem(told));
                 }
                 return;
@@ -117,6 +119,7 @@ impl SubnetManager {
                         why(failure),
                         done.route
                     );
+                    self.left_out.push(told.clone());
                     self.tell(Event::Problem(told));
                 }
                 return;

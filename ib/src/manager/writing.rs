@@ -81,10 +81,13 @@ impl SubnetManager {
         let routes = match routes {
             Ok(routes) => routes.without(&stand_ins),
             Err(why) => {
+                self.is_up = false;
+                self.routing_failure = Some(why.clone());
                 self.tell(Event::NoRoutes(why));
                 return self.retry(now);
             }
         };
+        self.routing_failure = None;
         self.write(routes, false, now);
     }
 
@@ -249,10 +252,14 @@ impl SubnetManager {
         let waiting = Stage::Waiting { until: now + self.settings.watch_interval };
         let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
         self.take_tids(writing.exchange.next_tid());
-        let failures = writing.failures;
-        let failed = failures.len();
-        for failure in failures.into_iter().take(16) {
-            self.tell(Event::Problem(failure));
+        self.counts.blocks += writing.blocks;
+        let failed = writing.failures.len();
+        for failure in writing.failures.iter().take(16) {
+            self.tell(Event::Problem(failure.clone()));
+        }
+        self.unwritten = writing.failures;
+        if !writing.is_of_groups || failed > 0 {
+            self.is_up = failed == 0;
         }
         if writing.is_broken {
             return self.retry(now);
@@ -269,9 +276,10 @@ impl SubnetManager {
             adapters: self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count(),
             engine: writing.routes.engine.clone(),
             blocks: writing.blocks,
-            sent: self.sent - self.sent_before,
+            sent: self.counts.sent - self.sent_before,
             took: now.since(self.began),
         });
+        self.counts.ups += 1;
         self.reregister = false;
         self.routes = Some(writing.routes);
         self.administer(now);
