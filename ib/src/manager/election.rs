@@ -74,6 +74,7 @@ impl SubnetManager {
             fitting.max_by_key(|other| (other.info.priority, Reverse(other.info.guid))).cloned()
         };
         let master = highest(&|state| state == SmState::Master);
+        let is_read_anew = std::mem::take(&mut self.is_contested);
         let waiting = highest(&|state| matches!(state, SmState::Standby | SmState::Discovering));
         match (master, waiting) {
             (Some(master), _) if self.role != SmState::Master => self.stand_by(Some(master), now),
@@ -81,9 +82,17 @@ impl SubnetManager {
             (Some(master), _) => {
                 let (other, priority) = (master.info.guid, master.info.priority);
                 self.tell(Event::SecondMaster { other, priority });
-                // It gives way when it hears of this one. Until then, looking again shows whether it did.
+                // It gives way when it hears of this one, which nothing else may tell it. Until then, looking again shows
+                // whether it did.
+                self.command(Command::Discover, master.port, master.route.clone());
                 self.is_stale = true;
-                self.become_master(now);
+                if is_read_anew {
+                    return self.become_master(now);
+                }
+                // It gets a moment to give way, and what it wrote before is not known here.
+                self.is_contested = true;
+                self.held = crate::program::Held::default();
+                self.retry(now);
             }
             (None, _) if self.settings.priority.is_none() => self.stand_by(None, now),
             (None, Some(other)) if other.info.outranks(&own) => match (self.role, other.info.state) {
@@ -246,6 +255,15 @@ impl SubnetManager {
                 self.tell(Event::Master);
                 self.begin_sweep(now);
             }
+            // Another master found this one, and gives way. What it wrote is not known here.
+            (Command::Handover, SmState::Master) => {
+                self.held = crate::program::Held::default();
+                if let Some(other) = self.others.iter().find(|other| other.info.guid == sender.guid) {
+                    let (port, route) = (other.port, other.route.clone());
+                    self.command(Command::Acknowledge, port, route);
+                }
+                self.suspect(now);
+            }
             (Command::Disable, SmState::Standby) => {
                 self.role = SmState::NotActive;
                 self.master = None;
@@ -256,6 +274,7 @@ impl SubnetManager {
                 self.stage = Stage::Waiting { until: now };
             }
             (Command::Discover, SmState::Standby) => self.discover(now),
+            (Command::Discover, SmState::Master) => self.suspect(now),
             _ => {}
         }
     }

@@ -24,6 +24,8 @@ mod known;
 mod model;
 mod reading;
 mod requests;
+#[cfg(test)]
+mod search;
 mod status;
 pub mod task;
 #[cfg(test)]
@@ -106,6 +108,8 @@ pub struct SubnetManager {
     held: Held,
     /// Other managers, as they answered last.
     others: Vec<Manager>,
+    /// Whether all that switches hold is read anew, as another master is there that may write to them.
+    is_contested: bool,
     /// The one that is waited for, while standing by.
     master: Option<Manager>,
     /// What hosts ask, and are answered.
@@ -127,6 +131,8 @@ pub struct SubnetManager {
     is_up: bool,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
+    /// When everything is to be looked at again, as marks were cleared or something did not answer.
+    recheck_at: Option<Instant>,
     /// Switches that told that a port changed and were not looked at since, by GUID.
     changed: BTreeSet<u64>,
     /// Whether tables are wanted as soon as may be, as a cable failed.
@@ -166,6 +172,7 @@ impl SubnetManager {
             inventory: Inventory::default(),
             held: Held::default(),
             others: Vec::new(),
+            is_contested: false,
             master: None,
             administration: Administration::default(),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
@@ -178,6 +185,7 @@ impl SubnetManager {
             routing_failure: None,
             is_up: false,
             is_stale: true,
+            recheck_at: None,
             changed: BTreeSet::new(),
             is_urgent: false,
             reregister: true,
@@ -327,6 +335,7 @@ impl SubnetManager {
 
     fn begin_sweep(&mut self, now: Instant) {
         self.is_stale = false;
+        self.recheck_at = None;
         self.changed.clear();
         self.is_urgent = false;
         self.activity = self.activity.wrapping_add(1);
@@ -342,10 +351,11 @@ impl SubnetManager {
             self.stage = Stage::Waiting { until: Instant::FAR };
             return;
         }
+        let is_stale = self.is_stale || self.recheck_at.is_some_and(|at| at <= now);
         match (self.role, &self.master) {
-            (SmState::Master, _) if !self.is_stale && !self.changed.is_empty() => self.begin_glance(now),
-            (SmState::Master, _) if !self.is_stale && self.are_groups_new => self.regroup(now),
-            (SmState::Master, _) if !self.is_stale => self.begin_watch(),
+            (SmState::Master, _) if !is_stale && !self.changed.is_empty() => self.begin_glance(now),
+            (SmState::Master, _) if !is_stale && self.are_groups_new => self.regroup(now),
+            (SmState::Master, _) if !is_stale => self.begin_watch(),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();
                 self.begin_polling(&master);
@@ -372,6 +382,7 @@ impl SubnetManager {
             return;
         }
         let mut inventory = Inventory::of(&found);
+        self.held.keep_only(&inventory.nodes);
         if self.role == SmState::Master {
             inventory.keep_places(&self.inventory);
         }

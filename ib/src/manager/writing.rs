@@ -47,7 +47,7 @@ impl SubnetManager {
     /// Gives LIDs, and asks for tables.
     pub(super) fn compute(&mut self, now: Instant) {
         let before = self.lids.clone();
-        let without = self.lids.assign(&self.inventory.wanting(self.settings.lmc));
+        let without = self.lids.assign(&self.inventory.wanting(self.settings.lmc), &self.held.lids_in_use());
         for guid in without {
             self.tell(Event::Problem(format!("port {guid:#x} gets no LID: all are taken")));
         }
@@ -292,15 +292,20 @@ impl SubnetManager {
             // What was lost may answer the next time, and what changed while marks were cleared shows then.
             let lacks_parts =
                 self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
-            self.is_stale = !self.problems.is_empty() || writing.is_cleared || lacks_parts;
+            if !self.problems.is_empty() || writing.is_cleared || lacks_parts {
+                let at = now + self.settings.watch_interval;
+                self.recheck_at = Some(self.recheck_at.unwrap_or(at));
+            }
             self.wait_for_more(now);
         }
     }
 
-    /// Waits until it is time to look again, or for nothing if something is to be done.
+    /// Waits until it is time to look again, or for nothing if something is to be done. What is put off in favour of what
+    /// changed meanwhile keeps its moment.
     pub(super) fn wait_for_more(&mut self, now: Instant) {
-        let is_more = self.are_groups_new || !self.changed.is_empty();
-        let until = if is_more { now } else { now + self.settings.watch_interval };
+        let is_more = self.is_stale || self.are_groups_new || !self.changed.is_empty();
+        let next = now + self.settings.watch_interval;
+        let until = if is_more { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };
         self.stage = Stage::Waiting { until };
     }
 }
