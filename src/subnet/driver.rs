@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mapper_ib::manager::{Event, SubnetManager, Task};
+use mapper_ib::record::Direction;
 use mapper_machine::clock::Clock;
 use mapper_machine::log;
 use mapper_machine::mad_port::{ManagerPort, PortName};
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
 use super::lid_file::LidFile;
+use super::record_file::RecordFile;
 use super::shown::Shown;
 use super::tables::{self, Computed};
 use super::{SubnetError, settings, told};
@@ -48,6 +50,12 @@ pub(super) async fn serve(
     let requests_server = status::bind_at(requests_path, config.unit, config.service.group.as_deref())?;
     privileges::give_up_all_but(Needs { raw_sockets: false, network_administration: false, files: false })
         .map_err(ServiceError::from)?;
+    let record = match &config.subnet.record {
+        Some(path) => Some(
+            RecordFile::create(path).map_err(|source| SubnetError::Record { path: path.clone(), source })?,
+        ),
+        None => None,
+    };
     let exporter = Exporter::new(&config.service)?;
     if let Some(starter) = starter {
         starter.ready().map_err(ServiceError::from)?;
@@ -67,6 +75,7 @@ pub(super) async fn serve(
         notifier: Notifier::new(),
         last_problem: String::new(),
         shown: Shown::default(),
+        record,
         exporter,
         config,
     };
@@ -85,6 +94,7 @@ struct Driver {
     notifier: Notifier,
     last_problem: String,
     shown: Shown,
+    record: Option<RecordFile>,
     exporter: Exporter,
     config: Config,
 }
@@ -135,6 +145,9 @@ impl Driver {
                 packets = self.port.receive() => {
                     let now = self.clock.now();
                     for packet in packets.map_err(|source| self.gone(source))? {
+                        if let Some(record) = &mut self.record {
+                            record.add(now, Direction::Received, &packet);
+                        }
                         self.manager.handle_packet(&packet, now);
                     }
                 }
@@ -169,8 +182,15 @@ impl Driver {
     }
 
     fn send(&mut self) -> Result<(), SubnetError> {
-        while let Some(packet) = self.manager.poll_transmit(self.clock.now()) {
+        let now = self.clock.now();
+        while let Some(packet) = self.manager.poll_transmit(now) {
             self.port.send(&packet).map_err(|source| self.gone(source))?;
+            if let Some(record) = &mut self.record {
+                record.add(now, Direction::Sent, &packet);
+            }
+        }
+        if let Some(record) = &mut self.record {
+            record.flush();
         }
         Ok(())
     }

@@ -3,10 +3,12 @@
 //! - [`mapper_ib::manager`] decides what is asked and written; here are its port, its clock, its log and its files.
 //! - `tables`: the engines, which compute and prove what it is to write.
 //! - `lid_file`: the LIDs that it gave, for the next start.
+//! - `record_file`: all datagrams, if they are to be recorded.
 //! - `shown`: what programs of this machine are told.
 
 mod driver;
 mod lid_file;
+mod record_file;
 mod settings;
 mod shown;
 mod tables;
@@ -53,6 +55,14 @@ pub enum SubnetError {
     /// The file of LIDs is wrong, or cannot be read.
     #[error(transparent)]
     Lids(#[from] LidFileError),
+    /// The file for the record of datagrams cannot be made.
+    #[error("cannot record datagrams in {}", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The file of the key of management is wrong, or cannot be read.
     #[error("cannot take the key of management from {}: {why}", path.display())]
     Key {

@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 
 use mapper::formats;
+use mapper_ib::record::{Direction, Recorded};
 use serde_json::Value;
 
 use crate::managed::{Running, agent, agent_that_waits, opensm_with, wait_for};
@@ -50,7 +51,9 @@ fn agents_show_their_subnet_on_boards_in_metrics_as_a_map_and_to_the_doctor() {
         (name.as_str(), status.as_str()) == ("port", "warning") && what.contains("no subnet manager")
     }));
     let metrics = simulation.file("metrics.prom");
-    let more = ["--level", "2", "--unit", "3", "--metrics-file", text(&metrics)];
+    let record = simulation.file("record");
+    let files = ["--metrics-file", text(&metrics), "--record", text(&record)];
+    let more = [&["--level", "2", "--unit", "3"], &files[..]].concat();
     let _master = Running::start(agent(&simulation, "h1", &more));
     let master = board(&simulation, "3");
     assert_eq!(
@@ -67,6 +70,14 @@ fn agents_show_their_subnet_on_boards_in_metrics_as_a_map_and_to_the_doctor() {
     let shown = told(&mapper(&simulation, &["board-info", "--unit", "3"]));
     assert!(shown.contains("Network is fully configured.\n  warning: all 6 switches"), "{shown}");
     assert!(shown.contains("\n  master of its subnet; port 0x"), "{shown}");
+
+    let recorded = simulation.read("record");
+    let lines: Vec<Recorded> = recorded.lines().map(|line| line.parse().unwrap()).collect();
+    let counts = [Direction::Sent, Direction::Received]
+        .map(|direction| lines.iter().filter(|line| line.direction == direction).count());
+    assert!(counts.iter().all(|&count| count > 100), "{counts:?}");
+    assert!(recorded.contains(" Set LinearForwardingTable 0x0 along 0,1 (transaction "));
+    assert!(recorded.contains(": adapter 0x"), "what answers carry is told");
 
     let held = told(&mapper(&simulation, &["topology", "discover", "--unit", "3"]));
     let held = formats::parse("the map of the agent", &held).unwrap();

@@ -9,6 +9,7 @@
 //! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
 //! - [`explored`]: our exploration finds what the tools of InfiniBand find.
 //! - [`checked`]: tables are read out of switches and judged.
+//! - [`clusters`]: our agents manage a cluster with service adapters on all switches.
 //! - [`managed`]: our agents manage a subnet themselves.
 //! - [`plugin`]: OpenSM takes our tables from the plugin, at every sweep.
 //! - [`round_trip`]: our tables are loaded by OpenSM, proved by `ibdmchk` and walked by `ibtracert`.
@@ -26,6 +27,7 @@ mod administration;
 mod bisection;
 mod boards;
 mod checked;
+mod clusters;
 mod discovery;
 mod dumps;
 mod exact;

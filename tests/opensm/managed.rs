@@ -58,7 +58,7 @@ impl Drop for Running {
 }
 
 /// Brings a subnet up once, and returns how many hosts it has.
-fn bring_up(simulation: &Simulation, fabric: &Fabric, more: &[&str]) -> u64 {
+pub(crate) fn bring_up(simulation: &Simulation, fabric: &Fabric, more: &[&str]) -> u64 {
     let once = ["--map-once", "--format", "json"];
     let output = agent(simulation, &fabric.hosts[0].name, &[&once[..], more].concat()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -71,7 +71,7 @@ fn words(output: &Output) -> String {
 }
 
 /// How many ends of cables `iblinkinfo` shows as active, and how many as on their way there.
-fn links(simulation: &Simulation) -> (usize, usize) {
+pub(crate) fn links(simulation: &Simulation) -> (usize, usize) {
     let told = words(&simulation.run("iblinkinfo", &["-t", "5000"]));
     let count = |state: &str| told.lines().filter(|line| line.contains(state)).count();
     (count("Active/"), count("Initialize/") + count("Armed/"))
@@ -91,7 +91,7 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Whether the tables of all switches lead from some hosts to others.
-fn all_trace(simulation: &Simulation) -> bool {
+pub(crate) fn all_trace(simulation: &Simulation) -> bool {
     let found = simulation.found();
     let lids: Vec<u32> = found.hosts.iter().filter_map(|host| host.lid.map(u32::from)).collect();
     let step = lids.len() / 4 + 1;
@@ -102,7 +102,7 @@ fn all_trace(simulation: &Simulation) -> bool {
 }
 
 /// Proves the tables that `ibroute` reads out of the switches.
-fn prove_tables(simulation: &Simulation) {
+pub(crate) fn prove_tables(simulation: &Simulation) {
     let tables: String = simulation
         .found()
         .xbars

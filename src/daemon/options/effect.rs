@@ -34,6 +34,7 @@ impl Options {
             ("watch-interval-ms", self.watch_interval_ms.is_some()),
             ("mad-timeout-ms", self.mad_timeout_ms.is_some()),
             ("mad-window", self.mad_window.is_some()),
+            ("record", self.record.is_some()),
         ]
     }
 
@@ -97,6 +98,7 @@ impl Options {
             watch_interval_ms: _,
             mad_timeout_ms: _,
             mad_window: _,
+            record: _,
         } = self;
         vec![
             ("tap", tap.is_some()),
