@@ -11,6 +11,9 @@ use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmIn
 /// The key of managers that OpenSM has unless it is told otherwise. It takes no notice of managers with another one.
 const MANAGERS_KEY: u64 = 1;
 
+/// How often another master that ranks lower is waited for, a retry each, before this one writes beside it.
+const MOST_WAITS: u8 = 5;
+
 /// Another manager.
 #[derive(Clone, Debug)]
 pub(super) struct Manager {
@@ -74,7 +77,7 @@ impl SubnetManager {
             fitting.max_by_key(|other| (other.info.priority, Reverse(other.info.guid))).cloned()
         };
         let master = highest(&|state| state == SmState::Master);
-        let is_read_anew = std::mem::take(&mut self.is_contested);
+        let contested = std::mem::take(&mut self.contested);
         let waiting = highest(&|state| matches!(state, SmState::Standby | SmState::Discovering));
         match (master, waiting) {
             (Some(master), _) if self.role != SmState::Master => self.stand_by(Some(master), now),
@@ -86,11 +89,11 @@ impl SubnetManager {
                 // whether it did.
                 self.command(Command::Discover, master.port, master.route.clone());
                 self.is_stale = true;
-                if is_read_anew {
+                if contested >= MOST_WAITS {
                     return self.become_master(now);
                 }
-                // It gets a moment to give way, and what it wrote before is not known here.
-                self.is_contested = true;
+                // It gets the time to end what it writes and give way, and what it wrote is not known here.
+                self.contested = contested + 1;
                 self.held = crate::program::Held::default();
                 self.retry(now);
             }

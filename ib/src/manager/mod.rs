@@ -108,8 +108,10 @@ pub struct SubnetManager {
     held: Held,
     /// Other managers, as they answered last.
     others: Vec<Manager>,
-    /// Whether all that switches hold is read anew, as another master is there that may write to them.
-    is_contested: bool,
+    /// How often in a row all that switches hold was read anew, as another master is there that may write to them.
+    contested: u8,
+    /// Whether a manager that a port says it has did not answer, and may be master.
+    has_silent_manager: bool,
     /// The one that is waited for, while standing by.
     master: Option<Manager>,
     /// What hosts ask, and are answered.
@@ -172,7 +174,8 @@ impl SubnetManager {
             inventory: Inventory::default(),
             held: Held::default(),
             others: Vec::new(),
-            is_contested: false,
+            contested: 0,
+            has_silent_manager: false,
             master: None,
             administration: Administration::default(),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),

@@ -292,7 +292,8 @@ impl SubnetManager {
             // What was lost may answer the next time, and what changed while marks were cleared shows then.
             let lacks_parts =
                 self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
-            if !self.problems.is_empty() || writing.is_cleared || lacks_parts {
+            let is_unsure = !self.problems.is_empty() || self.has_silent_manager;
+            if is_unsure || writing.is_cleared || lacks_parts {
                 let at = now + self.settings.watch_interval;
                 self.recheck_at = Some(self.recheck_at.unwrap_or(at));
             }
