@@ -6,8 +6,9 @@
 //! - [`lids`]: which LIDs ports have.
 //! - [`manager`]: a subnet manager, which writes what differs (`program`), settles with others who is master, and answers
 //!   hosts (`administration`).
+//! - [`record`]: datagrams as lines of text, for a person and to be played again.
 //!
-//! Both are state machines like the agent: time is a number, datagrams come and go as bytes.
+//! Sweep and manager are state machines like the agent: time is a number, datagrams come and go as bytes.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod mad;
 pub mod manager;
 mod packet;
 mod program;
+pub mod record;
 mod requests;
 mod rmpp;
 pub mod sweep;

@@ -18,6 +18,9 @@ pub struct Wanting {
     pub lmc: u8,
 }
 
+/// The GUID of no port.
+const NOBODY: u64 = 0;
+
 /// The LIDs that ports were given, by GUID. Ports that are gone keep theirs, for when they come back.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lids {
@@ -42,10 +45,11 @@ impl Lids {
 
     /// Gives each port a LID. What an active port has stays; else what it was given before; else what it has; else the
     /// lowest that nobody has. Of two that claim one, the lower GUID keeps it. LIDs of ports that are gone are given to
-    /// others only if there are no more, those of the highest GUIDs first.
+    /// others only if there are no more, those of the highest GUIDs first; and so are last of all those `in_use`, that
+    /// tables lead to: hosts may go on to send there, and no proof counts packets that are on the way to one who is gone.
     ///
     /// Returns the ports that got none, as all LIDs are taken.
-    pub fn assign(&mut self, ports: &[Wanting]) -> Vec<u64> {
+    pub fn assign(&mut self, ports: &[Wanting], in_use: &BTreeSet<u16>) -> Vec<u64> {
         let mut ports = ports.to_vec();
         ports.sort_unstable_by_key(|port| port.guid);
         let mut taken = Taken::default();
@@ -72,6 +76,9 @@ impl Lids {
             .collect();
         let is_there: BTreeSet<u64> = ports.iter().map(|port| port.guid).collect();
         gone.retain(|&(guid, lid)| !is_there.contains(&guid) && taken.take(lid, 0));
+        // Nobody's GUID is 0, and it stands before all others.
+        let kept_free = in_use.iter().rev().filter(|&&lid| taken.take(lid, 0)).map(|&lid| (NOBODY, lid));
+        gone.splice(0..0, kept_free.collect::<Vec<_>>());
         let mut without = Vec::new();
         for port in ports.iter().filter(|port| !settled.contains_key(&port.guid)).copied().collect::<Vec<_>>()
         {
@@ -95,7 +102,7 @@ impl Lids {
                 None => without.push(port.guid),
             }
         }
-        settled.extend(gone);
+        settled.extend(gone.into_iter().filter(|&(guid, _)| guid != NOBODY));
         self.given = settled;
         without
     }
@@ -158,8 +165,10 @@ mod tests {
     #[test]
     fn what_is_in_use_stays_then_what_was_given_then_the_lowest_that_is_free() {
         let mut lids = Lids::new(BTreeMap::from([(1, 7), (2, 8), (9, 1)]));
-        let without =
-            lids.assign(&[port(1, 3, true), port(2, 5, false), port(3, 0, false), port(4, 3, true)]);
+        let without = lids.assign(
+            &[port(1, 3, true), port(2, 5, false), port(3, 0, false), port(4, 3, true)],
+            &BTreeSet::new(),
+        );
         assert!(without.is_empty());
         // Port 1 is known by LID 3, port 2 gets its own again, and LID 1 waits for port 9.
         assert_eq!([1, 2, 3, 4, 9].map(|guid| lids.of(guid)), [Some(3), Some(8), Some(2), Some(4), Some(1)]);
@@ -169,7 +178,7 @@ mod tests {
     fn a_mask_gives_aligned_blocks() {
         let mut lids = Lids::default();
         let wide = |guid, current| Wanting { guid, current, is_active: true, lmc: 2 };
-        lids.assign(&[port(1, 4, true), wide(2, 4), wide(3, 6)]);
+        lids.assign(&[port(1, 4, true), wide(2, 4), wide(3, 6)], &BTreeSet::new());
         assert_eq!([1, 2, 3].map(|guid| lids.of(guid)), [Some(4), Some(8), Some(12)]);
     }
 
@@ -177,10 +186,10 @@ mod tests {
     fn lids_of_ports_that_are_gone_are_given_away_last() {
         let gone = (0..u64::from(LAST_LID)).map(|guid| (100_000 + guid, guid as u16 + 1)).collect();
         let mut lids = Lids::new(gone);
-        assert!(lids.assign(&[port(1, 0, false)]).is_empty());
+        assert!(lids.assign(&[port(1, 0, false)], &BTreeSet::new()).is_empty());
         assert_eq!(lids.of(1), Some(LAST_LID));
         let many: Vec<_> = (1..=u64::from(LAST_LID) + 1).map(|guid| port(guid, 0, false)).collect();
-        assert_eq!(lids.assign(&many), [u64::from(LAST_LID) + 1]);
+        assert_eq!(lids.assign(&many, &BTreeSet::new()), [u64::from(LAST_LID) + 1]);
     }
 
     proptest! {
@@ -194,7 +203,7 @@ mod tests {
                 .map(|(&guid, &(current, is_active, lmc))| Wanting { guid, current, is_active, lmc })
                 .collect();
             let mut lids = Lids::new(given);
-            prop_assert_eq!(lids.assign(&wanting), Vec::<u64>::new());
+            prop_assert_eq!(lids.assign(&wanting, &BTreeSet::new()), Vec::<u64>::new());
             let mut seen = BTreeSet::new();
             for port in &wanting {
                 let lid = lids.of(port.guid).unwrap();
@@ -207,7 +216,7 @@ mod tests {
                 .map(|port| Wanting { current: lids.of(port.guid).unwrap(), is_active: true, ..*port })
                 .collect();
             let before = lids.clone();
-            lids.assign(&settled);
+            lids.assign(&settled, &BTreeSet::new());
             for port in &settled {
                 prop_assert_eq!(lids.of(port.guid), before.of(port.guid));
             }

@@ -86,8 +86,16 @@ impl Heard {
         Self { boards: interfaces.iter().map(board).collect(), ..Self::default() }
     }
 
-    pub(super) fn run_dir(&self) -> &Path {
-        &self.run_dir
+    /// The boards of the agents and nodes that answered.
+    pub(super) fn boards(&self) -> impl Iterator<Item = &Board> {
+        self.boards.iter()
+    }
+
+    /// Asks the daemons of another run directory, unless it is the same.
+    pub(super) fn turn_to(&mut self, run_dir: &Path) {
+        if self.run_dir != run_dir {
+            *self = Self::in_dir(run_dir);
+        }
     }
 
     /// The interfaces that agents, nodes and crossbars of this run directory work on.

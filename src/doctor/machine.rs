@@ -89,10 +89,11 @@ fn check_tun_device(device: &Path) -> Check {
 }
 
 /// Checks whether files can be made in a directory, or if there is none, whether it can be made.
-fn check_directory(name: &'static str, directory: &Path, option: &str) -> Check {
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+pub(super) fn check_directory(name: &'static str, directory: &Path, option: &str) -> Check {
+    let or_here = |path| if path == Path::new("") { Path::new(".") } else { path };
+    let directory = or_here(directory);
     let shown = directory.display();
-    let Some(there) = directory.ancestors().find(|ancestor| ancestor.exists()) else {
+    let Some(there) = directory.ancestors().map(or_here).find(|ancestor| ancestor.exists()) else {
         return Check::failed(name, format!("{shown} does not exist"), format!("name another with {option}"));
     };
     if !there.is_dir() {
@@ -123,6 +124,7 @@ mod tests {
         let outcome = |path: &Path| check_directory("x", path, "--x").status;
         assert_eq!(outcome(dir.path()), Outcome::Ok);
         assert_eq!(outcome(&dir.path().join("a").join("b")), Outcome::Ok);
+        assert_eq!(outcome(Path::new("made-by-nobody")), Outcome::Ok, "below the working directory");
         assert_eq!(outcome(&file), Outcome::Failed);
         assert_eq!(outcome(&file.join("below")), Outcome::Failed);
         assert_eq!(outcome(Path::new("/proc/1/nothing")), Outcome::Failed);

@@ -5,6 +5,7 @@
 
 mod daemons;
 mod fast_path;
+mod infiniband;
 mod installation;
 mod interface;
 mod machine;
@@ -20,6 +21,7 @@ use self::daemons::Heard;
 use crate::daemon::driver;
 use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source};
 use mapper_machine::link::interface::Interface;
+use mapper_machine::mad_port::PortName;
 use mapper_machine::options::default_run_dir;
 pub use repair::{Mended, Repair, mend};
 
@@ -118,7 +120,7 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
     let mut checks = vec![Check::ok("configuration", what)];
     let directory = subject.file.as_deref().filter(|path| path.is_dir());
     let patterns = directory.map(installation::patterns);
-    let Some(first) = configs.first() else {
+    if configs.is_empty() {
         if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {
             let named = patterns.into_iter().collect::<Vec<_>>().join(", ");
             checks.push(Check::warning(
@@ -134,15 +136,21 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
             "name it with --interface or --ports; or enable mapper@IF.service, or write `ports` into node.toml",
         ));
         return checks;
-    };
-    checks.extend(machine::check(first));
+    }
+    let (of_infiniband, configs): (Vec<Config>, Vec<Config>) =
+        configs.into_iter().partition(|config| config.interface.parse::<PortName>().is_ok());
+    checks.extend(configs.first().map(machine::check).into_iter().flatten());
     let is_asked_for = !subject.interfaces.is_empty() || !subject.ports.is_empty();
     // A crossbar leaves its interfaces as they are.
     let crossbars = directory.map(|path| installation::interfaces(path).crossbars).unwrap_or_default();
+    for config in &of_infiniband {
+        heard.turn_to(&config.service.run_dir);
+        let name = config.interface.parse();
+        let found = name.map(|name| infiniband::check(config, &name, &heard)).unwrap_or_default();
+        checks.extend(found.into_iter().map(|check| check.of(&config.interface)));
+    }
     for config in &configs {
-        if heard.run_dir() != config.service.run_dir {
-            heard = Heard::in_dir(&config.service.run_dir);
-        }
+        heard.turn_to(&config.service.run_dir);
         let is_set_up = !is_asked_for && !crossbars.contains(&config.interface);
         let found = interface::check(config, &heard, is_set_up);
         checks.extend(found.into_iter().map(|check| check.of(&config.interface)));

@@ -3,29 +3,39 @@
 use std::time::Duration;
 
 use mapper_ib::manager::{Event, SubnetManager, Task};
+use mapper_ib::record::Direction;
 use mapper_machine::clock::Clock;
 use mapper_machine::log;
 use mapper_machine::mad_port::{ManagerPort, PortName};
+use mapper_machine::metrics::Exporter;
 use mapper_machine::notify::Notifier;
 use mapper_machine::privileges::{self, Needs};
 use mapper_machine::process::Starter;
 use mapper_machine::service::ServiceError;
 use mapper_machine::signals::{Signal, Signals};
+use mapper_machine::status::{Client, StatusServer};
 use mapper_proto::Instant;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::lid_file::LidFile;
+use super::record_file::RecordFile;
+use super::shown::Shown;
 use super::tables::{self, Computed};
 use super::{SubnetError, settings, told};
-use crate::daemon::driver::DaemonEnd;
+use crate::daemon::driver::{DaemonEnd, bind_status};
 use crate::daemon::options::Config;
+use crate::daemon::status::{self, AgentRequest, Board, requests_socket_path};
 
 /// How long leaving may take: another manager is told to take over, and may be gone itself.
 const LEAVING_LIMIT: Duration = Duration::from_secs(2);
 
+/// How many requests of programs wait to be answered.
+const REQUESTS: usize = 16;
+
 pub(super) async fn serve(
-    config: Config,
+    mut config: Config,
     name: PortName,
     starter: Option<Starter>,
 ) -> Result<DaemonEnd, SubnetError> {
@@ -35,8 +45,18 @@ pub(super) async fn serve(
     let lids = lid_file.read()?;
     let answers = manager_settings.sweep.timeout.saturating_mul(manager_settings.sweep.retries + 1);
     let port = ManagerPort::open(&name, answers)?;
+    let server = bind_status(&mut config)?;
+    let requests_path = requests_socket_path(&config.service.run_dir, config.unit);
+    let requests_server = status::bind_at(requests_path, config.unit, config.service.group.as_deref())?;
     privileges::give_up_all_but(Needs { raw_sockets: false, network_administration: false, files: false })
         .map_err(ServiceError::from)?;
+    let record = match &config.subnet.record {
+        Some(path) => Some(
+            RecordFile::create(path).map_err(|source| SubnetError::Record { path: path.clone(), source })?,
+        ),
+        None => None,
+    };
+    let exporter = Exporter::new(&config.service)?;
     if let Some(starter) = starter {
         starter.ready().map_err(ServiceError::from)?;
     }
@@ -54,11 +74,14 @@ pub(super) async fn serve(
         computation: None,
         notifier: Notifier::new(),
         last_problem: String::new(),
+        shown: Shown::default(),
+        record,
+        exporter,
         config,
     };
-    info!(port = driver.name, "the agent runs");
+    info!(port = driver.name, unit = driver.config.unit, "the agent runs");
     driver.notifier.ready();
-    driver.drive(&mut signals).await
+    driver.drive([&server, &requests_server], &mut signals).await
 }
 
 struct Driver {
@@ -70,11 +93,20 @@ struct Driver {
     computation: Option<(u64, JoinHandle<Computed>)>,
     notifier: Notifier,
     last_problem: String,
+    shown: Shown,
+    record: Option<RecordFile>,
+    exporter: Exporter,
     config: Config,
 }
 
 impl Driver {
-    async fn drive(&mut self, signals: &mut Signals) -> Result<DaemonEnd, SubnetError> {
+    async fn drive(
+        &mut self,
+        [server, requests_server]: [&StatusServer; 2],
+        signals: &mut Signals,
+    ) -> Result<DaemonEnd, SubnetError> {
+        // Requests are read by tasks of their own, so a client that asks slowly does not hold up the loop.
+        let (asking, mut asked) = mpsc::channel(REQUESTS);
         let mut leave_by: Option<Instant> = None;
         let give_up = self.config.map_once.map(|limit| (self.clock.now() + limit, limit));
         let mut end = DaemonEnd::Stopped;
@@ -113,11 +145,24 @@ impl Driver {
                 packets = self.port.receive() => {
                     let now = self.clock.now();
                     for packet in packets.map_err(|source| self.gone(source))? {
+                        if let Some(record) = &mut self.record {
+                            record.add(now, Direction::Received, &packet);
+                        }
                         self.manager.handle_packet(&packet, now);
                     }
                 }
                 () = self.clock.sleep_until(next) => {}
                 computed = finished(&mut self.computation) => self.take(computed),
+                client = server.accept() => match client {
+                    Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
+                    Err(error) => debug!(%error, "cannot accept on the status socket"),
+                },
+                client = requests_server.accept() => match client {
+                    Ok(client) => drop(tokio::spawn(take_request(client, asking.clone()))),
+                    Err(error) => debug!(%error, "cannot accept on the socket of requests"),
+                },
+                Some((request, client)) = asked.recv() => self.shown.answer(&request, client),
+                request = self.exporter.requested() => self.shown.tell_metrics(&self.board(), request),
                 signal = signals.next() => match signal {
                     Signal::Stop if leave_by.is_none() => leave_by = Some(self.begin_to_leave()),
                     Signal::Stop => return Ok(end),
@@ -128,13 +173,24 @@ impl Driver {
         }
     }
 
+    fn board(&self) -> Board {
+        self.shown.board(&self.config, &self.manager, self.clock.now())
+    }
+
     fn gone(&self, source: std::io::Error) -> SubnetError {
         SubnetError::Gone { port: self.name.clone(), source }
     }
 
     fn send(&mut self) -> Result<(), SubnetError> {
-        while let Some(packet) = self.manager.poll_transmit(self.clock.now()) {
+        let now = self.clock.now();
+        while let Some(packet) = self.manager.poll_transmit(now) {
             self.port.send(&packet).map_err(|source| self.gone(source))?;
+            if let Some(record) = &mut self.record {
+                record.add(now, Direction::Sent, &packet);
+            }
+        }
+        if let Some(record) = &mut self.record {
+            record.flush();
         }
         Ok(())
     }
@@ -143,6 +199,9 @@ impl Driver {
     fn tell(&mut self) -> Option<usize> {
         let mut up = None;
         while let Some(event) = self.manager.poll_event() {
+            if let Event::Up { .. } | Event::StandsBy { .. } = &event {
+                self.shown.see(&self.name, &self.manager);
+            }
             match &event {
                 Event::Up { failed: 0, adapters, .. } => up = Some(*adapters),
                 Event::Lids => self.lid_file.write(self.manager.lids()),
@@ -173,6 +232,14 @@ impl Driver {
             info!("{said}");
         }
         self.manager.handle_routes(number, computed.routes, now);
+    }
+}
+
+/// Reads a client's request, and hands it to the loop.
+async fn take_request(mut client: Client, asking: mpsc::Sender<(AgentRequest, Client)>) {
+    if let Some(request) = client.request().await {
+        // This fails only if the loop has ended, as the agent is ending.
+        let _ended = asking.send((request, client)).await;
     }
 }
 

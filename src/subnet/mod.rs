@@ -3,10 +3,14 @@
 //! - [`mapper_ib::manager`] decides what is asked and written; here are its port, its clock, its log and its files.
 //! - `tables`: the engines, which compute and prove what it is to write.
 //! - `lid_file`: the LIDs that it gave, for the next start.
+//! - `record_file`: all datagrams, if they are to be recorded.
+//! - `shown`: what programs of this machine are told.
 
 mod driver;
 mod lid_file;
+mod record_file;
 mod settings;
+mod shown;
 mod tables;
 mod told;
 
@@ -14,8 +18,10 @@ use std::io;
 use std::path::PathBuf;
 
 use mapper_machine::mad_port::{ManagerPortError, PortName};
+use mapper_machine::metrics::MetricsError;
 use mapper_machine::options::ServiceConfig;
 use mapper_machine::service::{self, Ran, ServiceError};
+use mapper_machine::status::StatusSocketError;
 use thiserror::Error;
 
 use crate::daemon::driver::DaemonEnd;
@@ -40,9 +46,23 @@ pub enum SubnetError {
     /// The process cannot become a daemon.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// The status socket cannot be served.
+    #[error(transparent)]
+    Status(#[from] StatusSocketError),
+    /// Metrics cannot be served or written.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// The file of LIDs is wrong, or cannot be read.
     #[error(transparent)]
     Lids(#[from] LidFileError),
+    /// The file for the record of datagrams cannot be made.
+    #[error("cannot record datagrams in {}", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The file of the key of management is wrong, or cannot be read.
     #[error("cannot take the key of management from {}: {why}", path.display())]
     Key {

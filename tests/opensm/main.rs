@@ -1,6 +1,7 @@
 //! Tests that compare our tables with OpenSM's own, on fabrics that ibsim simulates.
 //!
 //! - [`administration`]: hosts are answered by our agents as by OpenSM.
+//! - [`boards`]: our agents show their subnet on boards, in metrics, as a map and to the doctor.
 //! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
 //! - [`options`]: the same with OpenSM's options.
 //! - [`help`]: all of OpenSM's options of routing are ours, too.
@@ -8,6 +9,7 @@
 //! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
 //! - [`explored`]: our exploration finds what the tools of InfiniBand find.
 //! - [`checked`]: tables are read out of switches and judged.
+//! - [`clusters`]: our agents manage a cluster with service adapters on all switches.
 //! - [`managed`]: our agents manage a subnet themselves.
 //! - [`plugin`]: OpenSM takes our tables from the plugin, at every sweep.
 //! - [`round_trip`]: our tables are loaded by OpenSM, proved by `ibdmchk` and walked by `ibtracert`.
@@ -23,7 +25,9 @@
 
 mod administration;
 mod bisection;
+mod boards;
 mod checked;
+mod clusters;
 mod discovery;
 mod dumps;
 mod exact;

@@ -14,10 +14,20 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// An agent at a node, with patience, as the simulator answers late under load.
 pub(crate) fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
+    agent_that_waits(simulation, node, "3000", more)
+}
+
+/// An agent at a node that waits so many milliseconds for an answer.
+pub(crate) fn agent_that_waits(
+    simulation: &Simulation,
+    node: &str,
+    timeout_ms: &str,
+    more: &[&str],
+) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
     let (lids, run) = (simulation.file("lids"), simulation.file("run"));
     command
-        .args(["agent", "--interface", &format!("ibsim:{node}"), "--mad-timeout-ms", "3000"])
+        .args(["agent", "--interface", &format!("ibsim:{node}"), "--mad-timeout-ms", timeout_ms])
         .args(["--lid-file", text(&lids), "--run-dir", text(&run), "--watch-interval-ms", "300"])
         .args(more)
         .env("IBSIM_SOCKNAME", simulation.socket());
@@ -48,7 +58,7 @@ impl Drop for Running {
 }
 
 /// Brings a subnet up once, and returns how many hosts it has.
-fn bring_up(simulation: &Simulation, fabric: &Fabric, more: &[&str]) -> u64 {
+pub(crate) fn bring_up(simulation: &Simulation, fabric: &Fabric, more: &[&str]) -> u64 {
     let once = ["--map-once", "--format", "json"];
     let output = agent(simulation, &fabric.hosts[0].name, &[&once[..], more].concat()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -61,7 +71,7 @@ fn words(output: &Output) -> String {
 }
 
 /// How many ends of cables `iblinkinfo` shows as active, and how many as on their way there.
-fn links(simulation: &Simulation) -> (usize, usize) {
+pub(crate) fn links(simulation: &Simulation) -> (usize, usize) {
     let told = words(&simulation.run("iblinkinfo", &["-t", "5000"]));
     let count = |state: &str| told.lines().filter(|line| line.contains(state)).count();
     (count("Active/"), count("Initialize/") + count("Armed/"))
@@ -81,7 +91,7 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Whether the tables of all switches lead from some hosts to others.
-fn all_trace(simulation: &Simulation) -> bool {
+pub(crate) fn all_trace(simulation: &Simulation) -> bool {
     let found = simulation.found();
     let lids: Vec<u32> = found.hosts.iter().filter_map(|host| host.lid.map(u32::from)).collect();
     let step = lids.len() / 4 + 1;
@@ -92,7 +102,7 @@ fn all_trace(simulation: &Simulation) -> bool {
 }
 
 /// Proves the tables that `ibroute` reads out of the switches.
-fn prove_tables(simulation: &Simulation) {
+pub(crate) fn prove_tables(simulation: &Simulation) {
     let tables: String = simulation
         .found()
         .xbars
@@ -231,10 +241,16 @@ fn a_second_agent_takes_over_from_one_that_was_killed() {
 
 /// OpenSM as a daemon at a host, with patience; its log is in a file of that name.
 pub(crate) fn opensm(simulation: &Simulation, host: &str, priority: &str) -> Running {
+    opensm_with(simulation, host, priority, "")
+}
+
+/// The same with further lines of its options.
+pub(crate) fn opensm_with(simulation: &Simulation, host: &str, priority: &str, more: &str) -> Running {
     let mut command = simulation.command("opensm");
     let log = format!("opensm-{host}.log");
     // It asks each second whether the master lives, so that it need not be told when that leaves.
-    let options = simulation.write("opensm.conf", "sminfo_polling_timeout 1000\npolling_retry_number 3\n");
+    let lines = format!("sminfo_polling_timeout 1000\npolling_retry_number 3\n{more}");
+    let options = simulation.write("opensm.conf", &lines);
     command
         .args(["-F", text(&options), "-e", "-D", "0x47", "-s", "2", "-t", "5000", "-f", &log, "-p", priority])
         .env("SIM_HOST", host);

@@ -87,6 +87,11 @@ impl PortSettings {
         u64_at(&self.0, KEY_AT)
     }
 
+    /// Whether a key of management keeps others from writing to the port, as far as it says.
+    pub fn is_protected(&self) -> bool {
+        self.key() != 0 || self.0[LMC_AT] >> PROTECTION_SHIFT != 0
+    }
+
     /// The prefix of the subnet.
     pub fn prefix(&self) -> u64 {
         u64_at(&self.0, PREFIX_AT)

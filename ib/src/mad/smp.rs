@@ -226,7 +226,7 @@ pub enum SmpError {
 
 impl Smp<Method> {
     /// A question for an attribute and its modifier, with a key of management, to the node at the end of a route.
-    pub(crate) fn asking(tid: u32, (attribute, modifier): (Attribute, u32), key: u64, route: Route) -> Self {
+    pub fn asking(tid: u32, (attribute, modifier): (Attribute, u32), key: u64, route: Route) -> Self {
         Self {
             method: Method::Get,
             status: 0,

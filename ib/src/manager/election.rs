@@ -11,6 +11,9 @@ use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmIn
 /// The key of managers that OpenSM has unless it is told otherwise. It takes no notice of managers with another one.
 const MANAGERS_KEY: u64 = 1;
 
+/// How often another master that ranks lower is waited for, a retry each, before this one writes beside it.
+const MOST_WAITS: u8 = 5;
+
 /// Another manager.
 #[derive(Clone, Debug)]
 pub(super) struct Manager {
@@ -27,10 +30,21 @@ pub(super) struct Told {
     pub(super) to: u64,
 }
 
-/// A question to the master whether it lives.
+/// What is asked again and again while standing by.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    /// Whether the master lives.
+    Master,
+    /// How far the port is behind which this manager runs, which tells whether the master brought the subnet up.
+    OwnPort { node: u64, port: u8 },
+}
+
+/// The questions while standing by.
 #[derive(Debug)]
 pub(super) struct Polling {
-    exchange: Box<Exchange<()>>,
+    exchange: Box<Exchange<Asked>>,
+    /// What the master said.
+    answer: Option<Data>,
 }
 
 impl Polling {
@@ -63,6 +77,7 @@ impl SubnetManager {
             fitting.max_by_key(|other| (other.info.priority, Reverse(other.info.guid))).cloned()
         };
         let master = highest(&|state| state == SmState::Master);
+        let contested = std::mem::take(&mut self.contested);
         let waiting = highest(&|state| matches!(state, SmState::Standby | SmState::Discovering));
         match (master, waiting) {
             (Some(master), _) if self.role != SmState::Master => self.stand_by(Some(master), now),
@@ -70,9 +85,17 @@ impl SubnetManager {
             (Some(master), _) => {
                 let (other, priority) = (master.info.guid, master.info.priority);
                 self.tell(Event::SecondMaster { other, priority });
-                // It gives way when it hears of this one. Until then, looking again shows whether it did.
+                // It gives way when it hears of this one, which nothing else may tell it. Until then, looking again shows
+                // whether it did.
+                self.command(Command::Discover, master.port, master.route.clone());
                 self.is_stale = true;
-                self.become_master(now);
+                if contested >= MOST_WAITS {
+                    return self.become_master(now);
+                }
+                // It gets the time to end what it writes and give way, and what it wrote is not known here.
+                self.contested = contested + 1;
+                self.held = crate::program::Held::default();
+                self.retry(now);
             }
             (None, _) if self.settings.priority.is_none() => self.stand_by(None, now),
             (None, Some(other)) if other.info.outranks(&own) => match (self.role, other.info.state) {
@@ -104,6 +127,9 @@ impl SubnetManager {
             self.tell(Event::StandsBy { other: other.info.guid, priority: other.info.priority });
         }
         self.role = SmState::Standby;
+        self.is_up = false;
+        self.unwritten.clear();
+        self.routing_failure = None;
         self.administration.end();
         // Whoever is master writes to switches: what is known of them counts no more.
         self.held = crate::program::Held::default();
@@ -155,29 +181,41 @@ impl SubnetManager {
 
     pub(super) fn begin_polling(&mut self, master: &Manager) {
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
-        exchange.order(Order::get((), Attribute::SmInfo, 0), master.route.clone());
-        self.stage = Stage::Polling(Polling { exchange: Box::new(exchange) });
+        let own = self.inventory.adapters.iter().find(|adapter| adapter.port_guid == self.inventory.own);
+        if let Some(own) = own {
+            let asked = Asked::OwnPort { node: own.node_guid, port: own.port };
+            exchange.order(Order::get(asked, Attribute::PortInfo, own.port.into()), Route::LOCAL);
+        }
+        exchange.order(Order::get(Asked::Master, Attribute::SmInfo, 0), master.route.clone());
+        self.stage = Stage::Polling(Polling { exchange: Box::new(exchange), answer: None });
     }
 
     pub(super) fn time_polling(&mut self, now: Instant) {
-        let Stage::Polling(polling) = &mut self.stage else { return };
-        if let Some(done) = polling.exchange.handle_timeout(now) {
-            self.polled(done.result.ok(), now);
+        while let Stage::Polling(polling) = &mut self.stage {
+            let Some(done) = polling.exchange.handle_timeout(now) else { break };
+            self.polled(&done, now);
         }
     }
 
     pub(super) fn answer_polling(&mut self, smp: &Smp<ManagerMethod>, now: Instant) {
         let Stage::Polling(polling) = &mut self.stage else { return };
         if let Some(done) = polling.exchange.handle(smp, |_, _| true) {
-            self.polled(done.result.ok(), now);
+            self.polled(&done, now);
         }
     }
 
-    fn polled(&mut self, answer: Option<Data>, now: Instant) {
-        if let Stage::Polling(polling) = &self.stage {
-            let next = polling.exchange.next_tid();
-            self.take_tids(next);
+    fn polled(&mut self, done: &Done<Asked>, now: Instant) {
+        let Stage::Polling(polling) = &mut self.stage else { return };
+        match (done.order.purpose, &done.result) {
+            (Asked::Master, Ok(data)) => polling.answer = Some(*data),
+            (Asked::OwnPort { node, port }, Ok(data)) => self.inventory.take_note(node, port, data),
+            (_, Err(_)) => {}
         }
+        if !polling.exchange.is_empty() {
+            return;
+        }
+        let (answer, next) = (polling.answer, polling.exchange.next_tid());
+        self.take_tids(next);
         let own = self.info();
         let Some(master) = &mut self.master else { return };
         let info = answer.map(|data| SmInfo::parse(&data)).filter(|info| info.guid == master.info.guid);
@@ -220,6 +258,15 @@ impl SubnetManager {
                 self.tell(Event::Master);
                 self.begin_sweep(now);
             }
+            // Another master found this one, and gives way. What it wrote is not known here.
+            (Command::Handover, SmState::Master) => {
+                self.held = crate::program::Held::default();
+                if let Some(other) = self.others.iter().find(|other| other.info.guid == sender.guid) {
+                    let (port, route) = (other.port, other.route.clone());
+                    self.command(Command::Acknowledge, port, route);
+                }
+                self.suspect(now);
+            }
             (Command::Disable, SmState::Standby) => {
                 self.role = SmState::NotActive;
                 self.master = None;
@@ -230,6 +277,7 @@ impl SubnetManager {
                 self.stage = Stage::Waiting { until: now };
             }
             (Command::Discover, SmState::Standby) => self.discover(now),
+            (Command::Discover, SmState::Master) => self.suspect(now),
             _ => {}
         }
     }

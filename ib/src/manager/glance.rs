@@ -56,7 +56,9 @@ impl SubnetManager {
         }
     }
 
-    /// Looks at the switches that told of a change. A switch of which nobody knows whether it forgot its table takes a sweep.
+    /// Looks at the switches that told of a change. A switch of which nobody knows whether it forgot its table is no reason to
+    /// explore first: what it forgot leads nowhere, so what is proved of its table is true of any part of it, and its table is
+    /// read anew by the sweep that follows.
     pub(super) fn begin_glance(&mut self, now: Instant) {
         let changed = std::mem::take(&mut self.changed);
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
@@ -66,12 +68,13 @@ impl SubnetManager {
                 exchange.order(Order::get(glance, Attribute::PortInfo, port.into()), switch.route.clone());
             }
         }
-        if exchange.is_empty() || !self.held.doubted.is_empty() || self.routes.is_none() {
+        if exchange.is_empty() || self.routes.is_none() {
             return self.begin_sweep(now);
         }
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
-        self.sent_before = self.sent;
+        self.sent_before = self.counts.sent;
+        self.counts.glances += 1;
         self.stage = Stage::Glancing(Box::new(Glances { exchange, told: BTreeMap::new() }));
     }
 

@@ -162,7 +162,7 @@ impl Inventory {
         let mut wanting = self.wanting(lmc);
         wanting.extend(guids.iter().map(|&guid| Wanting { guid, current: 0, is_active: false, lmc }));
         let mut given = lids.clone();
-        given.assign(&wanting);
+        given.assign(&wanting, &BTreeSet::new());
         Some((all, given, guids))
     }
 

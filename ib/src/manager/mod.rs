@@ -19,10 +19,14 @@ mod election;
 mod event;
 mod glance;
 pub(crate) mod inventory;
+mod known;
 #[cfg(test)]
 mod model;
 mod reading;
 mod requests;
+#[cfg(test)]
+mod search;
+mod status;
 pub mod task;
 #[cfg(test)]
 mod tests;
@@ -36,6 +40,7 @@ use mapper_proto::time::Instant;
 
 pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
+pub use status::{Counts, OtherManager, Status, Work};
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
 use crate::administration::Administration;
@@ -103,6 +108,10 @@ pub struct SubnetManager {
     held: Held,
     /// Other managers, as they answered last.
     others: Vec<Manager>,
+    /// How often in a row all that switches hold was read anew, as another master is there that may write to them.
+    contested: u8,
+    /// Whether a manager that a port says it has did not answer, and may be master.
+    has_silent_manager: bool,
     /// The one that is waited for, while standing by.
     master: Option<Manager>,
     /// What hosts ask, and are answered.
@@ -114,8 +123,18 @@ pub struct SubnetManager {
     events: VecDeque<Event>,
     /// What was wrong at the last sweep, so that it is told once.
     problems: Vec<String>,
+    /// Which switches did not tell what they hold at the last reading.
+    left_out: Vec<String>,
+    /// What was not written the last time.
+    unwritten: Vec<String>,
+    /// Why there are no tables for the subnet as it is.
+    routing_failure: Option<String>,
+    /// Whether tables are in force, and all was written the last time.
+    is_up: bool,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
+    /// When everything is to be looked at again, as marks were cleared or something did not answer.
+    recheck_at: Option<Instant>,
     /// Switches that told that a port changed and were not looked at since, by GUID.
     changed: BTreeSet<u64>,
     /// Whether tables are wanted as soon as may be, as a cable failed.
@@ -133,7 +152,7 @@ pub struct SubnetManager {
     next_tid: u32,
     next_task: u64,
     activity: u32,
-    sent: u64,
+    counts: Counts,
     began: Instant,
     sent_before: u64,
     leaving: bool,
@@ -155,6 +174,8 @@ impl SubnetManager {
             inventory: Inventory::default(),
             held: Held::default(),
             others: Vec::new(),
+            contested: 0,
+            has_silent_manager: false,
             master: None,
             administration: Administration::default(),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
@@ -162,7 +183,12 @@ impl SubnetManager {
             task: None,
             events: VecDeque::new(),
             problems: Vec::new(),
+            left_out: Vec::new(),
+            unwritten: Vec::new(),
+            routing_failure: None,
+            is_up: false,
             is_stale: true,
+            recheck_at: None,
             changed: BTreeSet::new(),
             is_urgent: false,
             reregister: true,
@@ -174,28 +200,13 @@ impl SubnetManager {
             next_tid: 1,
             next_task: 1,
             activity: 0,
-            sent: 0,
+            counts: Counts::default(),
             began: now,
             sent_before: 0,
             leaving: false,
         };
         manager.begin_sweep(now);
         manager
-    }
-
-    /// What it is doing, as other managers see it.
-    pub fn role(&self) -> SmState {
-        self.role
-    }
-
-    /// The LIDs that it gave.
-    pub fn lids(&self) -> &Lids {
-        &self.lids
-    }
-
-    /// How many datagrams it has sent.
-    pub fn sent(&self) -> u64 {
-        self.sent
     }
 
     /// The next datagram to send, if one may go out now.
@@ -216,7 +227,7 @@ impl SubnetManager {
         if packet.is_none() {
             return self.administration.poll_transmit(now);
         }
-        self.sent += 1;
+        self.counts.sent += 1;
         packet
     }
 
@@ -260,6 +271,7 @@ impl SubnetManager {
     /// Takes what came from the subnet. What answers nothing that is open, and is no request that it knows, is passed
     /// over.
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
+        self.counts.received += 1;
         if packet.mad[sa::CLASS_AT] == sa::CLASS {
             self.administration.handle_packet(packet, now);
             return self.take_groups(now);
@@ -326,11 +338,13 @@ impl SubnetManager {
 
     fn begin_sweep(&mut self, now: Instant) {
         self.is_stale = false;
+        self.recheck_at = None;
         self.changed.clear();
         self.is_urgent = false;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
-        self.sent_before = self.sent;
+        self.sent_before = self.counts.sent;
+        self.counts.sweeps += 1;
         let sweep = Sweep::with_transactions_from(self.settings.sweep, self.next_tid);
         self.stage = Stage::Sweeping(Box::new(sweep));
     }
@@ -340,10 +354,11 @@ impl SubnetManager {
             self.stage = Stage::Waiting { until: Instant::FAR };
             return;
         }
+        let is_stale = self.is_stale || self.recheck_at.is_some_and(|at| at <= now);
         match (self.role, &self.master) {
-            (SmState::Master, _) if !self.is_stale && !self.changed.is_empty() => self.begin_glance(now),
-            (SmState::Master, _) if !self.is_stale && self.are_groups_new => self.regroup(now),
-            (SmState::Master, _) if !self.is_stale => self.begin_watch(),
+            (SmState::Master, _) if !is_stale && !self.changed.is_empty() => self.begin_glance(now),
+            (SmState::Master, _) if !is_stale && self.are_groups_new => self.regroup(now),
+            (SmState::Master, _) if !is_stale => self.begin_watch(),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();
                 self.begin_polling(&master);
@@ -370,6 +385,7 @@ impl SubnetManager {
             return;
         }
         let mut inventory = Inventory::of(&found);
+        self.held.keep_only(&inventory.nodes);
         if self.role == SmState::Master {
             inventory.keep_places(&self.inventory);
         }

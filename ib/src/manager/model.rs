@@ -22,9 +22,11 @@ pub(super) struct ModelNode {
     pub(super) switch: SwitchInfo,
     /// The parts of its multicast table, by modifier.
     pub(super) multicast: BTreeMap<u32, MulticastTable>,
+    /// Whether a manager runs behind its port.
+    pub(super) is_manager: bool,
 }
 
-/// Nodes and cables. Node 0 is the one that asks, by its port 1.
+/// Nodes and cables. Managers ask by port 1 of the adapters behind which they run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub(super) nodes: Vec<ModelNode>,
@@ -68,6 +70,7 @@ impl Model {
             table: vec![0xFF; usize::from(CAPACITY)],
             switch: SwitchInfo::new(CAPACITY, MULTICAST_CAPACITY),
             multicast: BTreeMap::new(),
+            is_manager: false,
         });
         node
     }
@@ -97,6 +100,37 @@ impl Model {
         ends.into_iter().for_each(|ends| self.set_states(ends, PortState::Initialize));
     }
 
+    /// A manager runs behind an adapter's port, or none does any more, which that port tells.
+    pub(super) fn set_manager(&mut self, host: usize, is_there: bool) {
+        /// The byte of PortInfo with the capability, and its bit.
+        const IS_MANAGER: (usize, u8) = (23, 1 << 1);
+        if let Some(port) = self.nodes[host].ports.get_mut(&1) {
+            let mut data = port.emit();
+            data[IS_MANAGER.0] &= !IS_MANAGER.1;
+            data[IS_MANAGER.0] |= if is_there { IS_MANAGER.1 } else { 0 };
+            *port = PortSettings::parse(&data);
+            self.nodes[host].is_manager = is_there;
+        }
+    }
+
+    /// Whether some switches do not reach each other without the cable at an end.
+    pub(super) fn is_bridge(&self, end: PortOf) -> bool {
+        let Some(&far) = self.cables.get(&end) else { return false };
+        let is_switch = |node: usize| self.nodes[node].info.kind == NodeKind::Switch;
+        if !is_switch(end.0) || !is_switch(far.0) {
+            return false;
+        }
+        let (mut seen, mut open) = (BTreeSet::from([end.0]), vec![end.0]);
+        while let Some(node) = open.pop() {
+            for (&from, &to) in self.cables.range((node, 0)..=(node, u8::MAX)) {
+                if from != end && from != far && is_switch(to.0) && seen.insert(to.0) {
+                    open.push(to.0);
+                }
+            }
+        }
+        !seen.contains(&far.0)
+    }
+
     fn set_states(&mut self, ends: [PortOf; 2], state: PortState) {
         for (node, port) in ends {
             let node = &mut self.nodes[node];
@@ -107,8 +141,9 @@ impl Model {
         }
     }
 
-    fn walk(&self, route: &Route) -> Option<PortOf> {
-        let mut at = (0, 1);
+    /// The port that a datagram comes to which leaves an adapter by a directed route.
+    pub(super) fn walk(&self, from: usize, route: &Route) -> Option<PortOf> {
+        let mut at = (from, 1);
         for (hop, &port) in route.ports().iter().enumerate() {
             if hop > 0 && self.nodes[at.0].info.kind != NodeKind::Switch {
                 return None;
@@ -119,8 +154,13 @@ impl Model {
     }
 
     /// What is answered, if anybody is there.
-    pub(super) fn answer(&mut self, asked: &Smp<ManagerMethod>, refuse: bool) -> Option<Smp<ManagerMethod>> {
-        let (at, came_by) = self.walk(&asked.route)?;
+    pub(super) fn answer(
+        &mut self,
+        from: usize,
+        asked: &Smp<ManagerMethod>,
+        refuse: bool,
+    ) -> Option<Smp<ManagerMethod>> {
+        let (at, came_by) = self.walk(from, &asked.route)?;
         let is_set = asked.method == ManagerMethod::Set;
         let result = match asked.attribute {
             _ if is_set && refuse => Err(INVALID),
@@ -178,7 +218,13 @@ impl Model {
             _ => return Err(INVALID),
         };
         *settings = with_state(&wanted, state);
-        Ok(settings.emit())
+        let now = settings.emit();
+        // What a port says of itself cannot be written.
+        let is_manager = self.nodes[at].is_manager;
+        if self.nodes[at].info.kind == NodeKind::Adapter {
+            self.set_manager(at, is_manager);
+        }
+        Ok(now)
     }
 
     /// The LID of each host's port.

@@ -62,6 +62,8 @@ impl SubnetManager {
         let reading =
             Reading { exchange, left_out: BTreeSet::new(), managers: Vec::new(), before: BTreeMap::new() };
         self.stage = Stage::Reading(Box::new(reading));
+        self.left_out.clear();
+        self.has_silent_manager = false;
         self.end_reading(now);
     }
 
@@ -97,13 +99,18 @@ impl SubnetManager {
     fn read(&mut self, done: Done<Question>) {
         let Stage::Reading(reading) = &mut self.stage else { return };
         let data = match (done.order.purpose, done.result) {
-            // A manager that does not answer may be about to end. Its port is no worse for it.
-            (Question::Manager { .. }, Err(_)) => return,
+            // A manager that does not answer may be about to end, so its port is no worse for it; or it is master, and is
+            // asked again later.
+            (Question::Manager { .. }, Err(_)) => {
+                self.has_silent_manager = true;
+                return;
+            }
             // A switch without a multicast table carries everything else.
             (Question::Multicast { part: (guid, _, _) }, Err(failure)) => {
                 self.held.multicast.retain(|&(known, _, _), _| known != guid);
                 if self.without_groups.insert(guid) {
                     let told = format!("{} takes no multicast groups: {}", self.name_of(guid), why(failure));
+                    self.left_out.push(told.clone());
                     self.tell(Event::Problem(told));
                 }
                 return;
@@ -117,6 +124,7 @@ impl SubnetManager {
                         why(failure),
                         done.route
                     );
+                    self.left_out.push(told.clone());
                     self.tell(Event::Problem(told));
                 }
                 return;

@@ -33,6 +33,7 @@ impl SubnetManager {
         if self.role != SmState::Master {
             return;
         }
+        self.counts.traps += 1;
         if RoutedByLid::<ManagerMethod>::parse(&packet.mad).is_ok() {
             let repress = Smp { method: ManagerMethod::TrapRepress, status: 0, ..trap.clone() };
             self.out.push_back(Packet { address: packet.address, mad: RoutedByLid(repress).emit() });

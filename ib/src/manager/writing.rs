@@ -47,7 +47,7 @@ impl SubnetManager {
     /// Gives LIDs, and asks for tables.
     pub(super) fn compute(&mut self, now: Instant) {
         let before = self.lids.clone();
-        let without = self.lids.assign(&self.inventory.wanting(self.settings.lmc));
+        let without = self.lids.assign(&self.inventory.wanting(self.settings.lmc), &self.held.lids_in_use());
         for guid in without {
             self.tell(Event::Problem(format!("port {guid:#x} gets no LID: all are taken")));
         }
@@ -81,10 +81,13 @@ impl SubnetManager {
         let routes = match routes {
             Ok(routes) => routes.without(&stand_ins),
             Err(why) => {
+                self.is_up = false;
+                self.routing_failure = Some(why.clone());
                 self.tell(Event::NoRoutes(why));
                 return self.retry(now);
             }
         };
+        self.routing_failure = None;
         self.write(routes, false, now);
     }
 
@@ -249,10 +252,14 @@ impl SubnetManager {
         let waiting = Stage::Waiting { until: now + self.settings.watch_interval };
         let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
         self.take_tids(writing.exchange.next_tid());
-        let failures = writing.failures;
-        let failed = failures.len();
-        for failure in failures.into_iter().take(16) {
-            self.tell(Event::Problem(failure));
+        self.counts.blocks += writing.blocks;
+        let failed = writing.failures.len();
+        for failure in writing.failures.iter().take(16) {
+            self.tell(Event::Problem(failure.clone()));
+        }
+        self.unwritten = writing.failures;
+        if !writing.is_of_groups || failed > 0 {
+            self.is_up = failed == 0;
         }
         if writing.is_broken {
             return self.retry(now);
@@ -269,9 +276,10 @@ impl SubnetManager {
             adapters: self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count(),
             engine: writing.routes.engine.clone(),
             blocks: writing.blocks,
-            sent: self.sent - self.sent_before,
+            sent: self.counts.sent - self.sent_before,
             took: now.since(self.began),
         });
+        self.counts.ups += 1;
         self.reregister = false;
         self.routes = Some(writing.routes);
         self.administer(now);
@@ -284,15 +292,21 @@ impl SubnetManager {
             // What was lost may answer the next time, and what changed while marks were cleared shows then.
             let lacks_parts =
                 self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
-            self.is_stale = !self.problems.is_empty() || writing.is_cleared || lacks_parts;
+            let is_unsure = !self.problems.is_empty() || self.has_silent_manager;
+            if is_unsure || writing.is_cleared || lacks_parts {
+                let at = now + self.settings.watch_interval;
+                self.recheck_at = Some(self.recheck_at.unwrap_or(at));
+            }
             self.wait_for_more(now);
         }
     }
 
-    /// Waits until it is time to look again, or for nothing if something is to be done.
+    /// Waits until it is time to look again, or for nothing if something is to be done. What is put off in favour of what
+    /// changed meanwhile keeps its moment.
     pub(super) fn wait_for_more(&mut self, now: Instant) {
-        let is_more = self.are_groups_new || !self.changed.is_empty();
-        let until = if is_more { now } else { now + self.settings.watch_interval };
+        let is_more = self.is_stale || self.are_groups_new || !self.changed.is_empty();
+        let next = now + self.settings.watch_interval;
+        let until = if is_more { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };
         self.stage = Stage::Waiting { until };
     }
 }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::exchange::Order;
 use crate::lids::Lids;
 use crate::mad::{
-    Attribute, Data, ManagerMethod, MulticastTable, PortSettings, PortState, Route, SwitchInfo,
+    Attribute, Data, ManagerMethod, MulticastTable, NodeInfo, PortSettings, PortState, Route, SwitchInfo,
 };
 use crate::manager::inventory::{Inventory, Switch};
 use crate::manager::task::Routes;
@@ -84,6 +84,28 @@ pub(crate) struct Held {
     pub(crate) multicast: BTreeMap<PartOf, MulticastTable>,
     /// Lanes that were written, by node, attribute and modifier.
     pub(crate) lanes: BTreeMap<(u64, Attribute, u32), Data>,
+}
+
+impl Held {
+    /// Forgets what is not among these nodes any more: whoever manages it meanwhile may write to it.
+    pub(crate) fn keep_only(&mut self, nodes: &BTreeMap<u64, NodeInfo>) {
+        self.tables.retain(|guid, _| nodes.contains_key(guid));
+        self.infos.retain(|guid, _| nodes.contains_key(guid));
+        self.doubted.retain(|guid| nodes.contains_key(guid));
+        self.multicast.retain(|(guid, _, _), _| nodes.contains_key(guid));
+        self.lanes.retain(|(guid, _, _), _| nodes.contains_key(guid));
+    }
+
+    /// The LIDs that tables lead somewhere.
+    pub(crate) fn lids_in_use(&self) -> BTreeSet<u16> {
+        let mut leads = vec![false; usize::from(u16::MAX) + 1];
+        for table in self.tables.values() {
+            for (leads, &port) in leads.iter_mut().zip(table) {
+                *leads |= port != NO_PORT;
+            }
+        }
+        (0..=u16::MAX).zip(leads).filter(|&(_, leads)| leads).map(|(lid, _)| lid).collect()
+    }
 }
 
 /// All phases, of which some may be empty.

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use super::subnet;
 use crate::daemon::status::{
     AddressClash, Board, BoardPort, DataPath, DeadCable, FrameCount, HostsOfType, Mismatch, PlanDifference,
     PlanStanding, Reason, dead_ports, unequal_mtus,
@@ -54,7 +55,11 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     let mac = board.mac.as_deref().unwrap_or("unknown");
     let name = board.name.as_ref().map(|name| format!(" {}", name.escape_debug())).unwrap_or_default();
     writeln!(text, "unit {unit}: {interface} {mac}{name} level {level}: {state}")?;
-    writeln!(text, "  {}", verdict(board))?;
+    let verdict = match &board.subnet {
+        Some(subnet) => subnet::verdict(board, subnet),
+        None => verdict(board),
+    };
+    writeln!(text, "  {verdict}")?;
     if let Some(gone) = board.gone() {
         writeln!(text, "  {gone}")?;
     }
@@ -63,6 +68,9 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     }
     if let Some(plan) = &board.plan {
         write_plan(text, plan)?;
+    }
+    if let Some(subnet) = &board.subnet {
+        return subnet::write(text, board, subnet);
     }
     write_troubles(text, board, interface)?;
     if let Some(version) = &board.map_version {
@@ -158,6 +166,9 @@ pub(super) fn describe_frames(board: &Board) -> String {
     };
     match board.no_answer {
         Some(_) => String::new(),
+        None if board.subnet.is_some() => {
+            format!("  {received} datagrams received, {sent} sent\n{lines_lost}")
+        }
         None => format!(
             "  {received} frames received{lost}, {sent} sent, {unsent} could not be sent\n{lines_lost}"
         ),

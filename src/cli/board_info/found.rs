@@ -8,7 +8,9 @@ use serde::Serialize;
 use super::describe::{describe_board, describe_frames, describe_xbar};
 use super::{Args, routes};
 use crate::cli::error_chain;
-use crate::daemon::status::{Board, ByDestination, Counters, RouteInForce, RoutesInForce, ask, units};
+use crate::daemon::status::{
+    Board, ByDestination, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
+};
 use crate::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use mapper_machine::status::StatusSocketError;
 
@@ -147,6 +149,9 @@ impl Found {
             board.uptime_ms = 0;
             board.traffic = None;
             board.ports.iter_mut().for_each(|port| port.traffic = PortTraffic::default());
+            if let Some(subnet) = &mut board.subnet {
+                subnet.counts = SubnetCounts::default();
+            }
             for cable in &mut board.dead_cables {
                 cable.since_ms = 0;
             }

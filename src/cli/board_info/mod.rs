@@ -3,6 +3,7 @@
 mod describe;
 mod found;
 mod routes;
+mod subnet;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

@@ -177,7 +177,10 @@ async fn serve(
 }
 
 /// Serves the status socket of the unit that was asked for, or of the first that is free.
-fn bind_status(config: &mut Config) -> Result<StatusServer, StatusSocketError> {
+///
+/// # Errors
+/// If another agent has the unit that was asked for, or the socket cannot be made.
+pub(crate) fn bind_status(config: &mut Config) -> Result<StatusServer, StatusSocketError> {
     loop {
         let ServiceConfig { run_dir, group, .. } = &config.service;
         match status::bind(run_dir, config.unit, group.as_deref()) {

@@ -9,6 +9,7 @@ use super::event_loop::Driver;
 use crate::daemon::status::{
     self, AgentRequest, Board, BoardPort, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
 };
+use crate::formats::json::map_to_json;
 use crate::xbar::PortTraffic;
 use crate::xbar::traffic::rate_mbps;
 use mapper_machine::log;
@@ -79,6 +80,12 @@ impl Driver {
             AgentRequest::Paths => {
                 let asked = self.paths_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
+            }
+            AgentRequest::Map => {
+                let (map, names) = (self.host.newest_map().cloned().unwrap_or_default(), self.names_of_map());
+                drop(tokio::spawn(
+                    client.answer_json(move || serde_json::to_vec(&map_to_json(&map, &names))),
+                ));
             }
             AgentRequest::History => self.tell_history(client),
             AgentRequest::PastMap { unix_ms } => self.tell_past_map(*unix_ms, client),

@@ -28,6 +28,9 @@ pub fn render(board: &Board, known: &KnownFabric, dialect: Dialect) -> String {
     write_messages(&mut text, &board.counters);
     write_healing(&mut text, board);
     write_tap(&mut text, board);
+    if let Some(subnet) = &board.subnet {
+        super::subnet::write(&mut text, subnet);
+    }
     text.finish()
 }
 

@@ -10,6 +10,7 @@ mod called;
 mod causes;
 mod known;
 mod present;
+mod subnet;
 
 use mapper_machine::metrics::Dialect;
 

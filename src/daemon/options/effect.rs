@@ -1,7 +1,7 @@
 //! Which options count at which kind of port.
 
 use mapper_machine::mad_port::PortName;
-use mapper_machine::options::{FrameKeys, MetricsKeys};
+use mapper_machine::options::FrameKeys;
 
 use super::{Options, OptionsError};
 
@@ -34,6 +34,7 @@ impl Options {
             ("watch-interval-ms", self.watch_interval_ms.is_some()),
             ("mad-timeout-ms", self.mad_timeout_ms.is_some()),
             ("mad-window", self.mad_window.is_some()),
+            ("record", self.record.is_some()),
         ]
     }
 
@@ -75,13 +76,13 @@ impl Options {
             piece_bytes,
             piece_window,
             frames: FrameKeys { ethertype, destination },
-            unit,
             seed,
-            metrics: MetricsKeys { metrics_listen, metrics_file },
             plan,
             // These count at both kinds of port. Ports are a node's, and the table of the ACM service is not the agent's.
             interface: _,
             ports: _,
+            unit: _,
+            metrics: _,
             process: _,
             level: _,
             map_once: _,
@@ -97,6 +98,7 @@ impl Options {
             watch_interval_ms: _,
             mad_timeout_ms: _,
             mad_window: _,
+            record: _,
         } = self;
         vec![
             ("tap", tap.is_some()),
@@ -134,10 +136,7 @@ impl Options {
             ("piece-window", piece_window.is_some()),
             ("ethertype", ethertype.is_some()),
             ("destination", destination.is_some()),
-            ("unit", unit.is_some()),
             ("seed", seed.is_some()),
-            ("metrics-listen", metrics_listen.is_some()),
-            ("metrics-file", metrics_file.is_some()),
             ("plan", plan.is_some()),
         ]
     }
@@ -158,6 +157,7 @@ mod tests {
         assert!(refused("umad0").starts_with("--tap has no effect here: it is for interfaces of Ethernet"));
         assert!(refused("ibsim:n1").starts_with("--tap "));
         assert!(refused("eth0").starts_with("--lid-file has no effect here: it is for ports of InfiniBand"));
-        assert_eq!(Options { level: Some(3), ..Options::default() }.refuse_without_effect("umad0"), Ok(()));
+        let at_both = Options { level: Some(3), unit: Some(2), ..Options::default() };
+        assert_eq!(at_both.refuse_without_effect("umad0"), Ok(()));
     }
 }

@@ -197,6 +197,10 @@ pub struct Options {
     /// At a port of InfiniBand: most datagrams under way at once.
     #[arg(long, value_name = "N")]
     pub mad_window: Option<Bounded<1, 256>>,
+    /// At a port of InfiniBand: write each datagram into this file as it is sent or comes, a line each, with its bytes and what
+    /// they mean. It has the key of management, so only its owner may read it.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Seed of this agent's random choices; drawn by the system if not set.
     #[arg(long, value_name = "N")]
     pub seed: Option<Bounded<0, { u32::MAX }>>,
@@ -346,6 +350,7 @@ impl FileOptions for Options {
             watch_interval_ms: self.watch_interval_ms.or(file.watch_interval_ms),
             mad_timeout_ms: self.mad_timeout_ms.or(file.mad_timeout_ms),
             mad_window: self.mad_window.or(file.mad_window),
+            record: self.record.or(file.record),
             seed: self.seed.or(file.seed),
             metrics: self.metrics.or(file.metrics),
             log: self.log.or(file.log),

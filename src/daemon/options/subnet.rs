@@ -24,6 +24,8 @@ pub struct SubnetConfig {
     pub timeout: Duration,
     /// Most datagrams under way at a time.
     pub window: NonZeroUsize,
+    /// The file that each datagram is recorded in.
+    pub record: Option<PathBuf>,
 }
 
 /// Engines in the order in which they are tried, apart by commas; or `best`.
@@ -71,6 +73,7 @@ impl SubnetConfig {
             watch_interval: super::millis(options.watch_interval_ms, DEFAULT_WATCH_INTERVAL),
             timeout: super::millis(options.mad_timeout_ms, DEFAULT_TIMEOUT),
             window: window.unwrap_or(DEFAULT_WINDOW),
+            record: options.record.clone(),
         }
     }
 }

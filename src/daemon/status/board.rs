@@ -22,6 +22,7 @@ use super::host_types::HostsOfType;
 use super::narrow_cables::NarrowCable;
 use super::plan::PlanStanding;
 use super::ports::BoardPort;
+use super::subnet::SubnetStanding;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::xbar::PortTraffic;
 use crate::xbar::cable::CableStatus;
@@ -103,6 +104,8 @@ pub struct Board {
     pub addresses: Vec<String>,
     /// Addresses that two or more hosts of the map have; at most 64.
     pub address_clashes: Vec<AddressClash>,
+    /// The subnet of a port of InfiniBand; `None` for a board of Ethernet.
+    pub subnet: Option<SubnetStanding>,
     /// Why the agent did not answer; `None` if it did. Nothing else is known of an agent that did not.
     pub no_answer: Option<String>,
     /// How much was sent, received and dropped.
@@ -280,7 +283,7 @@ impl Board {
             leader: status.leader.map(|rank| rank.mac.to_string()),
             parent: status.parent.map(|mac| mac.to_string()),
             children: status.children.iter().map(ToString::to_string).collect(),
-            map_version: MapVersionDto::new(status.version),
+            map_version: MapVersionDto::of(status.version),
             hosts: status.hosts,
             host_types: around
                 .map
@@ -311,6 +314,7 @@ impl Board {
                 .map(ToString::to_string)
                 .collect(),
             address_clashes: around.address_clashes,
+            subnet: None,
             no_answer: None,
             counters: Counters {
                 frames: around.frames,
@@ -369,6 +373,11 @@ impl Board {
 
     /// The board of an agent that did not answer; `why` says so in words.
     pub fn silent(unit: u8, why: String) -> Self {
+        Self { no_answer: Some(why), ..Self::blank(unit) }
+    }
+
+    /// A board that says nothing yet.
+    pub(super) fn blank(unit: u8) -> Self {
         Self {
             unit,
             name: None,
@@ -405,7 +414,8 @@ impl Board {
             tap: None,
             addresses: Vec::new(),
             address_clashes: Vec::new(),
-            no_answer: Some(why),
+            subnet: None,
+            no_answer: None,
             counters: Counters::default(),
             uptime_ms: 0,
         }
@@ -419,7 +429,8 @@ impl fmt::Display for MapVersionDto {
 }
 
 impl MapVersionDto {
-    pub(super) fn new(version: MapVersion) -> Option<Self> {
+    /// A version; `None` for that of no map.
+    pub(crate) fn of(version: MapVersion) -> Option<Self> {
         version.is_some().then(|| Self { mac: version.mac.to_string(), counter: version.counter })
     }
 }

@@ -20,6 +20,7 @@ mod requests;
 mod routes;
 mod socket;
 mod soundings;
+mod subnet;
 
 pub use address_clash::AddressClash;
 pub use bandwidth::{Bandwidths, WayBandwidth};
@@ -40,3 +41,4 @@ pub use soundings::{
     Answered, Hop, MAX_SOUNDED_BYTES, Measure, Pinged, PingedWay, SoundedHost, SoundingAsked, Traced,
     TracedHop, TracedWay, WayAsked,
 };
+pub use subnet::{ManagerSeen, SubnetCounts, SubnetStanding, role_names};

@@ -26,6 +26,9 @@ pub enum AgentRequest {
     /// The hosts of the map with their names and addresses, and the first route to each, answered with
     /// [`KnownPaths`](super::KnownPaths).
     Paths,
+    /// The map that the agent holds, with all names that it knows, answered with
+    /// [`MapJson`](crate::formats::json::MapJson). That of a port of InfiniBand is the subnet as it is known now.
+    Map,
     /// The last maps and what each changed, answered with [`History`](crate::daemon::history::History).
     History,
     /// The map that came at a time of that history, answered as `mapper.map/1`, or with null if it is not kept.

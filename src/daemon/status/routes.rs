@@ -134,7 +134,7 @@ impl RoutesAsked {
         };
         let Some(table) = &self.table else { return answer };
         let Some(map) = self.map.as_ref().filter(|map| map.version == table.version()) else { return answer };
-        answer.map_version = MapVersionDto::new(map.version);
+        answer.map_version = MapVersionDto::of(map.version);
         let json = map_to_json(map, &self.names);
         let ids: Vec<&str> = json.xbars.iter().map(|xbar| xbar.id.as_str()).collect();
         let called: Vec<String> = map

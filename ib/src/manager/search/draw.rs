@@ -1,0 +1,130 @@
+//! What a seed stands for.
+
+use std::time::Duration;
+
+use mapper_proto::time::Instant;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::super::model::Model;
+use super::world::{Fault, Noise, World};
+use crate::mad::NodeKind;
+use crate::sweep::PortOf;
+
+/// For how long things go wrong.
+const TROUBLE: Duration = Duration::from_secs(30);
+/// For how long all must then be well before it is looked at.
+const REST: Duration = Duration::from_secs(60);
+/// For how long nothing may be written at the end.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// A subnet, its managers, and what befalls it.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    seed: u64,
+    model: Model,
+    /// The adapters behind which managers run, with their priorities.
+    managers: Vec<(usize, u8)>,
+    noise: Noise,
+    faults: Vec<(Instant, Fault)>,
+}
+
+impl Scenario {
+    pub(super) fn draw(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (model, hosts, switches) = draw_model(&mut rng);
+        let count = [1, 1, 2, 2, 3][rng.random_range(0..5)].min(hosts.len());
+        let managers: Vec<_> = hosts[..count].iter().map(|&host| (host, rng.random_range(1..4))).collect();
+        let noise = match rng.random_range(0..3) {
+            0 => Noise::default(),
+            1 => Noise { lost: 0.02, twice: 0.05, late: 0.1, garbled: 0.0 },
+            // Who hears nothing of a master, however often it asks, takes its place: that must be rare.
+            _ => Noise { lost: 0.04, twice: 0.1, late: 0.2, garbled: 0.02 },
+        };
+        let between: Vec<[PortOf; 2]> = model
+            .cables
+            .iter()
+            .filter(|(a, b)| a < b && switches.contains(&a.0) && switches.contains(&b.0))
+            .map(|(&a, &b)| [a, b])
+            .collect();
+        let mut faults: Vec<(Instant, Fault)> = Vec::new();
+        for _ in 0..rng.random_range(0..8) {
+            let at = Instant::ZERO + Duration::from_millis(rng.random_range(0..TROUBLE.as_millis() as u64));
+            let lasting = Duration::from_millis([5, 50, 300, 2000, 8000][rng.random_range(0..5)]);
+            let switch = switches[rng.random_range(0..switches.len())];
+            let host = hosts[rng.random_range(0..hosts.len())];
+            let (first, then) = match rng.random_range(0..7) {
+                0 | 1 if !between.is_empty() => {
+                    let ends = between[rng.random_range(0..between.len())];
+                    (Fault::Cut(ends[0]), Some(Fault::Mend(ends)))
+                }
+                2 => match model.cables.get(&(host, 1)) {
+                    Some(&far) => (Fault::Cut((host, 1)), Some(Fault::Mend([(host, 1), far]))),
+                    None => continue,
+                },
+                3 => (Fault::Reset(switch), None),
+                4 => (Fault::Silent(switch, true), Some(Fault::Silent(switch, false))),
+                5 => (Fault::Refuse(switch, true), Some(Fault::Refuse(switch, false))),
+                _ => {
+                    let manager = rng.random_range(0..managers.len());
+                    (Fault::Kill(manager), Some(Fault::Start(manager)))
+                }
+            };
+            faults.push((at, first));
+            faults.extend(then.map(|then| (at + lasting, then)));
+        }
+        // Cables that are cut stay so until their end; the last of all is that nothing is wrong any more.
+        faults.sort_by_key(|&(at, _)| at);
+        Self { seed, model, managers, noise, faults }
+    }
+
+    /// Runs it, and panics if something does not hold.
+    pub(super) fn run(self) {
+        let whole = self.model.clone();
+        let mut world = World::new(self.model, &self.managers, self.noise, self.seed);
+        for (at, fault) in self.faults {
+            world.run_until(at);
+            world.strike(fault);
+        }
+        world.run_until(Instant::ZERO + TROUBLE);
+        world.heal(&whole);
+        world.run_until(Instant::ZERO + TROUBLE + REST);
+        world.assert_well();
+        let written = world.writes();
+        world.run_until(Instant::ZERO + TROUBLE + REST + QUIET);
+        world.assert_well();
+        assert_eq!(world.writes(), written, "tables are written that were right");
+    }
+}
+
+/// A subnet with its hosts and its switches: a ring, a ring with chords, or a tree with two levels.
+fn draw_model(rng: &mut ChaCha8Rng) -> (Model, Vec<usize>, Vec<usize>) {
+    if rng.random_bool(0.4) {
+        let count = rng.random_range(3..7);
+        return (Model::ring(count), (0..count).collect(), (count..2 * count).collect());
+    }
+    let mut model = Model::default();
+    let (count, ports) = (rng.random_range(2..7_usize), 12);
+    let hosts: Vec<usize> =
+        (0..rng.random_range(count..=2 * count)).map(|_| model.add(NodeKind::Adapter, 1)).collect();
+    let switches: Vec<usize> = (0..count).map(|_| model.add(NodeKind::Switch, ports)).collect();
+    let mut used = vec![0; count];
+    let mut port = |switch: usize| {
+        used[switch] += 1;
+        (switches[switch], used[switch])
+    };
+    for (nth, &host) in hosts.iter().enumerate() {
+        model.cable((host, 1), port(nth % count));
+    }
+    // Each switch is cabled to one before it, and some to others, so that there are circles.
+    for switch in 1..count {
+        model.cable(port(switch), port(rng.random_range(0..switch)));
+    }
+    for _ in 0..rng.random_range(0..=count) {
+        let (a, b) = (rng.random_range(0..count), rng.random_range(0..count));
+        if a != b {
+            model.cable(port(a), port(b));
+        }
+    }
+    (model, hosts, switches)
+}

@@ -1,0 +1,201 @@
+//! What a manager knows and does, at one moment.
+
+use std::collections::BTreeMap;
+
+use super::election::Manager;
+use super::{Stage, SubnetManager};
+use crate::lids::Lids;
+use crate::mad::{PortSettings, PortState, SmState};
+use crate::sweep::Found;
+
+/// What a manager is busy with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// It asks what there is, and what switches hold.
+    Exploring,
+    /// It waits for tables.
+    Computing,
+    /// It writes what differs.
+    Writing,
+    /// It keeps watch, or waits for another manager to go.
+    Watching,
+}
+
+/// Another manager.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OtherManager {
+    /// The GUID that it says it has, which is that of its port.
+    pub guid: u64,
+    /// The GUID of its node; that of the port if the node is not known.
+    pub node: u64,
+    /// What people call its node; empty if that is not known.
+    pub description: String,
+    /// The higher of two managers is to be master.
+    pub priority: u8,
+    /// What it is doing.
+    pub state: SmState,
+}
+
+/// How often something was done since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Datagrams sent to ports and managers; answers to hosts are not counted.
+    pub sent: u64,
+    /// Datagrams that came.
+    pub received: u64,
+    /// Explorations of the whole subnet.
+    pub sweeps: u64,
+    /// Looks at the ports of switches that told of a change.
+    pub glances: u64,
+    /// Traps that came while this manager was master.
+    pub traps: u64,
+    /// Blocks of tables written, those of multicast tables among them.
+    pub blocks: u64,
+    /// How often the subnet was brought up.
+    pub ups: u64,
+}
+
+/// What a manager knows and does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// What it is to other managers.
+    pub role: SmState,
+    /// What it is busy with.
+    pub work: Work,
+    /// Whether this manager has tables in force that were proved, and all writes were confirmed the last time.
+    pub is_up: bool,
+    /// The GUID of its own port; 0 before it is known.
+    pub guid: u64,
+    /// The GUID of the node of that port; 0 before it is known.
+    pub node: u64,
+    /// The LID of its own port; 0 for none.
+    pub lid: u16,
+    /// How far its own port is.
+    pub port_state: PortState,
+    /// The LID of the master, as its own port was told; 0 for none.
+    pub manager_lid: u16,
+    /// Who is waited for, while this one stands by.
+    pub master: Option<OtherManager>,
+    /// All other managers, as they answered last.
+    pub others: Vec<OtherManager>,
+    /// How many switches there are.
+    pub switches: usize,
+    /// How many of them have no key of management, so that whoever can send to them can write to them.
+    pub open_switches: usize,
+    /// How many ports of adapters and routers are there.
+    pub adapters: usize,
+    /// The nodes whose ports do not answer and keep their places, by GUID and description.
+    pub away: Vec<(u64, String)>,
+    /// The engine whose tables are in force; `None` if this manager wrote none.
+    pub engine: Option<String>,
+    /// How many layers the tables in force have.
+    pub layers: u8,
+    /// How many multicast groups there are.
+    pub groups: usize,
+    /// Who does not answer, answers wrongly, or does not take what is written, in words that name it.
+    pub problems: Vec<String>,
+    /// Why there are no tables for the subnet as it is, if the engines made none.
+    pub routing_failure: Option<String>,
+    /// How often something was done.
+    pub counts: Counts,
+}
+
+impl SubnetManager {
+    /// What it is doing, as other managers see it.
+    pub fn role(&self) -> SmState {
+        self.role
+    }
+
+    /// The LIDs that it gave.
+    pub fn lids(&self) -> &Lids {
+        &self.lids
+    }
+
+    /// How many datagrams it has sent.
+    pub fn sent(&self) -> u64 {
+        self.counts.sent
+    }
+
+    /// The subnet as it is known now: what was found, less cables that were seen to fail since, and with what was written
+    /// since. Ports that do not answer are left out.
+    pub fn found(&self) -> Found {
+        self.inventory.found()
+    }
+
+    /// What it knows and does.
+    pub fn status(&self) -> Status {
+        let own = self.inventory.settings_of(self.inventory.own).copied().unwrap_or_default();
+        let names = self.inventory.names();
+        let other = |manager: &Manager| {
+            let port = manager.port;
+            let (node, name) = names.get(&port).map_or((port, ""), |&(node, name)| (node, name));
+            OtherManager {
+                guid: manager.info.guid,
+                node,
+                description: name.to_owned(),
+                priority: manager.info.priority,
+                state: manager.info.state,
+            }
+        };
+        let adapters = || self.inventory.adapters.iter();
+        let is_open =
+            |of: &&super::inventory::Switch| of.ports.get(&0).is_some_and(|own| !own.is_protected());
+        let problems = [&self.problems, &self.left_out, &self.unwritten];
+        Status {
+            role: self.role,
+            work: self.work(),
+            is_up: self.is_up,
+            guid: self.inventory.own,
+            node: names.get(&self.inventory.own).map_or(0, |&(node, _)| node),
+            lid: own.lid(),
+            port_state: own.state(),
+            manager_lid: own.manager_lid(),
+            master: self.master.as_ref().map(other),
+            others: self.others.iter().map(other).collect(),
+            switches: self.inventory.switches.len(),
+            open_switches: self.inventory.switches.iter().filter(is_open).count(),
+            adapters: adapters().filter(|adapter| !adapter.is_away).count(),
+            away: adapters()
+                .filter(|adapter| adapter.is_away)
+                .map(|adapter| (adapter.node_guid, adapter.description.clone()))
+                .collect(),
+            engine: self.engine.clone(),
+            layers: self.routes.as_ref().map_or(0, |routes| routes.layers),
+            groups: self.groups.members.len(),
+            problems: problems.into_iter().flatten().cloned().collect(),
+            routing_failure: self.routing_failure.clone(),
+            counts: self.counts,
+        }
+    }
+
+    fn work(&self) -> Work {
+        match &self.stage {
+            Stage::Sweeping(_) | Stage::Reading(_) => Work::Exploring,
+            Stage::Computing { .. } => Work::Computing,
+            Stage::Writing(_) => Work::Writing,
+            Stage::Waiting { .. } | Stage::Watching(_) | Stage::Glancing(_) | Stage::Polling(_) => {
+                Work::Watching
+            }
+        }
+    }
+}
+
+impl super::Inventory {
+    /// What a port told of itself, by its GUID.
+    pub(super) fn settings_of(&self, port_guid: u64) -> Option<&PortSettings> {
+        let switches = self.switches.iter().filter(|switch| switch.port_guid == port_guid);
+        let adapters = self.adapters.iter().filter(|adapter| adapter.port_guid == port_guid);
+        let of_switches = switches.filter_map(|switch| switch.ports.get(&0));
+        of_switches.chain(adapters.map(|adapter| &adapter.settings)).next()
+    }
+
+    /// The GUID and the description of the node of each port, by the port's GUID.
+    fn names(&self) -> BTreeMap<u64, (u64, &str)> {
+        let switches = self.switches.iter();
+        let switches = switches.map(|switch| (switch.port_guid, (switch.guid, switch.description.as_str())));
+        let adapters = self.adapters.iter();
+        let adapters =
+            adapters.map(|adapter| (adapter.port_guid, (adapter.node_guid, adapter.description.as_str())));
+        switches.chain(adapters).collect()
+    }
+}

@@ -1,0 +1,316 @@
+//! What the board of a port of InfiniBand says of its subnet.
+
+use std::fmt;
+
+use mapper_ib::mad::SmState;
+use mapper_ib::manager::{OtherManager, Status, Work};
+use mapper_proto::Mac;
+use serde::{Deserialize, Serialize};
+
+use super::{Board, FrameCount, Reason};
+
+/// The most nodes that are blamed by name.
+const MOST_BLAMED: usize = 64;
+
+/// The subnet of a port of InfiniBand, as its agent knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SubnetStanding {
+    /// What the agent is to other managers: `master`, `standby`, `discovering` or `not-active`.
+    pub role: String,
+    /// The GUID of its port.
+    pub guid: String,
+    /// The LID of its port; `None` if it has none.
+    pub lid: Option<u16>,
+    /// The LID of the master, as the port was told; `None` if it was told none.
+    pub master_lid: Option<u16>,
+    /// The manager that this one stands by for.
+    pub master: Option<ManagerSeen>,
+    /// All other managers, as they answered last.
+    pub managers: Vec<ManagerSeen>,
+    /// How many switches there are.
+    pub switches: usize,
+    /// How many of them have no key of management (M_Key), so that whoever can send to them can write to them.
+    pub open_switches: usize,
+    /// How many ports of adapters and routers there are.
+    pub adapters: usize,
+    /// The engine whose tables are in force; `None` if this agent wrote none.
+    pub engine: Option<String>,
+    /// How many layers these tables have, each a service level.
+    pub layers: u8,
+    /// How many multicast groups there are.
+    pub groups: usize,
+    /// Who does not answer, answers wrongly, or does not take what is written, in words that name it; at most 64.
+    pub blamed: Vec<String>,
+    /// How often something was done since the start.
+    pub counts: SubnetCounts,
+}
+
+/// Another subnet manager.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagerSeen {
+    /// The GUID of its port.
+    pub guid: String,
+    /// What people call its node; empty if that is not known.
+    pub name: String,
+    /// The higher of two managers is to be master.
+    pub priority: u8,
+    /// What it is: `master`, `standby`, `discovering` or `not-active`.
+    pub state: String,
+}
+
+/// How often an agent of a port of InfiniBand did something since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SubnetCounts {
+    /// Explorations of the whole subnet.
+    pub sweeps: u64,
+    /// Looks at the ports of switches that told of a change.
+    pub glances: u64,
+    /// Traps that came while the agent was master.
+    pub traps: u64,
+    /// Blocks of tables written, those of multicast tables among them.
+    pub blocks: u64,
+    /// How often the subnet was brought up.
+    pub ups: u64,
+}
+
+impl fmt::Display for ManagerSeen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The name comes from another machine, and may contain what a terminal obeys.
+        let name = if self.name.is_empty() { "not named" } else { &self.name }.escape_debug();
+        write!(f, "{name} ({}) with priority {}: {}", self.guid, self.priority, self.state)
+    }
+}
+
+impl ManagerSeen {
+    fn of(manager: &OtherManager) -> Self {
+        Self {
+            guid: hex(manager.guid),
+            name: manager.description.clone(),
+            priority: manager.priority,
+            state: role_name(manager.state).to_owned(),
+        }
+    }
+
+    /// Whether it says that it is master.
+    pub fn is_master(&self) -> bool {
+        self.state == role_name(SmState::Master)
+    }
+}
+
+impl SubnetStanding {
+    fn of(status: &Status) -> Self {
+        let given = |lid: u16| Some(lid).filter(|&lid| lid != 0);
+        let counts = &status.counts;
+        Self {
+            role: role_name(status.role).to_owned(),
+            guid: hex(status.guid),
+            lid: given(status.lid),
+            master_lid: given(status.manager_lid),
+            master: status.master.as_ref().map(ManagerSeen::of),
+            managers: status.others.iter().map(ManagerSeen::of).collect(),
+            switches: status.switches,
+            open_switches: status.open_switches,
+            adapters: status.adapters,
+            engine: status.engine.clone(),
+            layers: status.layers,
+            groups: status.groups,
+            blamed: status.problems.iter().take(MOST_BLAMED).cloned().collect(),
+            counts: SubnetCounts {
+                sweeps: counts.sweeps,
+                glances: counts.glances,
+                traps: counts.traps,
+                blocks: counts.blocks,
+                ups: counts.ups,
+            },
+        }
+    }
+
+    /// Whether the agent is master of the subnet.
+    pub fn is_master(&self) -> bool {
+        self.role == role_name(SmState::Master)
+    }
+
+    /// The managers that are master beside each other, if more than one is: the others, and this agent if it is one.
+    pub fn masters(&self) -> Vec<String> {
+        let own = self.is_master().then(|| format!("this agent ({})", self.guid));
+        let others = self.managers.iter().filter(|manager| manager.is_master());
+        let all: Vec<String> = own.into_iter().chain(others.map(ToString::to_string)).collect();
+        if all.len() > 1 { all } else { Vec::new() }
+    }
+
+    /// What an administrator should know, in words.
+    fn warnings(&self) -> Vec<String> {
+        let masters = self.masters();
+        let several = (!masters.is_empty()).then(|| {
+            format!("the subnet has {} masters: {}; stop all but one", masters.len(), masters.join("; "))
+        });
+        several.into_iter().chain(self.open_to_all()).collect()
+    }
+
+    /// How many switches anybody can write to, in words, with what to do; `None` if there are none.
+    pub fn open_to_all(&self) -> Option<String> {
+        let which = match self.open_switches {
+            0 => return None,
+            1 if self.switches == 1 => "the switch has".to_owned(),
+            open if open == self.switches => format!("all {open} switches have"),
+            open => format!("{open} of {} switches have", self.switches),
+        };
+        Some(format!(
+            "{which} no key of management: whoever can send to a switch can write to it; give the managers a key \
+             with m-key-file"
+        ))
+    }
+}
+
+/// The name of a manager's state.
+const fn role_name(state: SmState) -> &'static str {
+    match state {
+        SmState::NotActive => "not-active",
+        SmState::Discovering => "discovering",
+        SmState::Standby => "standby",
+        SmState::Master => "master",
+    }
+}
+
+/// All of these names.
+pub fn role_names() -> [&'static str; 4] {
+    [SmState::NotActive, SmState::Discovering, SmState::Standby, SmState::Master].map(role_name)
+}
+
+fn hex(guid: u64) -> String {
+    format!("{guid:#018x}")
+}
+
+impl Board {
+    /// The board of an agent at a port of InfiniBand, without what is known of the fabric.
+    pub fn of_subnet(unit: u8, interface: &str, level: u8, status: &Status, uptime_ms: u64) -> Self {
+        let subnet = SubnetStanding::of(status);
+        let has_cable = status.port_state != mapper_ib::mad::PortState::Down;
+        let mac = |node: u64| Some(Mac::from_u64(node).to_string()).filter(|_| node != 0);
+        let state = state_of(status, has_cable);
+        let is_alone = subnet.masters().is_empty();
+        let mut board = Self {
+            interface: Some(interface.to_owned()),
+            mac: mac(status.node),
+            level,
+            carrier: has_cable,
+            state: state.to_owned(),
+            configured: state == CONFIGURED,
+            network_configured: state == CONFIGURED && is_alone && subnet.blamed.is_empty(),
+            leader: match &status.master {
+                Some(master) => mac(master.node),
+                None => mac(status.node).filter(|_| subnet.is_master()),
+            },
+            routing_failure: status.routing_failure.clone(),
+            warnings: subnet.warnings(),
+            unreachable: status.away.iter().map(|(node, name)| away(*node, name)).collect(),
+            subnet: Some(subnet),
+            uptime_ms,
+            ..Self::blank(unit)
+        };
+        board.counters.frames.add(FrameCount::Received, status.counts.received);
+        board.counters.frames.add(FrameCount::Sent, status.counts.sent);
+        board
+    }
+}
+
+const CONFIGURED: &str = "configured";
+
+/// Where an agent is in its life, in the words of boards.
+fn state_of(status: &Status, has_cable: bool) -> &'static str {
+    let is_active = status.port_state == mapper_ib::mad::PortState::Active;
+    match (status.role, status.work) {
+        (SmState::Standby, _) if status.master.is_none() => "starting",
+        (SmState::Standby, _) if is_active => CONFIGURED,
+        (SmState::Standby | SmState::NotActive, _) => "passive",
+        (_, Work::Watching) if !has_cable => "isolated",
+        (SmState::Master, _) if status.is_up => CONFIGURED,
+        (_, Work::Computing | Work::Writing) => "routing",
+        (_, Work::Watching) if status.routing_failure.is_some() => "routing",
+        (_, Work::Exploring | Work::Watching) => "mapping",
+    }
+}
+
+fn away(node: u64, name: &str) -> Reason {
+    let name =
+        if name.is_empty() { String::new() } else { format!("{} ", mapper_proto::quote::quoted(name)) };
+    Reason {
+        mac: Mac::from_u64(node).to_string(),
+        why: format!("{name}({}) does not answer; its place and its LIDs are kept", hex(node)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mapper_ib::mad::PortState;
+    use mapper_ib::manager::Counts;
+
+    fn status() -> Status {
+        Status {
+            role: SmState::Master,
+            work: Work::Watching,
+            is_up: true,
+            guid: 0x1001,
+            node: 0x1000,
+            lid: 1,
+            port_state: PortState::Active,
+            manager_lid: 1,
+            master: None,
+            others: Vec::new(),
+            switches: 3,
+            open_switches: 0,
+            adapters: 3,
+            away: Vec::new(),
+            engine: Some("minhop".to_owned()),
+            layers: 1,
+            groups: 1,
+            problems: Vec::new(),
+            routing_failure: None,
+            counts: Counts::default(),
+        }
+    }
+
+    fn board(status: &Status) -> Board {
+        Board::of_subnet(0, "umad0", 1, status, 5)
+    }
+
+    fn other(state: SmState) -> OtherManager {
+        OtherManager { guid: 0x2001, node: 0x2000, description: "h2".to_owned(), priority: 3, state }
+    }
+
+    #[test]
+    fn a_master_is_configured_once_its_subnet_is_up_and_one_that_stands_by_once_its_port_is_active() {
+        let state = |status: Status| board(&status).state;
+        assert_eq!(state(status()), "configured");
+        let master = || Some(other(SmState::Master));
+        let waiting = || Status { role: SmState::Standby, is_up: false, master: master(), ..status() };
+        assert_eq!(state(waiting()), "configured");
+        assert_eq!(state(Status { port_state: PortState::Initialize, ..waiting() }), "passive");
+        assert_eq!(state(Status { master: None, ..waiting() }), "starting");
+        let down = || Status { is_up: false, ..status() };
+        assert_eq!(state(Status { work: Work::Writing, ..down() }), "routing");
+        assert_eq!(state(Status { work: Work::Exploring, ..down() }), "mapping");
+        assert_eq!(state(Status { port_state: PortState::Down, ..down() }), "isolated");
+        assert_eq!(state(Status { routing_failure: Some("x".to_owned()), ..down() }), "routing");
+    }
+
+    #[test]
+    fn a_second_master_and_switches_without_a_key_are_told() {
+        assert!(board(&status()).warnings.is_empty() && board(&status()).network_configured);
+        let two = Status { others: vec![other(SmState::Master)], open_switches: 2, ..status() };
+        let told = board(&two);
+        assert!(told.configured && !told.network_configured);
+        assert!(told.warnings[0].starts_with("the subnet has 2 masters: this agent (0x"), "{told:?}");
+        assert!(told.warnings[0].contains("h2 (0x0000000000002001) with priority 3: master"), "{told:?}");
+        assert!(told.warnings[1].starts_with("2 of 3 switches have no key of management"), "{told:?}");
+    }
+
+    #[test]
+    fn who_is_blamed_keeps_the_network_from_being_called_configured() {
+        let blamed =
+            board(&Status { problems: vec!["\"leaf\" port 3 does not answer".to_owned()], ..status() });
+        assert!(blamed.configured && !blamed.network_configured);
+        assert_eq!(blamed.subnet.unwrap().blamed.len(), 1);
+    }
+}
