@@ -124,8 +124,8 @@ impl Scenario {
     const MAX_REVIVAL: Duration = Duration::from_millis(250);
     /// Users' frames sent from so long after all agreed on must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
-    /// The same where packets go through kernels: that one of these drops them only its neighbours' probes find, by their
-    /// silence for some seconds.
+    /// What [`Self::SETTLED`] is where packets go through kernels: that a kernel drops them is found only by its
+    /// neighbours' probes, which stay unanswered for some seconds.
     const KERNELS_SETTLED: Duration = Duration::from_secs(4);
     /// Users send for so long after that: what they do then is the same however long they do it.
     const USED: Duration = Duration::from_secs(1);

@@ -29,7 +29,7 @@ const MAP_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Known {
     /// All maps beside each other, each once.
     pub(crate) fabric: Fabric,
-    /// The same, and behind it what agents have seen and the maps lack.
+    /// The fabric of all maps, and behind it what agents have seen and the maps lack.
     shown: Fabric,
     /// For each map: its version, and the places of its first host, xbar and cable in the fabric.
     maps: Vec<(String, [usize; 3])>,
