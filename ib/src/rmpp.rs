@@ -120,7 +120,7 @@ impl Transfers {
         self.are_receivers_silent = true;
     }
 
-    /// The same without what is under way.
+    /// Transfers to receivers that are as silent as those of these, with none under way.
     pub(crate) fn without_transfers(&self) -> Self {
         Self { are_receivers_silent: self.are_receivers_silent, ..Self::default() }
     }

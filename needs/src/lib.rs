@@ -6,6 +6,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 
 /// Whether the test runs as root.
@@ -49,6 +50,33 @@ pub fn or_skip(is_there: bool, what: &str) -> bool {
     is_there
 }
 
+/// Writes a program with this text, which everybody may run.
+///
+/// A process of its own writes it. What a test writes itself is for a moment also open in the processes that other tests
+/// start meanwhile, and the kernel runs no file that anybody has open for writing.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn write_program(to: &Path, text: &str) {
+    let mut command = Command::new("install");
+    let mut install = command.args(["-m", "755", "/dev/stdin"]).arg(to).stdin(Stdio::piped()).spawn();
+    let written = install.as_mut().map(|install| {
+        let stdin = install.stdin.take();
+        stdin.map(|mut stdin| stdin.write_all(text.as_bytes()))
+    });
+    assert!(matches!(written, Ok(Some(Ok(())))), "cannot write {}: {written:?}", to.display());
+    assert!(install.is_ok_and(|mut install| install.wait().is_ok_and(|ended| ended.success())));
+}
+
+/// Copies a program, by a process of its own as [`write_program`] does.
+///
+/// # Panics
+/// If it cannot be copied.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("install").args(["-m", "755"]).args([from, to]).status();
+    assert!(copied.is_ok_and(|ended| ended.success()), "cannot copy {} to {}", from.display(), to.display());
+}
+
 /// Whether a program of this name is in the path, or where only administrators have it.
 fn is_in_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -59,6 +87,17 @@ fn is_in_path(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_was_written_or_copied_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let [written, copied] = ["written", "copied"].map(|name| folder.path().join(name));
+        write_program(&written, "#!/bin/sh\nexit 7\n");
+        copy_program(&written, &copied);
+        for program in [written, copied] {
+            assert_eq!(Command::new(program).status().unwrap().code(), Some(7));
+        }
+    }
 
     #[test]
     fn a_shell_is_there_and_what_nobody_wrote_is_not() {

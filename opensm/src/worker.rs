@@ -153,7 +153,6 @@ mod tests {
     use super::*;
     use crate::answer;
     use crate::request::tests::ring;
-    use std::os::unix::fs::PermissionsExt;
 
     /// What a worker that runs this script comes to.
     fn run(script: &str, limit_s: u64) -> String {
@@ -163,8 +162,7 @@ mod tests {
     fn ask(request: &Request, script: &str, limit_s: u64) -> Result<Outcome, WorkerError> {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("worker");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        mapper_needs::write_program(&program, &format!("#!/bin/sh\n{script}\n"));
         let worker = Worker { program, limit: Duration::from_secs(limit_s) };
         worker.run(request)
     }

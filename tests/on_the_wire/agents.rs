@@ -153,17 +153,14 @@ fn a_version_that_is_not_spoken_is_logged_once_and_counted_each_time() {
     });
     let line = line_with("version 77 ", &mut log);
     assert!(line.contains("one version"), "{line}");
-    let counted = || {
+    wait_for("all three are counted", || {
         let output = Command::new(MAPPER)
             .args(["board-info", "--format", "json", "--run-dir", run_dir])
             .output()
             .unwrap();
         let info: Value = serde_json::from_slice(&output.stdout).unwrap();
-        info["boards"][0]["counters"]["dropped"]["unknown_version"] == 3
-    };
-    while !counted() {
-        std::thread::yield_now();
-    }
+        (info["boards"][0]["counters"]["dropped"]["unknown_version"] == 3).then_some(())
+    });
     agent_ends(&mut agent);
     let rest: Vec<_> = log.map_while(Result::ok).collect();
     assert!(!rest.iter().any(|line| line.contains("version 77 ")), "{rest:?}");

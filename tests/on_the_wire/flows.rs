@@ -338,7 +338,11 @@ fn what_a_crossbar_could_not_send_on_is_sent_again_where_the_only_other_way_is_a
         });
         lab.run(&["mend", "xbar1:1"]);
         lab.wait_for_network("the whole ring again", 4, 4);
-        (counter("notices") > 0).then_some(())
+        (counter("notices") > counter("notices_ignored")).then_some(())
     });
-    assert_eq!((counter("resent"), counter("given_up")), (counter("notices"), 0));
+    // A notice that comes late, as on a busy machine, is of a frame that nobody has any more, and is not believed.
+    let board = lab.boards(&[])[0].take();
+    let [notices, ignored, resent, given_up] = ["notices", "notices_ignored", "resent", "given_up"]
+        .map(|name| board["tap"]["counters"][name].as_u64().unwrap());
+    assert_eq!((resent, given_up), (notices - ignored, 0));
 }

@@ -28,8 +28,9 @@ fn every_host_reaches_every_other_over_both_versions_of_ip() {
         return;
     }
     let lab = lab("clos:hosts=4,ports=4");
-    lab.run(&["ping-all"]);
-    lab.run(&["ping-all", "-6"]);
+    for version in [&["ping-all"][..], &["ping-all", "-6"]] {
+        crate::lab::wait_for("all reach each other", || lab.try_run(version).status.success().then_some(()));
+    }
     let boards = lab.boards(&[]);
     // A host asks for addresses by ARP broadcasts, and learns the address of a host that asks it. One host
     // need not broadcast if all others asked it first; two such hosts would not know each other.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::kernel_path::pings;
+use crate::kernel_path::wait_for_pings;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
 use crate::observe::Daemon;
@@ -18,7 +18,7 @@ fn without_segments_of_the_kernel_packets_go_by_their_destination_and_the_log_sa
     let ring = Ring::new(3);
     let avoid = ["--kernel-avoid", "segments,force-forwarding", "--log-level", "info"];
     let daemons = ring.start_all(&avoid, "routes");
-    assert_eq!(pings(&ring.machines[0], "10.1.0.2"), 20);
+    wait_for_pings(&ring.machines[0], "10.1.0.2");
     assert!(!ring.text(0, "ip nexthop show").contains("seg6"));
     assert_eq!(ring.text(0, "sysctl -n net.ipv6.conf.all.forwarding").trim(), "1");
     assert_eq!(ring.text(0, "sysctl -n net.ipv6.conf.e1.force_forwarding").trim(), "0");
@@ -39,9 +39,11 @@ fn without_compressed_segments_of_a_kernel_packets_have_full_ones() {
         .map(|(at, options)| ring.start_addressed(at, options))
         .collect();
     (0..3).for_each(|at| ring.wait_for_kind(at, "srv6"));
-    assert_eq!(pings(&ring.machines[0], "10.1.0.2"), 20);
-    let nexthops = ring.text(0, "ip nexthop show");
-    assert!(nexthops.contains("segs 2 ") || nexthops.contains("segs 3 "), "{nexthops}");
+    wait_for_pings(&ring.machines[0], "10.1.0.2");
+    wait_for("ways of several segments", || {
+        let nexthops = ring.text(0, "ip nexthop show");
+        (nexthops.contains("segs 2 ") || nexthops.contains("segs 3 ")).then_some(())
+    });
     // Of what this one's kernel obeys nothing is compressed.
     let obeyed = ring.text(0, "ip -6 route show table 28001");
     assert!(obeyed.contains("End") && !obeyed.contains("next-csid"), "{obeyed}");
@@ -84,7 +86,7 @@ fn the_kernel_of_a_crossbar_process_carries_the_packets_of_agents() {
             (path["kind"] == "srv6" && path["installed"] == 1).then_some(())
         });
     }
-    assert_eq!(pings(&hosts[0], "10.1.0.2"), 20);
+    wait_for_pings(&hosts[0], "10.1.0.2");
     let obeyed = middle.command_line("ip -6 route show table 28001").output().unwrap();
     assert!(String::from_utf8(obeyed.stdout).unwrap().contains("End.X"));
 }

@@ -52,24 +52,31 @@ fn a_cable_with_a_smaller_mtu_is_named_by_all_and_senders_learn_what_gets_throug
         return;
     }
     let lab = ring(&[("h1", "p1"), ("h2", "p2")]);
-    for board in lab.boards(&[]) {
-        let end = |host: &str, port: u8| {
-            let own = board["mac"] == host;
-            json!({"host": host, "port": port, "interface": own.then(|| format!("p{port}")), "mtu": 1500})
-        };
-        let ends = [end("02:00:00:00:00:01", 1), end("02:00:00:00:00:02", 2)];
-        let mut found = board["narrow_cables"].clone();
-        found[0]["ends"].as_array_mut().unwrap().sort_by_key(|end| end["host"].to_string());
-        assert_eq!(found, json!([{"mtu": 1500, "longest": 9000, "ends": ends}]), "{board:#}");
-    }
-    let told = text(&lab);
+    lab.wait_until("all name the cable", |boards| {
+        boards.iter().all(|board| {
+            let end = |host: &str, port: u8| {
+                let own = board["mac"] == host;
+                json!({"host": host, "port": port, "interface": own.then(|| format!("p{port}")), "mtu": 1500})
+            };
+            let ends = [end("02:00:00:00:00:01", 1), end("02:00:00:00:00:02", 2)];
+            let mut found = board["narrow_cables"].clone();
+            if let Some(ends) = found[0]["ends"].as_array_mut() {
+                ends.sort_by_key(|end| end["host"].to_string());
+            }
+            found == json!([{"mtu": 1500, "longest": 9000, "ends": ends}])
+        })
+    });
+    let told = wait_for("all tell it people", || {
+        let told = text(&lab);
+        let count = told.matches("cables of the map carry shorter frames than hosts send").count();
+        (count == 3).then_some(told)
+    });
     assert!(!told.contains("Network is fully configured"), "{told}");
-    assert_eq!(told.matches("cables of the map carry shorter frames than hosts send").count(), 3, "{told}");
     let named = "1500 bytes at port 2 of host 02:00:00:00:00:02 and port 1 of host 02:00:00:00:00:01;";
     assert!(told.contains(named), "{told}");
     let lines = || lab.log("h3").lines().filter(|line| line.contains(named)).count();
     assert_eq!(lines(), 1, "one line in the log");
-    assert!(jumbo_ping(&lab, &["-M", "do"]), "another cable leads from h3 to h1");
+    wait_for("another cable leads from h3 to h1", || jumbo_ping(&lab, &["-M", "do"]).then_some(()));
     lab.run(&["cut", "h3:1"]);
     lab.wait_for_network("without the cable of jumbo frames", 3, 2);
     lab.wait_for_pings("all reach each other by the others", &[]);
@@ -89,9 +96,12 @@ fn one_end_that_is_too_small_is_named_by_all_until_it_is_mended() {
         return;
     }
     let lab = ring(&[("h1", "p1")]);
-    let told = text(&lab);
-    assert_eq!(told.matches("1500 bytes at port 1 of host 02:00:00:00:00:01;").count(), 2, "{told}");
-    assert_eq!(told.matches("1500 bytes at port 1 (p1) of this host;").count(), 1, "{told}");
+    wait_for("all name the end", || {
+        let told = text(&lab);
+        let by_others = told.matches("1500 bytes at port 1 of host 02:00:00:00:00:01;").count();
+        let by_itself = told.matches("1500 bytes at port 1 (p1) of this host;").count();
+        ((by_others, by_itself) == (2, 1)).then_some(())
+    });
     lab.ip("h1", "link set p1 mtu 9000");
     let configured = || {
         let told = text(&lab);

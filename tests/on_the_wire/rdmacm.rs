@@ -50,11 +50,14 @@ fn librdmacm_finds_the_path_to_an_address_through_the_service() {
     let (own, other) = (gid_of(machines.mac(0)), gid_of(machines.mac(1)));
     let v6 = machines.v6(1);
     for line in ["10.1.0.2".to_owned(), v6, "10.1.0.2 10.1.0.1".to_owned()] {
-        let found = wait_for("the path", || Some(route(&line)).filter(|route| !route.is_empty()));
-        // What it means by the path stands before the record.
-        let record: &[u8; 64] = found.last_chunk().unwrap();
-        let record = PathRecord::parse(record);
-        assert_eq!((record.dgid, record.sgid, record.hop_limit), (other, own, 2), "{line}");
+        // A busy machine looks like a dead cable for a moment, and the path leads around it then.
+        let record = wait_for("the short path", || {
+            // What it means by the path stands before the record.
+            let found = route(&line);
+            let record: &[u8; 64] = found.last_chunk()?;
+            Some(PathRecord::parse(record)).filter(|record| record.hop_limit == 2)
+        });
+        assert_eq!((record.dgid, record.sgid), (other, own), "{line}");
         assert!(record.reversible && record.dlid != 0 && record.pkey == 0xffff);
     }
     // Of what the service does not know the kernel is asked, as without the service.

@@ -67,7 +67,7 @@ fn an_interface_that_is_down_or_too_narrow_or_not_ours() {
     // Other users may not be able to run the program where it was built, so they get a copy in the directory
     // where they may make a socket.
     let program = run_dir.path().join("mapper");
-    std::fs::copy(MAPPER, &program).unwrap();
+    mapper_needs::copy_program(Path::new(MAPPER), &program);
     std::fs::set_permissions(run_dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let output = namespace
         .command("setpriv")

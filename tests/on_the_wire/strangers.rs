@@ -16,8 +16,8 @@ use crate::signals::{key, write_keys};
 use crate::{MAPPER, can_make_namespaces, namespace};
 
 /// What makes agents wait long for answers. On a machine that has too few processors for all that it runs, they
-/// would else take each other for dead now and then and map again, which is none of a stranger's doing.
-const PATIENT: [&str; 4] = ["--probe-timeout-ms", "500", "--liveness-interval-ms", "500"];
+/// would else take each other for dead now and then and map again, which is nobody's doing.
+pub(crate) const PATIENT: [&str; 4] = ["--probe-timeout-ms", "500", "--liveness-interval-ms", "500"];
 
 /// A ring of three whose agents have a key, and the directory with its file.
 fn lab_with_key() -> (Lab, tempfile::TempDir) {

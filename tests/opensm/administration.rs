@@ -3,7 +3,7 @@
 use mapper::formats;
 use mapper_proto::map::Fabric;
 
-use crate::managed::{Running, agent, opensm, wait_for};
+use crate::managed::{Running, opensm, wait_for};
 use crate::peers::{Simulation, are_there};
 
 /// What a program that runs at a host prints.
@@ -58,7 +58,7 @@ fn hosts_are_told_of_paths_nodes_ports_and_groups_as_by_opensm() {
         answers(&simulation)
     };
     // LIDs stay when another manager takes over.
-    let _ours = Running::start(agent(&simulation, "h2", &[]));
+    let _ours = Running::agent(&simulation, "h2", &[]);
     wait_for("the agent is master", || {
         told(&simulation, "sminfo", &["-t", "5000"]).contains("priority 1 state 3")
     });
@@ -77,7 +77,7 @@ fn opensms_own_test_of_groups_finds_what_the_specification_demands() {
     let ends = |told: &String| told.contains("Status of MC Records in SA DB during the test flow");
     let run = |_| {
         let simulation = Simulation::start(&fabric());
-        let _ours = Running::start(agent(&simulation, "h1", &[]));
+        let _ours = Running::agent(&simulation, "h1", &[]);
         wait_for_answers(&simulation);
         told(&simulation, "timeout", &["20", "osmtest", "-f", "m", "-V"])
     };

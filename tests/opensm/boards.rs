@@ -6,7 +6,7 @@ use mapper::formats;
 use mapper_ib::record::{Direction, Recorded};
 use serde_json::Value;
 
-use crate::managed::{Running, agent, agent_that_waits, opensm_with, wait_for};
+use crate::managed::{Running, opensm_with, wait_for};
 use crate::peers::{Simulation, are_there, text};
 
 /// The program, with the simulator for the network and the run directory of its agents.
@@ -54,7 +54,7 @@ fn agents_show_their_subnet_on_boards_in_metrics_as_a_map_and_to_the_doctor() {
     let record = simulation.file("record");
     let files = ["--metrics-file", text(&metrics), "--record", text(&record)];
     let more = [&["--level", "2", "--unit", "3"], &files[..]].concat();
-    let _master = Running::start(agent(&simulation, "h1", &more));
+    let _master = Running::agent(&simulation, "h1", &more);
     let master = board(&simulation, "3");
     assert_eq!(
         [&master["interface"], &master["state"], &master["subnet"]["role"]],
@@ -95,7 +95,7 @@ fn agents_show_their_subnet_on_boards_in_metrics_as_a_map_and_to_the_doctor() {
     };
     assert_eq!(by_lid(&held), by_lid(&simulation.found()), "with the LIDs that were given");
 
-    let _standby = Running::start(agent(&simulation, "h2", &["--level", "1", "--unit", "4"]));
+    let _standby = Running::agent(&simulation, "h2", &["--level", "1", "--unit", "4"]);
     let standby = board(&simulation, "4");
     assert_eq!([&standby["subnet"]["role"], &standby["leader"]], [&Value::from("standby"), &master["mac"]]);
     let shown = told(&mapper(&simulation, &["board-info", "--unit", "4"]));
@@ -134,7 +134,7 @@ fn nodes_that_do_not_answer_are_blamed_by_name_and_a_second_master_is_told_of() 
     let mut simulation = Simulation::with_console(&fabric);
     let silent = fabric.hosts[7].name.clone();
     simulation.console(&format!("Error \"{silent}\"[1] 100"));
-    let _ours = Running::start(agent_that_waits(&simulation, "h1", "500", &["--level", "14"]));
+    let _ours = Running::agent_that_waits(&simulation, "h1", "500", &["--level", "14"]);
     wait_for("the silent host is blamed by the port that leads to it", || {
         let blamed = board(&simulation, "0")["subnet"]["blamed"].to_string();
         blamed.contains("what is behind") && blamed.contains("does not answer (NodeInfo)")

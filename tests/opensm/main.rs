@@ -20,12 +20,14 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "helpers of tests fail by panicking"
+    clippy::print_stderr,
+    reason = "helpers of tests fail by panicking, and show the logs of what ran"
 )]
 
 mod administration;
 mod bisection;
 mod boards;
+mod built;
 mod checked;
 mod clusters;
 mod discovery;

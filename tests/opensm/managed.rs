@@ -1,6 +1,8 @@
 //! Tests that an agent at a port of InfiniBand brings a subnet up and keeps it up, and that another takes over. What it did
 //! is judged by the tools of InfiniBand.
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,18 +14,8 @@ use crate::peers::{Simulation, are_there, text};
 /// How long a test waits for what it wants to see; only a failing one does so long.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// An agent at a node, with patience, as the simulator answers late under load.
-pub(crate) fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
-    agent_that_waits(simulation, node, "3000", more)
-}
-
 /// An agent at a node that waits so many milliseconds for an answer.
-pub(crate) fn agent_that_waits(
-    simulation: &Simulation,
-    node: &str,
-    timeout_ms: &str,
-    more: &[&str],
-) -> Command {
+fn agent(simulation: &Simulation, node: &str, timeout_ms: &str, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
     let (lids, run) = (simulation.file("lids"), simulation.file("run"));
     command
@@ -34,26 +26,53 @@ pub(crate) fn agent_that_waits(
     command
 }
 
-/// An agent that ends when this is dropped.
-pub(crate) struct Running(Child);
+/// An agent or an OpenSM that ends when this is dropped. Of a test that fails, the end of its log is shown.
+pub(crate) struct Running {
+    process: Child,
+    log: PathBuf,
+}
 
 impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
-        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    /// Starts a command, whose errors end up in this log, too.
+    fn start(mut command: Command, log: PathBuf) -> Self {
+        let errors = File::options().create(true).append(true).open(&log).unwrap();
+        Self { process: command.stdout(Stdio::null()).stderr(errors).spawn().unwrap(), log }
+    }
+
+    /// Starts an agent at a node, with patience, as the simulator answers late under load.
+    pub(crate) fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Self {
+        Self::agent_that_waits(simulation, node, "3000", more)
+    }
+
+    /// Starts an agent at a node that waits so many milliseconds for an answer.
+    pub(crate) fn agent_that_waits(
+        simulation: &Simulation,
+        node: &str,
+        timeout_ms: &str,
+        more: &[&str],
+    ) -> Self {
+        let log = simulation.file(&format!("agent-{node}.log"));
+        Self::start(agent(simulation, node, timeout_ms, more), log)
     }
 
     /// Has it leave as a service manager does.
     fn stop(mut self) {
-        let killed = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
-        assert!(killed.success() && self.0.wait().unwrap().success());
+        let killed = Command::new("kill").arg(self.process.id().to_string()).status().unwrap();
+        assert!(killed.success() && self.process.wait().unwrap().success());
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if std::thread::panicking() {
+            let log = std::fs::read(&self.log).unwrap_or_default();
+            let lines: Vec<_> = log.split(|&byte| byte == b'\n').rev().take(300).collect();
+            let end: Vec<_> = lines.into_iter().rev().map(String::from_utf8_lossy).collect();
+            eprintln!("the end of {}:\n{}", self.log.display(), end.join("\n"));
+        }
     }
 }
 
@@ -193,7 +212,7 @@ fn cables_that_are_cut_and_mended_are_healed_and_lids_stay() {
     let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
     let mut simulation = Simulation::with_console(&fabric);
     let all = ends(&fabric);
-    let running = Running::start(agent(&simulation, &fabric.hosts[0].name, &[]));
+    let running = Running::agent(&simulation, &fabric.hosts[0].name, &[]);
     wait_for("all links are active", || links(&simulation) == (all, 0));
     let kept = simulation.read("lids");
     let (xbar, host) = (fabric.xbars[0].name.clone(), fabric.hosts[5].name.clone());
@@ -228,10 +247,12 @@ fn a_second_agent_takes_over_from_one_that_was_killed() {
     }
     let fabric = formats::resolve("clos:hosts=32,ports=8").unwrap();
     let simulation = Simulation::with_console(&fabric);
-    let first = Running::start(agent(&simulation, "h1", &["--level", "2"]));
-    wait_for("the first is master", || sm_info(&simulation).contains("priority 2 state 3"));
+    let first = Running::agent(&simulation, "h1", &["--level", "2"]);
+    wait_for("the first is master, and has the subnet up", || {
+        sm_info(&simulation).contains("priority 2 state 3") && links(&simulation) == (ends(&fabric), 0)
+    });
     let lids = simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>();
-    let _second = Running::start(agent(&simulation, "h2", &["--level", "1"]));
+    let _second = Running::agent(&simulation, "h2", &["--level", "1"]);
     // `kill` leaves the first no time to hand over.
     drop(first);
     wait_for("the second is master", || sm_info(&simulation).contains("priority 1 state 3"));
@@ -254,7 +275,7 @@ pub(crate) fn opensm_with(simulation: &Simulation, host: &str, priority: &str, m
     command
         .args(["-F", text(&options), "-e", "-D", "0x47", "-s", "2", "-t", "5000", "-f", &log, "-p", priority])
         .env("SIM_HOST", host);
-    Running::start(command)
+    Running::start(command, simulation.file(&log))
 }
 
 /// Whether OpenSM at a host has its subnet up and is its master.
@@ -269,8 +290,10 @@ fn opensm_of_higher_priority_takes_over_and_the_agent_takes_over_from_it_when_it
     }
     let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
     let simulation = Simulation::with_console(&fabric);
-    let _agent = Running::start(agent(&simulation, "h1", &["--level", "1"]));
-    wait_for("the agent is master", || sm_info(&simulation).contains("priority 1 state 3"));
+    let _agent = Running::agent(&simulation, "h1", &["--level", "1"]);
+    wait_for("the agent is master, and has the subnet up", || {
+        sm_info(&simulation).contains("priority 1 state 3") && links(&simulation) == (ends(&fabric), 0)
+    });
     let lids = simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>();
     let theirs = opensm(&simulation, "h2", "14");
     wait_for("OpenSM is master, and has the subnet up", || {
@@ -289,7 +312,7 @@ fn opensm_of_lower_priority_stands_by_and_takes_over_when_the_agent_leaves() {
     }
     let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
     let simulation = Simulation::with_console(&fabric);
-    let ours = Running::start(agent(&simulation, "h1", &["--level", "14"]));
+    let ours = Running::agent(&simulation, "h1", &["--level", "14"]);
     wait_for("the agent is master", || sm_info(&simulation).contains("priority 14 state 3"));
     let _theirs = opensm(&simulation, "h2", "1");
     wait_for("OpenSM stands by", || simulation.read("opensm-h2.log").contains("Entering STANDBY state"));

@@ -4,15 +4,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use mapper::formats;
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 
+use crate::built::Built;
 use crate::peers::{self, Simulation, text};
 
 /// Whether all is there that these tests need.
@@ -20,37 +20,6 @@ fn can_run() -> bool {
     peers::are_there()
         && mapper_needs::programs(&["dump_fts", "saquery", "smpquery"])
         && mapper_needs::file("/usr/include/infiniband/opensm/osm_event_plugin.h")
-}
-
-/// The plugin and the program that computes for it.
-struct Built {
-    plugin: PathBuf,
-    engine: PathBuf,
-}
-
-impl Built {
-    /// Builds both, once for all tests. The plugin is a workspace of its own.
-    fn get() -> &'static Self {
-        static BUILT: OnceLock<Built> = OnceLock::new();
-        BUILT.get_or_init(|| {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-            Self {
-                plugin: build(&root.join("opensm/plugin/Cargo.toml"), &root.join("target/plugin"))
-                    .join("libmapper_plugin.so"),
-                engine: build(&root.join("opensm/Cargo.toml"), &root.join("target"))
-                    .join("mapper-opensm-engine"),
-            }
-        })
-    }
-}
-
-/// Builds a package, and gives the folder where the result is.
-fn build(manifest: &Path, target: &Path) -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
-    let status = cargo.arg("--target-dir").arg(target).status().unwrap();
-    assert!(status.success(), "{} does not build", manifest.display());
-    target.join("debug")
 }
 
 /// An OpenSM that goes on sweeping. It ends when this goes.
@@ -301,18 +270,22 @@ fn a_worker_that_crashes_or_hangs_or_answers_nonsense_leaves_opensm_alone() {
     if !can_run() {
         return;
     }
-    for (script, said) in [
-        ("kill -SEGV $$", "mapper: the computation failed, signal: 11"),
-        ("exec sleep 600", "mapper: the computation did not end within 1 s and was stopped"),
-        ("exec head -c 5000 /dev/urandom", "mapper: the answer is of another version of mapper, or cut off"),
-        ("printf 'mapper-opensm %s\\n\\001' \"$VERSION\"", "mapper: the answer is malformed"),
+    // Only of the one that hangs the limit is waited for.
+    for (script, seconds, said) in [
+        ("kill -SEGV $$", 600, "mapper: the computation failed, signal: 11"),
+        ("exec sleep 600", 1, "mapper: the computation did not end within 1 s and was stopped"),
+        (
+            "exec head -c 5000 /dev/urandom",
+            600,
+            "mapper: the answer is of another version of mapper, or cut off",
+        ),
+        ("printf 'mapper-opensm %s\\n\\001' \"$VERSION\"", 600, "mapper: the answer is malformed"),
     ] {
         let mut simulation = simulation("clos:hosts=16,ports=8");
         let version = env!("CARGO_PKG_VERSION");
-        let worker = simulation.write("worker", &format!("#!/bin/sh\nVERSION={version}\n{script}\n"));
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&worker, mode).unwrap();
-        let options = format!("seconds=1;worker={}", text(&worker));
+        let worker = simulation.file("worker");
+        mapper_needs::write_program(&worker, &format!("#!/bin/sh\nVERSION={version}\n{script}\n"));
+        let options = format!("seconds={seconds};worker={}", text(&worker));
         let opensm = OpenSm::start(&mut simulation, &options, "routing_engine mapper,updn");
         assert!(opensm.log().contains(said), "{}", opensm.log());
         assert!(opensm.log().contains("updn tables configured on all switches"), "{}", opensm.log());

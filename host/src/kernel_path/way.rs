@@ -13,7 +13,7 @@ use mapper_proto::wire::RoundTrip;
 
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
 const ANSWER_WITHIN: Duration = Duration::from_millis(60);
-/// The same of a way that is proved, of which nothing else is known. Cables that die are found much sooner by other
+/// How long an answer to a probe of a way that is proved is waited for, where nothing else is known of it. Cables that die are found much sooner by other
 /// means, and a machine that is busy must not look like one that does not forward.
 const RECHECK_WITHIN: Duration = Duration::from_millis(500);
 /// For how long probes in a row get no answer from a way that was proved and works no more. That is longer than it takes

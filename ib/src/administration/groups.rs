@@ -95,7 +95,7 @@ impl Groups {
         Self::after(0)
     }
 
-    /// The same, as what comes after some generation of groups.
+    /// The group of broadcast alone, in the generation that comes after this one.
     pub(super) fn after(generation: u64) -> Self {
         let record = MemberRecord {
             queue_key: BROADCAST_KEY,

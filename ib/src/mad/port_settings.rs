@@ -24,7 +24,7 @@ const EXTENDED_SPEED_ENABLED_AT: usize = 63;
 
 /// The capability of a port behind which a subnet manager runs.
 const IS_MANAGER: u32 = 1 << 1;
-/// Beside the time-out: whoever has an interest in the subnet is to say so again.
+/// The bit beside the time-out by which whoever joined groups or subscribed to anything is asked to do so again.
 const REREGISTER: u8 = 1 << 7;
 /// The bits of the byte with the key's protection.
 const PROTECTION_SHIFT: u8 = 6;
@@ -32,7 +32,7 @@ const PROTECTION_SHIFT: u8 = 6;
 /// How far a port is on its way to carrying users' packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PortState {
-    /// No cable that works.
+    /// There is no cable that works.
     Down,
     /// The cable works, and carries management by directed routes.
     Initialize,
@@ -164,21 +164,21 @@ impl PortSettings {
         }
     }
 
-    /// The same with another prefix of the subnet.
+    /// These settings with another prefix of the subnet.
     #[must_use]
     pub fn with_prefix(mut self, prefix: u64) -> Self {
         put(&mut self.0, PREFIX_AT, &prefix.to_be_bytes());
         self
     }
 
-    /// The same in another state.
+    /// These settings with the port in another state.
     #[must_use]
     pub const fn with_state(mut self, state: PortState) -> Self {
         self.0[STATE_AT] = self.0[STATE_AT] & 0xF0 | state.code();
         self
     }
 
-    /// The same with LIDs of its own.
+    /// These settings with LIDs of the port's own.
     #[must_use]
     pub fn with_lid(mut self, lid: u16, lmc: u8) -> Self {
         put(&mut self.0, LID_AT, &lid.to_be_bytes());
@@ -186,7 +186,7 @@ impl PortSettings {
         self
     }
 
-    /// The same with another manager: its LID, and the service level to it.
+    /// These settings with another manager: its LID, and the service level to it.
     #[must_use]
     pub fn with_manager(mut self, lid: u16, level: u8) -> Self {
         put(&mut self.0, MANAGER_LID_AT, &lid.to_be_bytes());
@@ -194,7 +194,7 @@ impl PortSettings {
         self
     }
 
-    /// The same with another MTU and number of lanes, as codes.
+    /// These settings with another MTU and number of lanes, both as codes.
     #[must_use]
     pub const fn with_link(mut self, mtu: u8, lanes: u8) -> Self {
         self.0[MTU_AT] = self.0[MTU_AT] & 0xF | mtu << 4;
@@ -202,7 +202,7 @@ impl PortSettings {
         self
     }
 
-    /// The same with a key of management that protects the port: who does not have it can neither write nor read the key.
+    /// These settings with a key of management that protects the port: who does not have it can neither write nor read the key.
     #[must_use]
     pub fn with_key(mut self, key: u64) -> Self {
         put(&mut self.0, KEY_AT, &key.to_be_bytes());
@@ -211,7 +211,7 @@ impl PortSettings {
         self
     }
 
-    /// The same with the wish that whoever joined groups or subscribed to anything does so again.
+    /// These settings with the wish that whoever joined groups or subscribed to anything does so again.
     #[must_use]
     pub const fn with_reregistration(mut self, wanted: bool) -> Self {
         self.0[TIMEOUT_AT] &= !REREGISTER;

@@ -47,7 +47,7 @@ impl SwitchInfo {
         self.0[LIFE_TIME_AT] & STATE_CHANGE != 0
     }
 
-    /// The same with another top and mark.
+    /// This attribute with another top of the table, and with or without the mark of a change.
     #[must_use]
     pub fn with(mut self, linear_top: u16, state_change: bool) -> Self {
         put(&mut self.0, LINEAR_TOP_AT, &linear_top.to_be_bytes());

@@ -132,7 +132,7 @@ pub(super) struct Left {
 }
 
 impl Inventory {
-    /// The same without the cables whose ends are down now, and with ways that go around these; `None` if a port changed in
+    /// This inventory without the cables whose ends are down now, and with ways that go around these; `None` if a port changed in
     /// any other way, or a switch is cut off. Hosts keep their places.
     pub(super) fn without_dead(&self, told: &BTreeMap<(u64, u8), PortSettings>) -> Option<Left> {
         let mut rest = self.clone();

@@ -121,7 +121,7 @@ impl Inventory {
         }
     }
 
-    /// The same with an adapter behind a port of each switch that is cabled to something unknown, and the LIDs of these
+    /// This inventory with an adapter behind a port of each switch that is cabled to something unknown, and the LIDs of these
     /// stand-ins among the others.
     ///
     /// Whatever is there and did not answer may send packets, or hand some on by a table that nobody knows. Proofs count
@@ -256,7 +256,7 @@ impl Inventory {
         }
     }
 
-    /// The same without some switches, and without the cables to them.
+    /// Leaves some switches out, and the cables to them.
     pub(crate) fn leave_out(&mut self, switches: &BTreeSet<u64>) {
         self.switches.retain(|switch| !switches.contains(&switch.guid));
         for switch in &mut self.switches {

@@ -89,10 +89,10 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// No switch: nobody has that LID.
+    /// What stands in place of a switch for a LID that nobody has.
     pub const NOWHERE: u32 = u32::MAX;
 
-    /// The same without entries for some LIDs, which nobody has.
+    /// These routes without entries for some LIDs, which nobody has.
     pub(crate) fn without(mut self, lids: &[u16]) -> Self {
         if lids.is_empty() {
             return self;

@@ -74,7 +74,7 @@ impl Sweep {
         Self::with_transactions_from(settings, 1)
     }
 
-    /// The same with numbers of transactions from this one on, so that late answers to others count for nothing.
+    /// A sweep whose transactions are numbered from this one on, so that late answers to others count for nothing.
     pub(crate) fn with_transactions_from(settings: Settings, first_tid: u32) -> Self {
         let mut requests = Requests::new(settings.window.get(), first_tid);
         requests.ask(Question::Node { behind: None }, Route::LOCAL);

@@ -144,7 +144,7 @@ pub(crate) fn settled(machine: &Machine) {
         if output.stdout.is_empty() {
             return;
         }
-        assert!(started.elapsed() < Duration::from_secs(30), "an address stays tentative");
+        assert!(started.elapsed() < Duration::from_secs(60), "an address stays tentative");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

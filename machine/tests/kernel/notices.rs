@@ -20,7 +20,7 @@ async fn told_of(monitor: &FibMonitor, machine: &Machine, line: &str, objects: &
     assert!(machine.namespace.command_line(line).status().unwrap().success(), "{line}");
     let mut told = Vec::new();
     while told.is_empty() {
-        let notices = tokio::time::timeout(Duration::from_secs(30), monitor.notices()).await;
+        let notices = tokio::time::timeout(Duration::from_secs(60), monitor.notices()).await;
         let notices = notices.unwrap_or_else(|_| panic!("nothing is told of `{line}`")).unwrap();
         told.extend(notices.into_iter().filter(|notice| notice.concerns(objects)));
     }
@@ -100,7 +100,7 @@ fn who_misses_notices_is_told_so() {
                     assert!(another.apply(&install).is_empty() && another.apply(&remove).is_empty());
                 }
                 loop {
-                    let notices = tokio::time::timeout(Duration::from_secs(30), monitor.notices()).await;
+                    let notices = tokio::time::timeout(Duration::from_secs(60), monitor.notices()).await;
                     if notices.expect("it is told").unwrap().contains(&Notice::Missed) {
                         break;
                     }

@@ -203,7 +203,7 @@ fn what_the_kernel_takes_away_with_a_carrier_is_seen_by_reading_back_and_can_be_
     let missing = changes(&left, &wanted);
     let started = Instant::now();
     while !machine.kernel.apply(&missing).is_empty() {
-        assert!(started.elapsed() < Duration::from_secs(30), "the kernel sees no carrier");
+        assert!(started.elapsed() < Duration::from_secs(60), "the kernel sees no carrier");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(machine.kernel.dump().unwrap(), wanted);
@@ -217,7 +217,7 @@ fn read_until(machine: &mut Machine, is_so: impl Fn(&Objects) -> bool) -> Object
         if is_so(&there) {
             return there;
         }
-        assert!(started.elapsed() < Duration::from_secs(30), "{there:?}");
+        assert!(started.elapsed() < Duration::from_secs(60), "{there:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

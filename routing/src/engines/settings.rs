@@ -67,7 +67,7 @@ pub struct Settings {
     /// Most layers, with those before the first one. If it is not given, engines that need layers take as
     /// many as they need, up to [`Layers::MAX`], and nue takes one.
     pub max_layers: Option<u8>,
-    /// Also frames to and from xbars' own addresses must be free of deadlock.
+    /// Whether frames to and from xbars' own addresses must be free of deadlock, too.
     pub xbar_destinations: bool,
     /// What is stated of a torus or mesh, its datelines and regions; the rest is found from the map.
     pub torus: TorusStatement,

@@ -103,8 +103,8 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// The same with hosts that have the addresses of others for a while. What is put right at last puts
-    /// that right too.
+    /// This scenario with hosts that have the addresses of others for a while. The faults' end puts that right,
+    /// too.
     #[must_use]
     pub fn with_twins(mut self) -> Self {
         let healed_ms = self.healed_at.since(Instant::ZERO).as_millis() as u64;

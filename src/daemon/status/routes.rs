@@ -62,7 +62,8 @@ pub struct RouteInForce {
     /// These hops by the names that boards have for ports: `0x..:port`, or the id of an xbar without a
     /// tag.
     pub via: Vec<String>,
-    /// The same hops by what the crossbar's only host is called, as that of a node, else as in `via`.
+    /// The hops by names for people: where a crossbar has only one host, as that of a node, by what this host is
+    /// called, and else as in `via`.
     #[serde(default)]
     pub hop_names: Vec<String>,
     /// The layer that the route's frames travel in.

@@ -30,7 +30,7 @@ const MAP_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Known {
     /// All maps beside each other, each once.
     pub(crate) fabric: Fabric,
-    /// The same, and behind it what agents have seen and the maps lack.
+    /// The fabric of all maps, and behind it what agents have seen and the maps lack.
     shown: Fabric,
     maps: Vec<HeldMap>,
 }

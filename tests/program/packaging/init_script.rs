@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ impl Machine {
         // The daemon's user must be able to run the program, which may have been built in somebody's home, so
         // it gets a copy.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::copy(MAPPER, dir.path().join("mapper")).unwrap();
+        mapper_needs::copy_program(Path::new(MAPPER), &dir.path().join("mapper"));
         fs::write(dir.path().join("defaults"), defaults).unwrap();
         fs::create_dir(dir.path().join("links")).unwrap();
         fs::write(dir.path().join("mapper.toml"), "level = 3\n").unwrap();

@@ -2,6 +2,8 @@
 //!
 //! A test says what it needs and this machine lacks, and passes, or fails if `MAPPER_REQUIRE_ALL=1`.
 
+#[path = "../../opensm/built.rs"]
+mod built;
 mod copy;
 mod debian;
 mod init_script;

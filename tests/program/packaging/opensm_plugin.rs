@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::Command;
 
+use super::built::Built;
 use super::copy::{self, Copy};
 use super::{MAPPER, run};
 
@@ -24,7 +25,7 @@ export IBSIM_SOCKNAME=mapper-package-$$ SIM_HOST=h1 OSM_TMP_DIR=/simulated OSM_C
 simulator=$!
 trap 'kill $simulator' EXIT
 until grep -q 'simulator ready' "$root/simulated/ibsim"; do kill -0 $simulator; sleep 0.05; done
-"${in_root[@]}" env LD_PRELOAD="$3" opensm --config /simulated/opensm.conf --once -e -f /simulated/opensm.log >&2 ||
+"${in_root[@]}" env LD_PRELOAD="$3" opensm --config /simulated/opensm.conf --once -e -t 5000 -f /simulated/opensm.log >&2 ||
     cat "$root/simulated/opensm.log" >&2
 grep -o 'mapper: .*' "$root/simulated/opensm.log"
 "${in_root[@]}" dpkg --purge opensm-plugin-mapper >&2
@@ -53,7 +54,8 @@ fn the_plugin_is_installed_set_up_as_its_page_says_and_loaded_by_opensm() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/opensm-plugin.md")).unwrap();
     fs::write(dir.path().join("opensm.conf"), block(&page, "text")).unwrap();
     let mut build = Command::new("scripts/package-opensm-plugin");
-    build.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--debug", "--output"]).arg(dir.path());
+    build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--output").arg(dir.path());
+    build.arg("--built").arg(&Built::get().plugin).arg(&Built::get().engine);
     run(&mut build);
     let mut generate = Command::new(MAPPER);
     generate.args(["topology", "generate", "clos:hosts=16,ports=8", "-o"]).arg(dir.path().join("fabric.net"));

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -15,6 +16,9 @@ pub(super) struct Browser {
     last: u64,
     _folder: tempfile::TempDir,
 }
+
+/// Longer than any step takes on a busy machine. Only a failing test waits so long.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Options that keep a browser from talking to anybody but the page's server.
 const OPTIONS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-dev-shm-usage \
@@ -80,11 +84,12 @@ impl Browser {
 
     /// Waits until an expression is true on the page.
     pub(super) fn wait_for(&mut self, expression: &str) {
-        for _ in 0..600 {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
             if self.value(&format!("Boolean({expression})")) == json!(true) {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
         }
         let text = self.value("document.body.innerText");
         panic!("it never came: {expression}; the page says: {text}");

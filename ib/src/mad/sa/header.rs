@@ -348,7 +348,7 @@ impl SaMad {
         }
     }
 
-    /// The same with one record, which fits a datagram; what does not is cut off.
+    /// This datagram with one record. What of it does not fit is cut off.
     #[must_use]
     pub fn with_record(mut self, record: &[u8]) -> Self {
         self.data = [0; RECORD_BYTES];

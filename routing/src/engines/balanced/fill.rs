@@ -121,7 +121,7 @@ impl<'a> Filler<'a> {
                 return wrong.mend(self, previous, loads);
             }
         }
-        // Not yet in memory: each page comes with the first entry that is written to it, in parallel.
+        // The system gives a page of memory when its first entry is written, which happens in parallel below.
         let mut entries = vec![0; xbars * slots];
         let mut sweepers: Vec<Sweeper<'_>> = (0..PARTS).map(|_| self.sweeper()).collect();
         for sweeper in &mut sweepers {

@@ -45,7 +45,7 @@ pub(super) enum Arrival {
         /// What had happened at its sender by then.
         upheavals: Upheavals,
     },
-    /// Not for the first time.
+    /// It had arrived before.
     Again {
         /// When it was sent.
         sent_at: Instant,

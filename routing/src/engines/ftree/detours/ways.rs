@@ -171,7 +171,7 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// The same from the xbars above it, rank by rank.
+    /// Finds the cheapest way to an xbar from the xbars above it, rank by rank.
     fn look_up(&mut self, to: u32) {
         self.ahead[to as usize] = 0;
         let (mut rank, mut above) = (vec![to], Vec::new());
@@ -195,7 +195,7 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// The same for one host: its own routes down the last channel of its spine cost nothing.
+    /// Finds the cheapest way to an xbar for one host: its own routes down the last channel of its spine cost nothing.
     fn look_ahead_for_host(&mut self, to: u32, spine: &Spine) {
         let first = spine.channels().first();
         let Some(&first) = first else { return self.ahead_of_host.copy_from_slice(&self.ahead) };
