@@ -405,7 +405,11 @@ impl World {
     /// that such a frame counts where it arrives.
     pub(super) fn note_order(&mut self) {
         let replayed = self.hosts.iter().any(|slot| slot.node.as_ref().is_some_and(|node| node.replays()));
-        let orderly = self.options.timing.jitter.is_zero() && self.noise.duplicate <= 0.0 && !replayed;
+        // One flipped bit of its route leads a broadcast to a host that has a copy of its own.
+        let may_stray =
+            self.noise.corrupt > 0.0 && self.options.traffic.is_some_and(|users| users.broadcasts);
+        let orderly =
+            self.options.timing.jitter.is_zero() && self.noise.duplicate <= 0.0 && !replayed && !may_stray;
         if let Some(traffic) = &mut self.traffic {
             traffic.set_orderly(self.now, orderly);
         }
