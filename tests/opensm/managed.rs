@@ -14,6 +14,9 @@ use crate::peers::{Simulation, are_there, text};
 /// How long a test waits for what it wants to see; only a failing one does so long.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// How long agents wait for an answer, as the simulator answers late under load.
+const PATIENT_MS: &str = "3000";
+
 /// An agent at a node that waits so many milliseconds for an answer.
 fn agent(simulation: &Simulation, node: &str, timeout_ms: &str, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
@@ -39,9 +42,9 @@ impl Running {
         Self { process: command.stdout(Stdio::null()).stderr(errors).spawn().unwrap(), log }
     }
 
-    /// Starts an agent at a node, with patience, as the simulator answers late under load.
+    /// Starts an agent at a node.
     pub(crate) fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Self {
-        Self::agent_that_waits(simulation, node, "3000", more)
+        Self::agent_that_waits(simulation, node, PATIENT_MS, more)
     }
 
     /// Starts an agent at a node that waits so many milliseconds for an answer.
@@ -79,7 +82,8 @@ impl Drop for Running {
 /// Brings a subnet up once, and returns how many hosts it has.
 pub(crate) fn bring_up(simulation: &Simulation, fabric: &Fabric, more: &[&str]) -> u64 {
     let once = ["--map-once", "--format", "json"];
-    let output = agent(simulation, &fabric.hosts[0].name, &[&once[..], more].concat()).output().unwrap();
+    let output =
+        agent(simulation, &fabric.hosts[0].name, PATIENT_MS, &[&once[..], more].concat()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     answer["hosts"].as_u64().unwrap()
