@@ -1,6 +1,6 @@
 //! `mapper topology discover`: explores a fabric of InfiniBand, and never writes to it; or prints the map of an agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mapper_machine::mad_port::PortName;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, format: Format) -> Result<(), CliError> {
     let fabric = match (&args.interface, args.unit) {
         (Some(interface), _) => explored(interface, &args.asking)?,
         (None, unit) => {
-            map_of(args.run_dir.clone().unwrap_or_else(default_run_dir), unit.unwrap_or_default())?
+            map_of(&args.run_dir.clone().unwrap_or_else(default_run_dir), unit.unwrap_or_default())?
         }
     };
     let text = formats::write(
@@ -66,8 +66,8 @@ fn explored(interface: &PortName, asking: &AskingOptions) -> Result<Fabric, CliE
 }
 
 /// The map that the agent of a board holds.
-fn map_of(run_dir: PathBuf, unit: u8) -> Result<Fabric, CliError> {
-    let place = requests_socket_path(&run_dir, unit);
+fn map_of(run_dir: &Path, unit: u8) -> Result<Fabric, CliError> {
+    let place = requests_socket_path(run_dir, unit);
     let question = status::ask::<MapJson>(place)?;
     let question = question
         .ok_or_else(|| format!("no agent of unit {unit} has a status socket in {}", run_dir.display()))?;
