@@ -1,5 +1,6 @@
 //! What a daemon does on a signal, and how it ends.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -47,10 +48,11 @@ fn a_node_that_is_told_to_stop_leaves_nothing_behind() {
     }
     let lab = Lab::up("ring:n=3,hosts=1", &["--nodes"]);
     lab.wait_for_network("the whole ring", 3, 3);
-    // The log of maps is there to be read by the next one.
+    // The log of maps, and the last maps, are there to be read by the next one.
     let entries = |dir: &Path| {
         let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-        names.filter(|path| path.extension().is_none_or(|kind| kind != "history")).count()
+        let is_kept = |kind: &OsStr| kind == "history" || kind == "maps";
+        names.filter(|path| !path.extension().is_some_and(is_kept)).count()
     };
     let run_dir = lab.dir().join("run").join("h1");
     let tap = || {
