@@ -358,7 +358,7 @@ impl SubnetManager {
         match (self.role, &self.master) {
             (SmState::Master, _) if !is_stale && !self.changed.is_empty() => self.begin_glance(now),
             (SmState::Master, _) if !is_stale && self.are_groups_new => self.regroup(now),
-            (SmState::Master, _) if !is_stale => self.begin_watch(),
+            (SmState::Master, _) if !is_stale => self.begin_watch(now),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();
                 self.begin_polling(&master);
