@@ -12,7 +12,7 @@ fn an_agent_brings_a_cluster_up_with_service_adapters_on_all_switches() {
     }
     let fabric = formats::resolve("cluster:leaves=6,spines=4,hosts=40,service=every,missing=2").unwrap();
     let simulation = Simulation::with_console(&fabric);
-    bring_up(&simulation, &fabric, &[]);
+    bring_up(&simulation, &[]);
     assert_eq!(links(&simulation).1, 0);
     assert!(all_trace(&simulation));
     prove_tables(&simulation);

@@ -80,10 +80,10 @@ impl Drop for Running {
 }
 
 /// Brings a subnet up once, and returns how many hosts it has.
-pub(crate) fn bring_up(simulation: &Simulation, fabric: &Fabric, more: &[&str]) -> u64 {
+pub(crate) fn bring_up(simulation: &Simulation, more: &[&str]) -> u64 {
     let once = ["--map-once", "--format", "json"];
     let output =
-        agent(simulation, &fabric.hosts[0].name, PATIENT_MS, &[&once[..], more].concat()).output().unwrap();
+        agent(simulation, simulation.host(), PATIENT_MS, &[&once[..], more].concat()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     answer["hosts"].as_u64().unwrap()
@@ -177,13 +177,35 @@ fn an_agent_brings_small_fabrics_up() {
     }
     for (name, fabric) in crate::fabrics::all() {
         let simulation = Simulation::start(&fabric);
-        let hosts = bring_up(&simulation, &fabric, &[]);
+        let hosts = bring_up(&simulation, &[]);
         assert_eq!(
             hosts as usize,
             fabric.map.hosts.iter().filter(|host| host.at.is_some()).count(),
             "{name}"
         );
         assert_eq!(links(&simulation), (ends(&fabric), 0), "{name}");
+        assert!(all_trace(&simulation), "{name}");
+        prove_tables(&simulation);
+        prove_broadcast(&simulation);
+    }
+}
+
+/// Where ibsim keeps the nets that it ships with.
+const NETS_OF_IBSIM: &str = "/usr/share/doc/ibsim-utils/net-examples";
+
+#[test]
+fn an_agent_brings_the_nets_up_that_ibsim_ships_with() {
+    if !are_there() || !mapper_needs::file(NETS_OF_IBSIM) {
+        return;
+    }
+    for (name, hosts) in
+        [("net", 2), ("net.1", 2), ("net.2sw2path", 2), ("net.2sw2path4hca", 4), ("net.2sw2path4hca2port", 4)]
+    {
+        let net = std::fs::read_to_string(format!("{NETS_OF_IBSIM}/{name}")).unwrap();
+        let ends = net.lines().filter(|line| line.starts_with('[')).count();
+        let simulation = Simulation::of_net(&net, "Hca1", &["-s", "-n"]);
+        assert_eq!(bring_up(&simulation, &[]), hosts, "{name}");
+        assert_eq!(links(&simulation), (ends, 0), "{name}");
         assert!(all_trace(&simulation), "{name}");
         prove_tables(&simulation);
         prove_broadcast(&simulation);
@@ -202,7 +224,7 @@ fn an_agent_brings_a_torus_in_layers_and_a_fat_tree_of_648_hosts_up() {
     for (spec, more) in cases {
         let fabric = formats::resolve(spec).unwrap();
         let simulation = Simulation::with_console(&fabric);
-        bring_up(&simulation, &fabric, more);
+        bring_up(&simulation, more);
         assert_eq!(links(&simulation), (ends(&fabric), 0), "{spec}");
         assert!(all_trace(&simulation), "{spec}");
     }
@@ -234,7 +256,7 @@ fn cables_that_are_cut_and_mended_are_healed_and_lids_stay() {
     running.stop();
     // A second agent, elsewhere and without the file, finds all LIDs as they are.
     std::fs::remove_file(simulation.file("lids")).unwrap();
-    assert_eq!(bring_up(&simulation, &fabric, &["--level", "2"]), 16);
+    assert_eq!(bring_up(&simulation, &["--level", "2"]), 16);
     assert_eq!(simulation.read("lids"), kept);
 }
 

@@ -50,10 +50,16 @@ impl Simulation {
     }
 
     fn start_with(fabric: &Fabric, arguments: &[&str]) -> Self {
+        let net = formats::write(fabric, FileFormat::Ibnetdiscover);
+        Self::of_net(&net, &fabric.hosts[0].name, arguments)
+    }
+
+    /// One of a net as ibsim reads it. Tools run at this host.
+    pub(crate) fn of_net(text: &str, host: &str, arguments: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
         let net = folder.path().join("fabric.net");
-        std::fs::write(&net, formats::write(fabric, FileFormat::Ibnetdiscover)).unwrap();
+        std::fs::write(&net, text).unwrap();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let socket = format!("mapper-opensm-{}-{count}", std::process::id());
         let mut ibsim = Command::new("ibsim")
@@ -73,7 +79,7 @@ impl Simulation {
         wait_for_socket(&socket);
         // The output of ibsim is read to its end, since a closed pipe would end ibsim.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { ibsim, socket, host: fabric.hosts[0].name.clone(), folder }
+        Self { ibsim, socket, host: host.to_owned(), folder }
     }
 
     /// Types a line on the simulator's console.
@@ -86,6 +92,11 @@ impl Simulation {
     /// The beginning of the names of the simulator's sockets.
     pub(crate) fn socket(&self) -> &str {
         &self.socket
+    }
+
+    /// The host at which tools run.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
     }
 
     /// A file of this folder.

@@ -104,6 +104,11 @@ impl SubnetManager {
                 (SmState::Master, _) => self.become_master(now),
                 _ => self.stand_by(Some(other), now),
             },
+            // Managers that start together would both write if one lost the other's answers, so it looks once more. Who takes
+            // over from a master that is silent now does not wait.
+            (None, _) if self.counts.sweeps == 1 && (self.is_somebody_silent || self.has_silent_manager) => {
+                self.begin_sweep(now);
+            }
             (None, _) => self.become_master(now),
         }
     }

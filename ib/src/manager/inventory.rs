@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::lids::{Lids, Wanting};
 use crate::mad::sa::Gid;
 use crate::mad::{Data, NodeInfo, NodeKind, PortSettings, PortState, Route};
-use crate::sweep::{Found, Node, PortOf};
+use crate::sweep::{Found, PortOf};
 
 use super::task::{Link, Task, TaskAdapter, TaskSwitch};
 
@@ -83,7 +83,7 @@ impl Inventory {
             for (&port, of) in &node.ports {
                 let (Some(settings), Some(port_guid)) = (of.settings, of.guid) else { continue };
                 let peer = cables.get(&(index, port)).copied();
-                let Some(route) = way_to(found, index, node, peer) else { continue };
+                let Some(route) = way_to(found, (index, port), peer) else { continue };
                 all.adapters.push(Adapter {
                     node_guid: node.info.guid,
                     port_guid,
@@ -277,15 +277,17 @@ impl Inventory {
     }
 }
 
-/// The directed route by which a port of an adapter is written to, which must come in by that port.
-fn way_to(found: &Found, index: usize, node: &Node, peer: Option<PortOf>) -> Option<Route> {
-    if index == 0 {
+/// The directed route by which a port of an adapter is written to, which must come in by that port. That holds for the other
+/// ports of the adapter that sends, too: the way to them leads out and back in.
+fn way_to(found: &Found, (index, port): PortOf, peer: Option<PortOf>) -> Option<Route> {
+    let node = &found.nodes[index];
+    if index == 0 && port == node.info.local_port {
         return Some(Route::LOCAL);
     }
-    let (peer, port) = peer?;
+    let (peer, leads_there) = peer?;
     let from = &found.nodes[peer];
     match from.info.kind {
-        NodeKind::Switch => from.route.through(port),
+        NodeKind::Switch => from.route.through(leads_there),
         // Two adapters face to face: the other one sends.
         NodeKind::Adapter | NodeKind::Router => (peer == 0).then(|| node.route.clone()),
     }

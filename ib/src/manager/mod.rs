@@ -46,7 +46,7 @@ pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 use crate::administration::Administration;
 use crate::exchange::{Exchange, Failure, Manner};
 use crate::lids::Lids;
-use crate::mad::{ManagerMethod, SmState, Smp, sa};
+use crate::mad::{Attribute, ManagerMethod, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
 use crate::program::Held;
 use crate::sweep::{self, Sweep};
@@ -112,6 +112,8 @@ pub struct SubnetManager {
     contested: u8,
     /// Whether a manager that a port says it has did not answer, and may be master.
     has_silent_manager: bool,
+    /// Whether something is behind a cable that did not say what it is, which may be a manager as well.
+    is_somebody_silent: bool,
     /// The one that is waited for, while standing by.
     master: Option<Manager>,
     /// What hosts ask, and are answered.
@@ -176,6 +178,7 @@ impl SubnetManager {
             others: Vec::new(),
             contested: 0,
             has_silent_manager: false,
+            is_somebody_silent: false,
             master: None,
             administration: Administration::default(),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
@@ -358,7 +361,7 @@ impl SubnetManager {
         match (self.role, &self.master) {
             (SmState::Master, _) if !is_stale && !self.changed.is_empty() => self.begin_glance(now),
             (SmState::Master, _) if !is_stale && self.are_groups_new => self.regroup(now),
-            (SmState::Master, _) if !is_stale => self.begin_watch(),
+            (SmState::Master, _) if !is_stale => self.begin_watch(now),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();
                 self.begin_polling(&master);
@@ -380,6 +383,10 @@ impl SubnetManager {
         let found = sweep.finish();
         let problems: Vec<String> = found.problems.iter().map(|problem| found.tell(problem)).collect();
         self.tell_problems(problems);
+        self.is_somebody_silent = found
+            .problems
+            .iter()
+            .any(|problem| problem.attribute == Attribute::NodeInfo && problem.fault == sweep::Fault::Silent);
         if found.nodes.is_empty() {
             self.is_stale = true;
             return;

@@ -170,6 +170,12 @@ impl Model {
                 Ok(NodeInfo { port_guid: info.guid + u64::from(own), local_port: came_by, ..info }.emit())
             }
             Attribute::NodeDescription => Ok(NodeDescription(format!("node {at}")).emit()),
+            // An adapter's port tells and takes nothing by another port.
+            Attribute::PortInfo
+                if self.nodes[at].info.kind != NodeKind::Switch && asked.modifier != u32::from(came_by) =>
+            {
+                Err(INVALID)
+            }
             Attribute::PortInfo => self.port(at, asked.modifier as u8, asked.data, is_set),
             Attribute::SwitchInfo => {
                 let node = &mut self.nodes[at];

@@ -12,7 +12,8 @@ use super::model::Model;
 use super::*;
 use crate::mad::sa::{Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
 use crate::mad::{
-    Attribute, Command, DATA_BYTES, MAD_BYTES, Notice, PortSettings, Route, RoutedByLid, SmInfo,
+    Attribute, Command, DATA_BYTES, MAD_BYTES, NodeKind, Notice, PortSettings, PortState, Route, RoutedByLid,
+    SmInfo,
 };
 use crate::record::{Direction, Recorded};
 
@@ -224,6 +225,39 @@ fn a_host_that_starts_again_changes_no_table_and_keeps_its_lid() {
     trial.run(Duration::from_secs(15));
     trial.model.assert_up();
     assert_eq!((trial.model.table_writes, trial.model.hosts()), (written, lids));
+}
+
+#[test]
+fn a_manager_whose_own_cable_failed_explores_again_once_it_is_mended() {
+    let mut trial = Trial::new(Model::ring(4));
+    trial.run(Duration::from_secs(15));
+    trial.model.cut((0, 1));
+    // A look at the switches finds none, and nobody tells the manager anything any more.
+    trial.run(Duration::from_secs(60));
+    trial.model.cable((0, 1), (4, 1));
+    trial.run(Duration::from_secs(15));
+    trial.model.assert_up();
+}
+
+#[test]
+fn both_ports_of_adapters_come_up_those_of_the_managers_own_too() {
+    let mut model = Model::default();
+    let hosts = [0, 1].map(|_| model.add(NodeKind::Adapter, 2));
+    let switches = [0, 1].map(|_| model.add(NodeKind::Switch, 4));
+    for (host, switch) in hosts.into_iter().zip(switches) {
+        model.cable((host, 1), (switch, 1));
+        model.cable((host, 2), (switch, 2));
+    }
+    model.cable((switches[0], 3), (switches[1], 3));
+    let mut trial = Trial::new(model);
+    trial.run(Duration::from_secs(5));
+    let port = |&(node, port): &(usize, u8)| &trial.model.nodes[node].ports[&port];
+    for end in trial.model.cables.keys() {
+        assert_eq!(port(end).state(), PortState::Active, "{end:?}");
+    }
+    let lids: BTreeSet<u16> = [(0, 1), (0, 2), (1, 1), (1, 2)].iter().map(|end| port(end).lid()).collect();
+    assert!(lids.len() == 4 && !lids.contains(&0), "{lids:?}");
+    assert!(trial.events.iter().all(|event| !matches!(event, Event::Problem(_))), "{:?}", trial.events);
 }
 
 /// Plays a record again: what came then comes again, and what is sent must be what was sent then.

@@ -16,7 +16,7 @@ pub(super) enum Look {
 }
 
 impl SubnetManager {
-    pub(super) fn begin_watch(&mut self) {
+    pub(super) fn begin_watch(&mut self, now: Instant) {
         self.activity = self.activity.wrapping_add(1);
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
         for switch in &self.inventory.switches {
@@ -28,8 +28,8 @@ impl SubnetManager {
             exchange.order(Order::get(look, Attribute::SmInfo, 0), other.route.clone());
         }
         if exchange.is_empty() {
-            // Without a switch, nobody tells what changed.
-            self.is_stale = true;
+            // Without a switch, as when the manager's own cable failed, nobody tells what changed.
+            return self.begin_sweep(now);
         }
         self.stage = Stage::Watching(Box::new(exchange));
     }
