@@ -112,7 +112,8 @@ pub struct SubnetManager {
     contested: u8,
     /// Whether a manager that a port says it has did not answer, and may be master.
     has_silent_manager: bool,
-    /// Whether something is behind a cable that did not say what it is, which may be a manager as well.
+    /// Whether a port did not tell whether a cable is there, or what is behind it did not say what it is: another manager may be
+    /// there.
     is_somebody_silent: bool,
     /// The one that is waited for, while standing by.
     master: Option<Manager>,
@@ -383,10 +384,9 @@ impl SubnetManager {
         let found = sweep.finish();
         let problems: Vec<String> = found.problems.iter().map(|problem| found.tell(problem)).collect();
         self.tell_problems(problems);
-        self.is_somebody_silent = found
-            .problems
-            .iter()
-            .any(|problem| problem.attribute == Attribute::NodeInfo && problem.fault == sweep::Fault::Silent);
+        self.is_somebody_silent = found.problems.iter().any(|problem| {
+            problem.attribute != Attribute::NodeDescription && problem.fault == sweep::Fault::Silent
+        });
         if found.nodes.is_empty() {
             self.is_stale = true;
             return;
