@@ -17,7 +17,12 @@ pub(super) struct Devices {
     by_name: BTreeMap<String, usize>,
     cables: Vec<[(usize, ListedEnd); 2]>,
     draft: Draft,
+    /// The line of the first cable that does not count.
+    first_left_out: Option<usize>,
 }
+
+/// Why the cable in a line does not count.
+const NOT_COUNTED: &str = "its LinkType is not Data, it is decommissioning, or it is for power or a console";
 
 struct Device {
     line: usize,
@@ -32,8 +37,10 @@ impl Devices {
         self.cables.len()
     }
 
-    pub(super) fn leave_out(&mut self, line: usize, what: &str) {
-        self.draft.leave_out(line, what);
+    /// Notes that the cable in a line does not count.
+    pub(super) fn leave_out(&mut self, line: usize) {
+        self.first_left_out.get_or_insert(line);
+        self.draft.leave_out(line, NOT_COUNTED);
     }
 
     pub(super) fn cable(&mut self, ends: [Said; 2]) -> Result<(), Malformed> {
@@ -65,7 +72,13 @@ impl Devices {
     /// The fabric.
     pub(super) fn finish(mut self, found: Option<&Fabric>) -> Result<Fabric, Malformed> {
         if self.cables.is_empty() {
-            return Err(Malformed::at(1, "there is no cable in it; expected a line for each"));
+            return Err(match self.first_left_out {
+                Some(line) => Malformed::at(
+                    line,
+                    format!("no cable is left, neither here nor in another line: {NOT_COUNTED}"),
+                ),
+                None => Malformed::at(1, "there is no cable in it; expected a line for each"),
+            });
         }
         let is_xbar = self.xbars(found);
         let numbers = self.numbers(&is_xbar)?;

@@ -114,7 +114,7 @@ pub(super) fn parse(text: &str, found: Option<&Fabric>) -> Result<Fabric, Malfor
         }
         match columns.cable(line, &record)? {
             Some(ends) => devices.cable(ends)?,
-            None => devices.leave_out(line, "it is no data cable that is in"),
+            None => devices.leave_out(line),
         }
         if devices.cable_count() > MAX_CABLES {
             return Err(Malformed::at(line, format!("there are more than {MAX_CABLES} cables")));

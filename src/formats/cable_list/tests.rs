@@ -38,7 +38,10 @@ rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndP
         "DSM07-01IB0:21 - DSM07-02IB1:3",
     ];
     assert_eq!(cables(&fabric), expected);
-    assert_eq!(fabric.left_out, ["line 5: it is no data cable that is in"]);
+    assert_eq!(
+        fabric.left_out,
+        ["line 5: its LinkType is not Data, it is decommissioning, or it is for power or a console"]
+    );
 }
 
 #[test]
@@ -101,6 +104,12 @@ fn what_cannot_be_read_is_named_by_line_and_column() {
     let text = "device a,port a,device b,port b\nleaf1,1,n1,1\nleaf1,1,n2,1\n";
     assert!(refusal(text).contains("a port has one cable"), "{}", refusal(text));
     assert!(refusal("device a,port a,device b,port b\n").contains("there is no cable in it"));
+    let text = "StartDevice,StartPort,EndDevice,EndPort,LinkType\nleaf1,1,n1,1,Power\nleaf1,2,n2,1,AOC\n";
+    let told = refusal(text);
+    assert!(
+        told.starts_with("plan.csv:2: no cable is left") && told.contains("LinkType is not Data"),
+        "{told}"
+    );
 }
 
 #[test]
