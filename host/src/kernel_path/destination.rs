@@ -236,7 +236,7 @@ impl Destination {
             let same = |way: &Way| {
                 way.round_trip == round_trip && way.course.is_same(&course) && way.leaving() == leaving
             };
-            let way = match before.iter().position(same) {
+            let mut way = match before.iter().position(same) {
                 Some(at) => {
                     let mut way = before.swap_remove(at);
                     way.hops = hops;
@@ -248,6 +248,7 @@ impl Destination {
                     Way::new(number, (round_trip, hops), course, leaving)
                 }
             };
+            way.place = self.ways.len() as u32;
             self.ways.push(way);
         }
         before.into_iter().for_each(|way| numbers.give_back(way.number));

@@ -31,6 +31,7 @@ mod status;
 mod tests;
 mod way;
 mod ways;
+mod window;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -50,7 +51,7 @@ use numbers::Numbers;
 pub use prober::KernelProbe;
 use prober::{Ends, Probed, Prober};
 pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
-use way::{FarEnd, RECHECK_EVERY, Way};
+use way::{FarEnd, Way};
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
 const MOST_DESTINATIONS: usize = 4096;
@@ -248,9 +249,11 @@ impl KernelPath {
             self.renew(now, mac);
             // Ways of a host that was away for a while are not scheduled any more.
             if let Some(destination) = self.destinations.get(&mac) {
-                let unscheduled = destination.ways.iter().filter(|way| !self.prober.has(mac, way.number));
-                let numbers: Vec<u32> = unscheduled.map(|way| way.number).collect();
-                numbers.into_iter().for_each(|number| self.prober.schedule(now, mac, number));
+                for way in &destination.ways {
+                    if !self.prober.has(mac, way.number) {
+                        self.prober.schedule(now, mac, way);
+                    }
+                }
             }
         }
     }
@@ -334,13 +337,14 @@ impl KernelPath {
         if !destination.ways.iter().any(|way| way.number == number && way.nonce == Some(nonce)) {
             return;
         }
-        let every = if destination.is_used(now) { self.recheck_used_every } else { RECHECK_EVERY };
+        let is_used = destination.is_used(now);
+        let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
         let (is_news, next) = way.answered(now, every);
         if !turns {
             destination.answered_at = Some(now);
         }
-        self.prober.schedule(next, mac, number);
+        self.prober.schedule(next, mac, way);
         if is_news {
             self.update(mac);
         }
@@ -414,7 +418,7 @@ impl KernelPath {
                 }
             }
         }
-        self.recheck_used_every = (PROBE_PAUSE * used_ways).clamp(RECHECK_USED_EVERY, RECHECK_EVERY);
+        self.recheck_used_every = (PROBE_PAUSE * used_ways).max(RECHECK_USED_EVERY);
     }
 
     /// How many probes of others, and answers to them, may have passed towards one host since packets were last counted,
@@ -479,7 +483,7 @@ impl KernelPath {
         let Some(destination) = self.destinations.get_mut(&mac) else { return };
         for way in &mut destination.ways {
             if way.try_again(packing) {
-                self.prober.schedule(now, mac, way.number);
+                self.prober.schedule(now, mac, way);
             }
         }
     }
@@ -497,9 +501,10 @@ impl KernelPath {
             let around = Surroundings { abilities, agent_port, ports, narrow, may_go_by_destination };
             destination.routes(table, &around)
         });
-        for number in destination.replace_ways(found, numbers) {
-            prober.schedule(now, mac, number);
-        }
+        let fresh = destination.replace_ways(found, numbers);
+        destination.ways.iter().filter(|way| fresh.contains(&way.number)).for_each(|way| {
+            prober.schedule(now, mac, way);
+        });
         self.update(mac);
     }
 

@@ -1,5 +1,8 @@
 //! Sends probes along ways, a few at a time, and finds what an answer is about.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -9,13 +12,20 @@ use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::way::{Due, FarEnd, Way};
+use super::way::{ANSWER_WITHIN, Due, FarEnd, RECHECK_EVERY, Way};
+use super::window::Window;
 
-/// The most probes that are begun in one [`PAUSE`].
+/// The most ways whose turn it is in one [`PAUSE`].
 const BURST: usize = 128;
 /// How long it takes until the next burst, so that ten thousand ways neither fill a queue nor keep the agent from
 /// its other work.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// How much time there is at least from one try of a way that no packets take to the next, over all ways. So the more ways
+/// there are, the less often each is tried; what takes packets is looked at closely as soon as it does.
+const UNUSED_PAUSE: Duration = Duration::from_millis(50);
+/// The same for ways that were tried in vain again and again, of which each try takes several probes.
+const REFUTED_PAUSE: Duration = Duration::from_millis(200);
 
 /// No answer to a probe is waited for longer.
 const WAITED_FOR: Duration = Duration::from_secs(2);
@@ -57,12 +67,34 @@ pub(super) struct Ends {
     pub(super) other: Ipv6Addr,
 }
 
+/// When a way's turn comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    at: Instant,
+    /// The way's place among those to its host: the first ways to all hosts are tried before the second ones.
+    place: u32,
+    mac: Mac,
+    number: u32,
+}
+
+/// What a turn waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    /// For its time: a probe is under way, or the way is proved and is tried again now and then.
+    Timed,
+    /// For its time and for room in the window: the first probe of a try is to be sent.
+    First,
+}
+
 /// When each way is tried next, and which probes are under way.
 #[derive(Debug)]
 pub(super) struct Prober {
-    due: BTreeSet<(Instant, Mac, u32)>,
-    /// When each way is due, which is the key to `due`.
-    at: BTreeMap<(Mac, u32), Instant>,
+    timed: BTreeSet<Turn>,
+    first: BTreeSet<Turn>,
+    /// The turn of each way, and the queue in which it is.
+    turns: BTreeMap<(Mac, u32), (Turn, Queue)>,
+    /// How many first probes may be under way.
+    window: Window,
     under_way: BTreeMap<u64, Probed>,
     /// The nonces of probes in the order in which they were sent. Ways go, and what was under way along them with them.
     sent: VecDeque<(Instant, u64)>,
@@ -75,8 +107,10 @@ pub(super) struct Prober {
 impl Prober {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            due: BTreeSet::new(),
-            at: BTreeMap::new(),
+            timed: BTreeSet::new(),
+            first: BTreeSet::new(),
+            turns: BTreeMap::new(),
+            window: Window::new(ANSWER_WITHIN),
             under_way: BTreeMap::new(),
             sent: VecDeque::new(),
             to_send: VecDeque::new(),
@@ -85,39 +119,65 @@ impl Prober {
         }
     }
 
-    /// Has a way's time come at this moment, and no other.
-    pub(super) fn schedule(&mut self, at: Instant, mac: Mac, number: u32) {
-        if let Some(before) = self.at.insert((mac, number), at) {
-            self.due.remove(&(before, mac, number));
-        }
-        self.due.insert((at, mac, number));
+    /// Has a way's turn come at this moment, and no other.
+    pub(super) fn schedule(&mut self, at: Instant, mac: Mac, way: &Way) {
+        let turn = Turn { at, place: way.place, mac, number: way.number };
+        let queue = if way.is_proved() || way.nonce.is_some() { Queue::Timed } else { Queue::First };
+        self.plan(turn, queue);
     }
 
-    /// Has a way's time come at this moment, unless it comes earlier.
+    fn plan(&mut self, turn: Turn, queue: Queue) {
+        if let Some((before, queue)) = self.turns.insert((turn.mac, turn.number), (turn, queue)) {
+            self.queue_mut(queue).remove(&before);
+        }
+        self.queue_mut(queue).insert(turn);
+    }
+
+    const fn queue_mut(&mut self, queue: Queue) -> &mut BTreeSet<Turn> {
+        match queue {
+            Queue::Timed => &mut self.timed,
+            Queue::First => &mut self.first,
+        }
+    }
+
+    /// Has a way's turn come at this moment, unless it comes earlier.
     pub(super) fn hasten(&mut self, at: Instant, mac: Mac, number: u32) {
-        if self.at.get(&(mac, number)).is_some_and(|&planned| planned > at) {
-            self.schedule(at, mac, number);
+        if let Some(&(turn, queue)) = self.turns.get(&(mac, number)).filter(|(turn, _)| turn.at > at) {
+            self.plan(Turn { at, ..turn }, queue);
         }
     }
 
-    /// Whether a way's time is still to come.
+    /// Whether a way's turn is still to come.
     pub(super) fn has(&self, mac: Mac, number: u32) -> bool {
-        self.at.contains_key(&(mac, number))
+        self.turns.contains_key(&(mac, number))
     }
 
-    /// A way whose time has come.
+    /// How often a way is tried again that works, and that no packets take.
+    pub(super) fn recheck_unused_every(&self) -> Duration {
+        self.over_all_ways(UNUSED_PAUSE).max(RECHECK_EVERY)
+    }
+
+    /// So much time for each way that has a turn.
+    fn over_all_ways(&self, pause: Duration) -> Duration {
+        pause.saturating_mul(u32::try_from(self.turns.len()).unwrap_or(u32::MAX))
+    }
+
+    /// A way whose turn it is.
     pub(super) fn next_due(&mut self, now: Instant) -> Option<(Mac, u32)> {
+        self.window.give_up(now);
         if now >= self.burst.0 + PAUSE {
             self.burst = (now, 0);
         }
-        let &(at, mac, number) = self.due.first()?;
-        if at > now || self.burst.1 >= BURST {
+        if self.burst.1 >= BURST {
             return None;
         }
+        let timed = self.timed.first().filter(|turn| turn.at <= now);
+        let first = self.first.first().filter(|turn| turn.at <= now && self.window.has_room());
+        let &turn = timed.or(first)?;
         self.burst.1 += 1;
-        self.due.remove(&(at, mac, number));
-        self.at.remove(&(mac, number));
-        Some((mac, number))
+        let (_, queue) = self.turns.remove(&(turn.mac, turn.number))?;
+        self.queue_mut(queue).remove(&turn);
+        Some((turn.mac, turn.number))
     }
 
     /// Does what is due on a way to this host. Without addresses of both ends no probe can be sent, as if it had been
@@ -135,16 +195,23 @@ impl Prober {
             self.under_way.remove(&nonce);
         }
         self.forget_old(now);
-        let (due, next) = way.fire(now, FarEnd { may_turn: end.may_turn && ends.is_some(), ..end });
+        let is_first_try = !way.is_proved();
+        let (due, mut next) = way.fire(now, FarEnd { may_turn: end.may_turn && ends.is_some(), ..end });
+        if due == Due::Left && way.is_hopeless() {
+            next = next.max(now + self.over_all_ways(REFUTED_PAUSE));
+        }
         if let Due::Probe { full_length, turns } = due {
             let nonce = self.rng.random();
             way.nonce = Some(nonce);
             if let Some(ends) = ends {
                 let turned = if turns { turn(way) } else { None };
                 self.send(now, (mac, way), ends, (nonce, full_length), turned);
+                if is_first_try {
+                    self.window.sent(now, nonce);
+                }
             }
         }
-        self.schedule(next, mac, way.number);
+        self.schedule(next, mac, way);
         due == Due::Lost
     }
 
@@ -180,6 +247,7 @@ impl Prober {
 
     /// What the probe with this nonce was about.
     pub(super) fn take(&mut self, nonce: u64) -> Option<Probed> {
+        self.window.answered(nonce);
         self.under_way.remove(&nonce)
     }
 
@@ -194,7 +262,10 @@ impl Prober {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let &(at, ..) = self.due.first()?;
+        let timed = self.timed.first().map(|turn| turn.at);
+        let first =
+            self.first.first().map(|turn| self.window.room_at().map_or(turn.at, |at| at.max(turn.at)));
+        let at = timed.into_iter().chain(first).min()?;
         Some(if self.burst.1 >= BURST { at.max(self.burst.0 + PAUSE) } else { at })
     }
 }

@@ -12,7 +12,7 @@ use mapper_proto::map::PortRef;
 use mapper_proto::wire::RoundTrip;
 
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
-const ANSWER_WITHIN: Duration = Duration::from_millis(60);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(60);
 /// How long an answer to a probe of a way that is proved is waited for, where nothing else is known of it. Cables that die are found much sooner by other
 /// means, and a machine that is busy must not look like one that does not forward.
 const RECHECK_WITHIN: Duration = Duration::from_millis(500);
@@ -33,11 +33,12 @@ const TRY_COMPRESSED_EVERY: u8 = 4;
 const TRY_LENGTH_EVERY: u8 = 5;
 /// How many probes in a row get no answer from a way that does not work.
 const MISSES: u8 = 3;
-/// How often a way that works is tried again.
+/// How often a way that works is tried again, where there are few.
 pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(2);
 /// How long a way that does not work is left alone at first; each time it is twice as long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// How often that is doubled at most, which makes it half a minute.
+/// How often that is doubled at most, which makes it half a minute, and longer
+/// where there are many ways.
 const MOST_DOUBLINGS: u8 = 5;
 
 /// A route to a host, as the kernels on it would obey it.
@@ -45,6 +46,8 @@ const MOST_DOUBLINGS: u8 = 5;
 pub(super) struct Way {
     /// Names it among all ways of this host; its nexthops are numbered by it.
     pub(super) number: u32,
+    /// Its place among the ways to its host, from 0.
+    pub(super) place: u32,
     /// The way of the agent's own frames through the same ports.
     pub(super) round_trip: RoundTrip,
     /// The ports by which it leaves the crossbars.
@@ -181,6 +184,7 @@ impl Way {
         let preferred = course.packing();
         Self {
             number,
+            place: 0,
             round_trip,
             hops,
             course,
@@ -211,6 +215,11 @@ impl Way {
     /// Whether it was tried, and does not work.
     pub(super) const fn is_refuted(&self) -> bool {
         matches!(self.proof, Proof::Refuted { .. } | Proof::Sought { refuted: 1.., .. })
+    }
+
+    /// Whether it was tried in vain so often that it is left alone as long as can be.
+    pub(super) const fn is_hopeless(&self) -> bool {
+        matches!(self.proof, Proof::Refuted { times } if times > MOST_DOUBLINGS)
     }
 
     /// The segments of the probe that is to be sent.

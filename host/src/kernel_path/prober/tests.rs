@@ -1,0 +1,94 @@
+use mapper_proto::wire::RoundTrip;
+
+use super::super::way::{Course, Leaving};
+use super::*;
+
+const START: Instant = Instant::ZERO;
+const ENDS: Ends = Ends { own: Ipv6Addr::LOCALHOST, other: Ipv6Addr::LOCALHOST };
+
+fn mac(host: u8) -> Mac {
+    Mac([2, 0, 0, 0, 0, host])
+}
+
+/// A way by the destination that nothing is known of.
+fn way(number: u32, place: u32) -> Way {
+    let leaving = Leaving { port: 1, interface: 11, link_mtu: 1500 };
+    let mut way = Way::new(number, (RoundTrip::default(), Vec::new()), Course::Destination, leaving);
+    way.place = place;
+    way
+}
+
+/// Does all that is due now on the ways to a host. Returns the nonces of the probes that were sent.
+fn fire_all(prober: &mut Prober, now: Instant, ways: &mut [Way]) -> Vec<u64> {
+    let mut nonces = Vec::new();
+    while let Some((mac, number)) = prober.next_due(now) {
+        let way = ways.iter_mut().find(|way| way.number == number).unwrap();
+        prober.fire(now, mac, (way, FarEnd::default()), Some(ENDS), |_| None);
+        nonces.extend(prober.poll().map(|probe| probe.nonce));
+    }
+    nonces
+}
+
+#[test]
+fn the_first_ways_to_all_hosts_are_tried_before_the_second_ones() {
+    let mut prober = Prober::new(1);
+    for host in 0..3 {
+        for place in 0..3 {
+            prober.schedule(START, mac(host), &way(3 * u32::from(host) + place, place));
+        }
+    }
+    let order: Vec<u32> = std::iter::from_fn(|| prober.next_due(START)).map(|(_, number)| number).collect();
+    assert_eq!(order, [0, 3, 6, 1, 4, 7, 2, 5, 8]);
+}
+
+#[test]
+fn ways_that_are_proved_do_not_wait_for_first_probes_and_these_wait_for_answers() {
+    let mut prober = Prober::new(1);
+    let mut ways: Vec<Way> = (0..100).map(|number| way(number, number)).collect();
+    ways.iter().for_each(|way| prober.schedule(START, mac(1), way));
+    let sent = fire_all(&mut prober, START, &mut ways);
+    assert!(sent.len() < 20, "{}", sent.len());
+
+    assert!(ways[0].answered(START, RECHECK_EVERY).0);
+    prober.schedule(START, mac(1), &ways[0]);
+    assert_eq!(fire_all(&mut prober, START, &mut ways).len(), 1, "the one that is proved");
+
+    sent.iter().for_each(|&nonce| assert!(prober.take(nonce).is_some()));
+    let more = fire_all(&mut prober, START, &mut ways).len();
+    assert!(more > sent.len(), "{more} after {}", sent.len());
+    assert!(prober.poll_timeout().unwrap() > START, "nothing more is due until an answer comes, or none");
+}
+
+#[test]
+fn the_more_ways_there_are_the_less_often_each_is_tried() {
+    let mut prober = Prober::new(1);
+    for number in 0..10 {
+        prober.schedule(START, mac(1), &way(number, number));
+    }
+    assert_eq!(prober.recheck_unused_every(), RECHECK_EVERY);
+    for number in 10..1000 {
+        prober.schedule(START, mac(1), &way(number, number));
+    }
+    assert_eq!(prober.recheck_unused_every(), 1000 * UNUSED_PAUSE);
+}
+
+#[test]
+fn ways_that_do_not_work_are_left_alone_for_longer_where_there_are_many() {
+    /// For how long one of so many ways is left alone that is tried and tried in vain.
+    fn longest_pause(count: u32) -> Duration {
+        let mut prober = Prober::new(1);
+        let mut ways: Vec<Way> = (0..count).map(|number| way(number, number)).collect();
+        ways.iter().for_each(|way| prober.schedule(START + Duration::from_secs(100_000), mac(1), way));
+        prober.schedule(START, mac(1), &ways[0]);
+        let (mut now, mut longest) = (START, Duration::ZERO);
+        for _ in 0..50 {
+            let next = prober.poll_timeout().unwrap();
+            longest = longest.max(next.since(now));
+            now = next;
+            fire_all(&mut prober, now, &mut ways);
+        }
+        longest
+    }
+    assert_eq!(longest_pause(2), Duration::from_secs(32));
+    assert_eq!(longest_pause(1000), 999 * REFUTED_PAUSE, "for each of the others");
+}
