@@ -13,7 +13,7 @@ use mapper_proto::wire::RoundTrip;
 
 use super::slots::Slots;
 use super::way::{Course, Leaving, Way};
-use super::{Numbers, Surroundings};
+use super::{Numbers, Surroundings, TablesByDestination};
 use crate::routes::{RoutePath, RouteTable};
 
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
@@ -75,6 +75,13 @@ pub(super) struct Found {
     path: RoutePath,
     course: Course,
     leaving: Leaving,
+}
+
+impl Found {
+    /// Whether it is this way. Crossbars have other numbers in each map, so hops are not compared.
+    fn is(&self, way: &Way) -> bool {
+        way.round_trip == self.path.way && way.course.is_same(&self.course) && way.leaving() == self.leaving
+    }
 }
 
 /// A host that packets are sent to.
@@ -207,8 +214,13 @@ impl Destination {
         if around.abilities.segments {
             found.extend(table.paths_to(self.host).filter_map(|path| by_segments(table, around, path)));
         }
-        if around.may_go_by_destination {
-            found.extend(self.by_destination(table, around));
+        match around.tables {
+            TablesByDestination::Unused => {}
+            TablesByDestination::Alike => {
+                let by_destination = self.by_destination(table, around).into_iter();
+                found.extend(by_destination.filter(|found| self.ways.iter().any(|way| found.is(way))));
+            }
+            TablesByDestination::OfThisMap => found.extend(self.by_destination(table, around)),
         }
         found
     }
@@ -231,12 +243,10 @@ impl Destination {
     pub(super) fn replace_ways(&mut self, found: Vec<Found>, numbers: &mut Numbers) -> Vec<u32> {
         let mut before: Vec<Way> = std::mem::take(&mut self.ways);
         let mut fresh = Vec::new();
-        for Found { path: RoutePath { hops, way: round_trip }, course, leaving } in found {
-            // Crossbars have other numbers in each map, so hops are not compared.
-            let same = |way: &Way| {
-                way.round_trip == round_trip && way.course.is_same(&course) && way.leaving() == leaving
-            };
-            let way = match before.iter().position(same) {
+        for found in found {
+            let same = before.iter().position(|way| found.is(way));
+            let Found { path: RoutePath { hops, way: round_trip }, course, leaving } = found;
+            let way = match same {
                 Some(at) => {
                     let mut way = before.swap_remove(at);
                     way.hops = hops;

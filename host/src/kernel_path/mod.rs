@@ -97,8 +97,21 @@ struct Surroundings<'a> {
     agent_port: Option<u8>,
     ports: &'a BTreeMap<u8, KernelPort>,
     narrow: &'a BTreeMap<PortRef, u16>,
-    /// Whether all hosts have tables by destination of the table's map.
-    may_go_by_destination: bool,
+    tables: TablesByDestination,
+}
+
+/// Which tables by destination packets may go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TablesByDestination {
+    /// None: this host forwards nothing by destination.
+    Unused,
+    /// What the table of this map and those in use before have alike, as not all hosts are known to have this map.
+    ///
+    /// Whoever has no newer map keeps to the tables of the map before, and whoever has one to a part of them. So all
+    /// together are a part of tables of one map, in which no packet goes in a circle.
+    Alike,
+    /// That of this map, which all hosts have. Whoever keeps to what is alike has a part of it.
+    OfThisMap,
 }
 
 impl Surroundings<'_> {
@@ -240,7 +253,7 @@ impl KernelPath {
             let changed = |(_, it): &(&Mac, &Destination)| it.is_touched_by(table);
             self.destinations.iter().filter(changed).map(|(&mac, _)| mac).collect()
         } else {
-            // Tables by destination of the map before go out of use before anybody hears of this one.
+            // What tables by destination of the map before have otherwise goes out of use before anybody hears of this one.
             self.complete = None;
             listed.into_keys().collect()
         };
@@ -282,9 +295,9 @@ impl KernelPath {
         }
     }
 
-    /// Takes in that all hosts have routes of this map. From now on tables by destination are used. Two of different
-    /// maps could send a packet in a circle; but whoever is configured with this map has taken those of the map
-    /// before out of use, and puts those of this one to use only now.
+    /// Takes in that all hosts have routes of this map. From now on all of its tables by destination is used. Tables of
+    /// two maps could send a packet in a circle; but whoever is configured with this map has taken out of use what
+    /// those of the map before have otherwise, and puts what is new in those of this one to use only now.
     pub(crate) fn network_complete(&mut self, now: Instant, version: MapVersion) {
         if self.complete.replace(version) != Some(version) && self.abilities.by_destination {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
@@ -491,10 +504,13 @@ impl KernelPath {
         } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let found = table.as_ref().map_or_else(Vec::new, |table| {
-            let may_go_by_destination =
-                abilities.by_destination && agent_port.is_some() && *complete == Some(table.version());
+            let tables = match (abilities.by_destination, *agent_port) {
+                (true, Some(_)) if *complete == Some(table.version()) => TablesByDestination::OfThisMap,
+                (true, Some(_)) => TablesByDestination::Alike,
+                (false, _) | (_, None) => TablesByDestination::Unused,
+            };
             let (abilities, agent_port) = (*abilities, *agent_port);
-            let around = Surroundings { abilities, agent_port, ports, narrow, may_go_by_destination };
+            let around = Surroundings { abilities, agent_port, ports, narrow, tables };
             destination.routes(table, &around)
         });
         for number in destination.replace_ways(found, numbers) {
