@@ -248,14 +248,19 @@ fn routes_that_were_mapped_once_carry_packets_when_no_agent_runs_any_more() {
     if !can_carry_ip() {
         return;
     }
-    let ring = Ring::new(3);
-    let options = ["--keep-routes", "--map-once", "--data-path", "srv6"];
-    let daemons: Vec<_> = (0..3).map(|at| ring.start_addressed(at, &options)).collect();
-    daemons.into_iter().for_each(Daemon::wait_for_end);
-    for from in 0..3 {
-        for to in (0..3).filter(|&to| to != from) {
-            let to = format!("10.1.0.{}", to + 1);
-            assert_eq!(pings(&ring.machines[from], &to), 20, "n{} to {to}", from + 1);
+    for kind in ["srv6", "routes"] {
+        let ring = Ring::new(4);
+        let options = ["--keep-routes", "--map-once", "--data-path", kind];
+        // The first one ends seconds before the others, which see that it is gone.
+        let patient = [&options[..], &["--verify-pause-ms", "3000"]].concat();
+        let start = |at| ring.start_addressed(at, if at == 0 { &options } else { &patient });
+        let daemons: Vec<_> = (0..4).map(start).collect();
+        daemons.into_iter().for_each(Daemon::wait_for_end);
+        for from in 0..4 {
+            for to in (0..4).filter(|&to| to != from) {
+                let to = format!("10.1.0.{}", to + 1);
+                assert_eq!(pings(&ring.machines[from], &to), 20, "n{} to {to} by {kind}", from + 1);
+            }
         }
     }
 }

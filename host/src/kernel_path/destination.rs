@@ -127,6 +127,13 @@ impl Destination {
         }
     }
 
+    /// Adds the addresses that are known of the host to these.
+    pub(super) fn add_known_addresses(&self, addresses: &mut Vec<IpAddr>) {
+        let missing: Vec<IpAddr> =
+            self.addresses.iter().filter(|ip| !addresses.contains(ip)).copied().collect();
+        addresses.extend(missing);
+    }
+
     /// Takes in the host's addresses. Returns whether they are others than before.
     pub(super) fn take_addresses(&mut self, addresses: Vec<IpAddr>) -> bool {
         let changed = self.addresses != addresses;

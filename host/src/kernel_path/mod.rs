@@ -120,6 +120,17 @@ impl Surroundings<'_> {
     }
 }
 
+/// Whether what is proved stays in the kernel for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holding {
+    /// What is lost is taken out.
+    Never,
+    /// So far; once all hosts have routes of one map, what is proved stays.
+    OnceComplete,
+    /// Agents end one by one, and what looks like a loss is that.
+    Now,
+}
+
 /// A port of this host that leads to the fabric, and whose neighbour is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelPort {
@@ -145,6 +156,7 @@ pub struct KernelPath {
     narrow: BTreeMap<PortRef, u16>,
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
+    holding: Holding,
     destinations: BTreeMap<Mac, Destination>,
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
@@ -177,6 +189,7 @@ impl KernelPath {
             table: None,
             narrow: BTreeMap::new(),
             complete: None,
+            holding: Holding::Never,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
             prober: Prober::new(seed),
@@ -188,6 +201,18 @@ impl KernelPath {
             tap,
             changes: Vec::new(),
         }
+    }
+
+    /// Has all that is proved stay in the kernel, once all hosts have routes of one map: agents are to end then, one by one,
+    /// and to leave their routes. Maps that lack some host, silence and dead cables take nothing away any more.
+    pub(crate) fn hold_once_complete(&mut self) {
+        if self.holding == Holding::Never {
+            self.holding = Holding::OnceComplete;
+        }
+    }
+
+    fn is_holding(&self) -> bool {
+        self.holding == Holding::Now
     }
 
     /// Says what the kernel can do, and the number of the own crossbar's port to this agent, if there is one.
@@ -222,9 +247,15 @@ impl KernelPath {
 
     /// Takes in which addresses the hosts of the map have, by a function of the host's own address.
     pub fn set_addresses(&mut self, now: Instant, of: impl Fn(Mac) -> Vec<IpAddr>) {
+        let is_holding = self.is_holding();
         let mut renewed = Vec::new();
         for (&mac, destination) in &mut self.destinations {
-            if destination.take_addresses(of(mac)) {
+            let mut addresses = of(mac);
+            if is_holding {
+                // Those of a host whose agent has ended are told no more.
+                destination.add_known_addresses(&mut addresses);
+            }
+            if destination.take_addresses(addresses) {
                 renewed.push(mac);
             }
         }
@@ -236,6 +267,11 @@ impl KernelPath {
     pub(crate) fn install(&mut self, now: Instant, table: &Arc<RouteTable>, narrow: BTreeMap<PortRef, u16>) {
         let is_same_map = self.version() == Some(table.version());
         let listed: BTreeMap<Mac, u32> = table.hosts().take(MOST_DESTINATIONS).collect();
+        if self.is_holding()
+            && !(table.is_whole() && self.destinations.keys().all(|mac| listed.contains_key(mac)))
+        {
+            return;
+        }
         self.table = Some(Arc::clone(table));
         self.narrow = narrow;
         let gone: Vec<Mac> =
@@ -303,6 +339,10 @@ impl KernelPath {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.renew(now, mac));
         }
+        // A network of this host alone is complete, too.
+        if self.holding == Holding::OnceComplete && !self.destinations.is_empty() {
+            self.holding = Holding::Now;
+        }
     }
 
     /// Uses no route any more until a table is installed.
@@ -315,6 +355,7 @@ impl KernelPath {
 
     /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
+        let is_holding = self.is_holding();
         let Self { prober, destinations, own, agent_port, table, .. } = self;
         // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
         // has other reasons, and its packets are better left to the tap interface.
@@ -329,6 +370,9 @@ impl KernelPath {
             };
             let target = destination.target();
             let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { continue };
+            if is_holding && way.is_proved() {
+                continue;
+            }
             let ends = own.source_of_probes().zip(target);
             let turn = |way: &Way| ways::turn(way, *agent_port, ends);
             let ends = ends.map(|(own, other)| Ends { own, other });

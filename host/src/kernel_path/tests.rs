@@ -465,4 +465,5 @@ proptest! {
             }
             ring.settle();
         }
-    }}
+    }
+}

@@ -92,3 +92,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_proved_stays_though_agents_end_one_by_one_where_that_is_wanted() {
+    for abilities in [PLAIN, ABLE] {
+        let mut ring = Ring::new(4, |_| abilities);
+        let version = ring.nodes[0].table.version();
+        for node in 0..4 {
+            let now = ring.now;
+            ring.nodes[node].kernel.hold_once_complete();
+            ring.nodes[node].kernel.network_complete(now, version);
+        }
+        ring.settle();
+        assert_eq!(ring.check_plain(), 2 * 4 * 3);
+        // The agent of the last one ends: its cables look dead, then there is a map without it, and it answers no probe.
+        let dead = DeadCables::from(BTreeSet::from([port(3, 1), port(3, 2)]));
+        let mut without = map(4, 2);
+        without.hosts.retain(|host| host.mac != mac(3));
+        ring.nodes[3].addresses.clear();
+        for node in 0..3 {
+            let before = ring.nodes[node].kernel.wanted();
+            let table = Arc::new(ring.nodes[node].table.repair(&dead).unwrap());
+            ring.install(node, &table);
+            ring.install(node, &plain_table(&without, node));
+            ring.change(node);
+            ring.wait(10);
+            assert_eq!(ring.nodes[node].kernel.wanted(), before);
+        }
+        // A map with all of them, and others, is taken still.
+        for node in 0..3 {
+            let table = plain_table(&map(5, 3), node);
+            ring.nodes[node].kernel.install(ring.now, &table, BTreeMap::new());
+            assert_eq!(ring.nodes[node].kernel.version(), Some(table.version()));
+        }
+    }
+}
