@@ -30,6 +30,7 @@ mod kernel_choice;
 mod kernel_datagrams;
 mod kernel_path;
 mod kernel_ports;
+mod kernel_tables;
 mod lab;
 mod lab_commands;
 mod mtu;
