@@ -25,14 +25,13 @@ const TURNS_FOR: Duration = Duration::from_secs(10);
 /// A host counts as used for this long after packets to it were counted last.
 const USED_FOR: Duration = Duration::from_secs(1);
 
-/// The addresses of this host.
+/// The addresses of this host, in the order in which others are told of them: those by which it is reached whatever
+/// routes there are come first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct OwnAddresses(Vec<IpNetworkAddress>);
 
 impl OwnAddresses {
-    pub(super) fn new(mut addresses: Vec<IpNetworkAddress>) -> Self {
-        addresses.sort_unstable();
-        addresses.dedup();
+    pub(super) const fn new(addresses: Vec<IpNetworkAddress>) -> Self {
         Self(addresses)
     }
 
@@ -49,7 +48,8 @@ impl OwnAddresses {
         self.source_of_probes().is_some()
     }
 
-    /// The IPv6 address that probes come from.
+    /// The IPv6 address that probes come from: the first, as others send theirs there. Answers to another one might find no
+    /// way back until ways are proved.
     pub(super) fn source_of_probes(&self) -> Option<Ipv6Addr> {
         self.0.iter().find_map(|own| match own.ip() {
             IpAddr::V6(ip) => Some(ip),
