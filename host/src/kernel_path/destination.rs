@@ -1,6 +1,6 @@
 //! One host that the kernel sends packets to: the ways there, and the objects that they come to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use mapper_proto::wire::RoundTrip;
 
 use super::slots::Slots;
 use super::way::{Course, Leaving, Way};
-use super::{Numbers, Surroundings, TablesByDestination};
+use super::{KernelPort, Numbers, Surroundings, TablesByDestination};
 use crate::routes::{RoutePath, RouteTable};
 
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
@@ -97,6 +97,9 @@ pub(super) struct Destination {
     /// Whether the table that ways were last derived from went around dead cables, so that another table of the
     /// same map may have other routes.
     is_altered: bool,
+    /// Ports that tables by destination lead out of, over a cable that is held for dead. Ways by them stay known, as the
+    /// agent at the cable's end may be what is silent.
+    left_ports: BTreeSet<u8>,
     /// The objects that the kernel was told to hold.
     pub(super) installed: Objects,
     /// How many packets its nexthops of IPv4, and those of IPv6, had taken when they were last counted.
@@ -119,6 +122,7 @@ impl Destination {
             ways,
             slots: Slots::default(),
             is_altered: false,
+            left_ports: BTreeSet::new(),
             installed,
             packets: [0, 0],
             answers: 0,
@@ -209,6 +213,16 @@ impl Destination {
         self.ways_in_use().any(|way| way.course != Course::Destination)
     }
 
+    /// Takes cables that are held for dead for what they were before: the host's agent is what is gone.
+    pub(super) fn trust_dead_cables(&mut self) {
+        self.left_ports.clear();
+    }
+
+    /// Whether packets to it leave by tables by destination, out of one of these ports.
+    pub(super) fn leaves_by_tables_out_of(&self, ports: &BTreeSet<u8>) -> bool {
+        self.ways_in_use().any(|way| way.course == Course::Destination && ports.contains(&way.port))
+    }
+
     /// Whether the routes to it may be others in this table, of the same map, than when ways were last derived.
     pub(super) fn is_touched_by(&self, table: &RouteTable) -> bool {
         self.is_altered || self.ways.iter().any(|way| way.hops.iter().any(|&hop| table.is_dead(hop)))
@@ -217,6 +231,9 @@ impl Destination {
     /// The routes that kernels could take to it.
     pub(super) fn routes(&mut self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
         self.is_altered = !table.is_whole();
+        // As with source routes, dead cables are the last resort.
+        let is_left = |hop: &PortRef| table.is_dead(*hop) && !table.is_cut_off(self.host);
+        self.left_ports = table.next_hops_to(self.host).filter(is_left).map(|hop| hop.port).collect();
         let mut found = Vec::new();
         if around.abilities.segments {
             found.extend(table.paths_to(self.host).filter_map(|path| by_segments(table, around, path)));
@@ -237,7 +254,8 @@ impl Destination {
         let mut found = Vec::new();
         for hop in table.next_hops_to(self.host) {
             let port = around.ports.get(&hop.port).filter(|port| port.by_destination);
-            let Some(port) = port.filter(|_| !table.is_dead(hop)) else { continue };
+            // The table is of the cables as they were when the fabric was mapped.
+            let Some(port) = port.filter(|port| leads_as_mapped(table, hop, port)) else { continue };
             let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu: port.mtu };
             let path = RoutePath { hops: vec![hop], way: RoundTrip::default() };
             found.push(Found { path, course: Course::Destination, leaving });
@@ -280,7 +298,9 @@ impl Destination {
     /// Has the group lead along the ways that are proved. Source routes come before tables of crossbars, as they need
     /// nobody to agree.
     pub(super) fn fill_slots(&mut self, numbers: &mut Numbers) {
-        let usable = || self.ways.iter().filter(|way| way.is_proved() && way.mtu() >= LEAST_MTU);
+        let is_left = |way: &Way| way.course == Course::Destination && self.left_ports.contains(&way.port);
+        let is_usable = |way: &&Way| way.is_proved() && way.mtu() >= LEAST_MTU && !is_left(way);
+        let usable = || self.ways.iter().filter(is_usable);
         let by_segments = usable().any(|way| way.course != Course::Destination);
         let ways: Vec<u32> = usable()
             .filter(|way| (way.course != Course::Destination) == by_segments)
@@ -356,6 +376,13 @@ fn nexthop(way: &Way, last: Element) -> Option<Nexthop> {
         segments if segments.is_empty() => Nexthop::Gateway { interface, gateway: segments::NEIGHBOUR },
         segments => Nexthop::Segments { interface, segments },
     })
+}
+
+/// Whether a port leads where the table's map says.
+fn leads_as_mapped(table: &RouteTable, hop: PortRef, port: &KernelPort) -> bool {
+    let mapped = port.tag.and_then(|tag| table.xbar(tag));
+    let far = mapped.map(|xbar| PortRef { xbar, port: port.cabled.neighbour_port });
+    far.is_some() && far == table.far_port(hop)
 }
 
 /// A route through crossbars whose ports are known by number, and out of a port whose neighbour is known.

@@ -32,7 +32,7 @@ mod tests;
 mod way;
 mod ways;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,12 +136,19 @@ enum Holding {
 pub struct KernelPort {
     /// The port and its neighbour.
     pub cabled: CabledPort,
+    /// The tag of the crossbar at the other end; `None` for a host, or a crossbar without one.
+    pub tag: Option<u64>,
     /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
     pub mtu: u32,
     /// Whether the neighbour's kernel obeys segments.
     pub by_segments: bool,
     /// Whether the neighbour's kernel forwards by destination.
     pub by_destination: bool,
+}
+
+/// The neighbour's address and port.
+const fn far_end(port: &KernelPort) -> (Mac, u8) {
+    (port.cabled.neighbour, port.cabled.neighbour_port)
 }
 
 /// Users' packets through the kernels, at one host. A deterministic state machine, as all of the host is.
@@ -229,7 +236,8 @@ impl KernelPath {
         let ports: BTreeMap<u8, KernelPort> =
             ports.into_iter().map(|port| (port.cabled.port, port)).collect();
         if self.ports != ports {
-            self.ports = ports;
+            let before = std::mem::replace(&mut self.ports, ports);
+            self.drop_recabled(&before);
             self.renew_ports();
             self.renew_all(now);
         }
@@ -304,16 +312,29 @@ impl KernelPath {
         }
     }
 
-    /// Has the kernel go on sending to a host that the map does not list any more, for a while, if it does so by
-    /// source routes. Those lead nowhere but there, and what is gone hears nothing anyhow.
+    /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
+    /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
+    /// than those of the last map that listed it, or a part of them, so these lead there, too.
     fn unlist(&mut self, now: Instant, mac: Mac) {
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.trust_dead_cables();
+            self.update(mac);
+        }
         match self.destinations.remove(&mac) {
-            Some(destination) if destination.is_carried() && destination.goes_by_segments() => {
+            Some(destination) if destination.is_carried() => {
                 self.unlisted.insert(mac, (destination, now + UNLISTED_FOR));
             }
             Some(destination) => self.drop_destination(destination),
             None => {}
         }
+    }
+
+    /// Drops the unlisted hosts to which tables by destination lead out of ports that led elsewhere before, or do not lead
+    /// anywhere any more: those tables are of the cables as they were.
+    fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
+        let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
+        let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
+        self.drop_unlisted(|it, _| it.leaves_by_tables_out_of(&changed));
     }
 
     /// Drops the unlisted hosts for which `is_over` says so.

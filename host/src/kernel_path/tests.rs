@@ -129,6 +129,7 @@ impl Ring {
                     neighbour: port_mac(far, far_port),
                     neighbour_port: far_port,
                 },
+                tag: Some(far as u64 + 1),
                 mtu: 1500,
                 by_segments: self.nodes[far].obeys_segments,
                 by_destination: true,

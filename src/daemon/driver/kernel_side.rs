@@ -199,8 +199,13 @@ impl Driver {
             let does = |flag| neighbour.flags.contains(flag);
             // A host without a crossbar forwards nothing, and takes what is for itself.
             let is_host = matches!(neighbour.end, HelloEnd::Host { .. });
+            let tag = match neighbour.end {
+                HelloEnd::Xbar { tag, .. } => tag,
+                HelloEnd::Host { .. } => None,
+            };
             KernelPort {
                 cabled: port,
+                tag,
                 mtu,
                 by_segments: does(HelloFlags::SRV6) || is_host,
                 by_destination: does(HelloFlags::ROUTES),

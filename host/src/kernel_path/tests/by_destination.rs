@@ -127,3 +127,50 @@ fn what_is_proved_stays_though_agents_end_one_by_one_where_that_is_wanted() {
         }
     }
 }
+
+#[test]
+fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_tables_to_it() {
+    let mut ring = Ring::new(4, |_| PLAIN);
+    let version = ring.nodes[0].table.version();
+    for node in 0..4 {
+        let now = ring.now;
+        ring.nodes[node].kernel.network_complete(now, version);
+    }
+    ring.settle();
+    // The route that a node's kernel has to it.
+    let to_it = |ring: &Ring, node: usize| {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(1)) };
+        ring.nodes[node].kernel.wanted().routes.get(&key).cloned()
+    };
+    let before = to_it(&ring, 0);
+    // One of its cables looks dead, then both do, and then there is a map without it.
+    ring.nodes[1].addresses.clear();
+    for cables in [&[port(0, 1)][..], &[port(0, 1), port(1, 1)]] {
+        let dead = DeadCables::from(BTreeSet::from_iter(cables.iter().copied()));
+        for node in [0, 2, 3] {
+            let table = Arc::new(ring.nodes[node].table.repair(&dead).unwrap());
+            ring.install(node, &table);
+            ring.change(node);
+        }
+    }
+    let mut without = map(4, 2);
+    without.hosts.retain(|host| host.mac != mac(1));
+    for node in [0, 2, 3] {
+        ring.install(node, &plain_table(&without, node));
+        ring.change(node);
+    }
+    ring.nodes[1].addresses = vec![v4(1), v6(1)];
+    let arrived = ring.travel(0, None, Packet::new(v4(1), Vec::new()), 0, Vec::new());
+    assert_eq!(arrived.map(|(at, _)| at), Some(1), "its kernel goes on");
+    assert!(before.is_some() && to_it(&ring, 0) == before && to_it(&ring, 3).is_some());
+    // Where the cable there is put elsewhere, the table is of no use any more.
+    let mut ports: Vec<KernelPort> = ring.nodes[0].kernel.ports.values().cloned().collect();
+    (ports[0].cabled.neighbour, ports[0].tag) = (port_mac(2, 2), Some(3));
+    let now = ring.now;
+    ring.nodes[0].kernel.set_ports(now, ports);
+    assert_eq!(to_it(&ring, 0), None);
+    // In any case it is given up in the end.
+    ring.now = ring.now + UNLISTED_FOR;
+    ring.run(3);
+    assert_eq!(to_it(&ring, 3), None);
+}
