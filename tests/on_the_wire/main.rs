@@ -16,6 +16,7 @@ mod clock;
 mod crashes;
 mod crossbar;
 mod directory;
+mod doctor_faults;
 mod endless;
 mod fast_path;
 mod floods;
