@@ -265,13 +265,18 @@ impl RouteTable {
         self.topology.host_count()
     }
 
+    /// Whether no route to a host, by its number, leads around the cables that are held for dead.
+    pub(crate) fn is_cut_off(&self, host: u32) -> bool {
+        self.routes.count_to(&self.topology, host) == 0
+    }
+
     /// All routes to a host, by its number.
     ///
     /// Where no route leads around the cables that are held for dead, these are the routes of the whole map.
     /// They do no harm: a dead cable drops frames, so nothing waits for it, and a live one carries them.
     pub fn paths_to(&self, host: u32) -> impl Iterator<Item = RoutePath> + '_ {
         let from = self.routes.from();
-        let is_cut_off = self.routes.count_to(&self.topology, host) == 0;
+        let is_cut_off = self.is_cut_off(host);
         let whole = is_cut_off.then(|| self.whole.routes_to(&self.basis.topology, host));
         let live = (!is_cut_off).then(|| self.routes.routes_to(&self.topology, host));
         whole.into_iter().flatten().chain(live.into_iter().flatten()).filter_map(move |hops| {

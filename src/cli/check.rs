@@ -1,6 +1,7 @@
 //! `mapper check`: proves and measures tables and routes that anyone made, from files, or as the switches of a fabric of
 //! InfiniBand hold them; or, where none are named, the best tables that can be made for the fabric.
 
+mod by_destination;
 mod source_routes;
 
 use std::fmt::Write as _;
@@ -52,8 +53,8 @@ pub struct Args {
     /// The layer (service level) of each pair of hosts; without it all are in layer 0.
     #[arg(long, value_name = "FILE", requires = "what", conflicts_with = "routes_dir")]
     sls: Option<PathBuf>,
-    /// Source routes instead: a folder with hosts' mapper.routes/1. Only pairs from hosts that have a file there
-    /// are judged.
+    /// Routes of hosts instead: a folder with hosts' mapper.routes/1, and in these what kernels forward by the destination.
+    /// Only pairs from hosts that have a file there are judged.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["lmc", "reassign_lids"])]
     routes_dir: Option<PathBuf>,
     /// Decides what traffic is drawn to measure quality.
@@ -84,6 +85,8 @@ struct Report {
     routes: Option<u64>,
     /// How many hosts have a file of source routes, if source routes were checked.
     hosts_given: Option<usize>,
+    /// From how many hosts to how many others, in pairs, kernels forward by the destination alone, if routes were checked.
+    by_destination: Option<u64>,
     proof: ProofReport,
     quality: QualityReport,
     notes: Vec<String>,
@@ -145,6 +148,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
         best: Some((served.engine, Other::all(&served.tried, &subnet))),
         routes: None,
         hosts_given: None,
+        by_destination: None,
         quality: QualityReport::of_tables(&subnet, &served.routing.tables, args.seed),
         proof: ProofReport::of_tables(&served.proof, &subnet, fabric),
         notes,
@@ -231,6 +235,7 @@ fn judge(
         best: None,
         routes: None,
         hosts_given: None,
+        by_destination: None,
         quality: QualityReport::of_tables(subnet, &loaded.tables, args.seed),
         proof: ProofReport::of_tables(&proof, subnet, fabric),
         notes,
@@ -258,6 +263,7 @@ impl Report {
             "tried": others.iter().map(Other::json).collect::<Vec<_>>(),
             "routes": self.routes,
             "hosts_given": self.hosts_given,
+            "by_destination": self.by_destination,
             "proof": self.proof.json(),
             "quality": self.quality.json(),
             "notes": self.notes,
@@ -285,6 +291,15 @@ impl Report {
             plural(self.layers, "layer"),
             self.routes.map(|routes| format!(", {}", plural(routes, "source route"))).unwrap_or_default()
         );
+        let text = match self.by_destination {
+            Some(pairs @ 1..) => {
+                format!(
+                    "{text}kernels    forward by the destination for {} of hosts\n",
+                    plural(pairs, "pair")
+                )
+            }
+            Some(0) | None => text,
+        };
         let best = self.best.as_ref().map(|(engine, others)| {
             let measured = self.quality.0.as_ref().map(|quality| quality.effective_bisection);
             best::text(*engine, measured, others)

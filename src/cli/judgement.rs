@@ -315,7 +315,7 @@ impl Names<'_> {
     }
 
     /// A port as a person finds it.
-    fn port(&self, at: PortRef) -> String {
+    pub(super) fn port(&self, at: PortRef) -> String {
         format!("{} port {}", self.xbar(at.xbar), at.port)
     }
 

@@ -30,6 +30,18 @@ pub struct RoutesJson {
     pub map_version: VersionJson,
     /// All routes; several entries a destination.
     pub routes: Vec<RouteJson>,
+    /// What the kernel of the host's machine, a node, forwards by the destination alone; left out where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_destination: Vec<ByDestinationJson>,
+}
+
+/// By which ports a kernel has packets to a host leave, and packets that pass it on their way there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByDestinationJson {
+    /// The destination's address.
+    pub to: String,
+    /// The ports of the node's crossbar, by which ways are equally good.
+    pub ports: Vec<u8>,
 }
 
 /// One route.
@@ -83,6 +95,7 @@ impl RoutesJson {
             host: topology.mac(host).to_string(),
             map_version: VersionJson { mac: version.mac.to_string(), counter: version.counter },
             routes,
+            by_destination: Vec::new(),
         }
     }
 }

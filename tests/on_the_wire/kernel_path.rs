@@ -192,19 +192,34 @@ fn what_somebody_takes_away_comes_back_and_the_board_says_so() {
 }
 
 #[test]
-fn packets_go_on_when_a_node_crashes_and_when_it_comes_back() {
-    if !can_carry_ip() {
-        return;
+fn packets_by_segments_go_on_when_a_node_crashes_and_when_it_comes_back() {
+    if can_carry_ip() {
+        crash_and_come_back("srv6", 5, 1);
     }
+}
+
+#[test]
+fn packets_by_destination_go_on_when_a_node_crashes_and_when_it_comes_back() {
+    if can_carry_ip() {
+        // While cables look dead, and no map without the node is there yet, its tables are not trusted; and what is left of
+        // its own goes as soon as it has a map, before all have it.
+        crash_and_come_back("routes", 50, 20);
+    }
+}
+
+/// A node crashes, and at most `most_lost` pings to it get lost; it comes back, and of those from it at most
+/// `most_lost_again`.
+fn crash_and_come_back(kind: &str, most_lost: u64, most_lost_again: u64) {
     let ring = Ring::new(3);
     // Agents are patient, as on a busy machine none must hold a live cable for dead at the moment of the crash.
-    let mut daemons = ring.start_all(&["--liveness-misses", "10"], "srv6");
+    let options = ["--liveness-misses", "10", "--data-path", kind];
+    let mut daemons = ring.start_all(&options, kind);
     // Packets to it are under way, so its neighbours watch the paths there, and its silence looks like dead cables.
     let to_it = Pinging::start(&ring.machines[0], "10.1.0.2");
     wait_for("the path is watched", || {
         (ring.board(0, &[])["counters"]["liveness"]["watched"].as_u64() > Some(0)).then_some(())
     });
-    ring.wait_for_kind(1, "srv6");
+    ring.wait_for_kind(1, kind);
     let crashed = daemons.remove(1);
     crashed.signal(Signal::KILL);
     drop(crashed);
@@ -212,17 +227,17 @@ fn packets_go_on_when_a_node_crashes_and_when_it_comes_back() {
     assert!(ring.holds_something(1), "a crash leaves all as it is");
     assert_eq!(pings(&ring.machines[0], "10.1.0.2"), 20, "packets to it go on");
     let (sent, answered) = to_it.end();
-    assert!(sent - answered <= 5, "{answered} of {sent} pings were answered");
+    assert!(sent - answered <= most_lost, "{answered} of {sent} pings were answered");
     assert_eq!(pings(&ring.machines[1], "10.1.0.3"), 20, "its kernel and those of the others go on");
     let pinging = Pinging::start(&ring.machines[1], "10.1.0.3");
-    let _again = ring.start_addressed(1, &[]);
-    ring.wait_for_kind(1, "srv6");
+    let _again = ring.start_addressed(1, &["--data-path", kind]);
+    ring.wait_for_kind(1, kind);
     wait_for("nothing of the first run is left", || {
         let groups = ring.text(1, "ip nexthop show groups");
         (groups.lines().count() == 4).then_some(())
     });
     let (sent, answered) = pinging.end();
-    assert!(sent > 20 && sent - answered <= 1, "{answered} of {sent} pings were answered");
+    assert!(sent > 20 && sent - answered <= most_lost_again, "{answered} of {sent} pings were answered");
 }
 
 #[test]
@@ -248,14 +263,19 @@ fn routes_that_were_mapped_once_carry_packets_when_no_agent_runs_any_more() {
     if !can_carry_ip() {
         return;
     }
-    let ring = Ring::new(3);
-    let options = ["--keep-routes", "--map-once", "--data-path", "srv6"];
-    let daemons: Vec<_> = (0..3).map(|at| ring.start_addressed(at, &options)).collect();
-    daemons.into_iter().for_each(Daemon::wait_for_end);
-    for from in 0..3 {
-        for to in (0..3).filter(|&to| to != from) {
-            let to = format!("10.1.0.{}", to + 1);
-            assert_eq!(pings(&ring.machines[from], &to), 20, "n{} to {to}", from + 1);
+    for kind in ["srv6", "routes"] {
+        let ring = Ring::new(4);
+        let options = ["--keep-routes", "--map-once", "--data-path", kind];
+        // The first one ends seconds before the others, which see that it is gone.
+        let patient = [&options[..], &["--verify-pause-ms", "3000"]].concat();
+        let start = |at| ring.start_addressed(at, if at == 0 { &options } else { &patient });
+        let daemons: Vec<_> = (0..4).map(start).collect();
+        daemons.into_iter().for_each(Daemon::wait_for_end);
+        for from in 0..4 {
+            for to in (0..4).filter(|&to| to != from) {
+                let to = format!("10.1.0.{}", to + 1);
+                assert_eq!(pings(&ring.machines[from], &to), 20, "n{} to {to} by {kind}", from + 1);
+            }
         }
     }
 }

@@ -22,6 +22,14 @@ impl Host {
         self.soundings.use_kernel(seed);
     }
 
+    /// Has the kernel keep all that is proved, once all hosts have routes of one map: for a host that is to end then, as all
+    /// others do, and to leave its routes.
+    pub fn hold_kernel_routes_once_complete(&mut self) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.hold_once_complete();
+        }
+    }
+
     /// Says what the kernel can do, and the number of the own crossbar's port to this agent, if they are in one
     /// machine.
     pub fn set_kernel_abilities(&mut self, now: Instant, abilities: KernelAbilities, agent_port: Option<u8>) {

@@ -1,6 +1,6 @@
 //! One host that the kernel sends packets to: the ways there, and the objects that they come to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use mapper_proto::wire::RoundTrip;
 
 use super::slots::Slots;
 use super::way::{Course, Leaving, Way};
-use super::{Numbers, Surroundings};
+use super::{KernelPort, Numbers, Surroundings, TablesByDestination};
 use crate::routes::{RoutePath, RouteTable};
 
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
@@ -25,14 +25,13 @@ const TURNS_FOR: Duration = Duration::from_secs(10);
 /// A host counts as used for this long after packets to it were counted last.
 const USED_FOR: Duration = Duration::from_secs(1);
 
-/// The addresses of this host.
+/// The addresses of this host, in the order in which others are told of them: those by which it is reached whatever
+/// routes there are come first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct OwnAddresses(Vec<IpNetworkAddress>);
 
 impl OwnAddresses {
-    pub(super) fn new(mut addresses: Vec<IpNetworkAddress>) -> Self {
-        addresses.sort_unstable();
-        addresses.dedup();
+    pub(super) const fn new(addresses: Vec<IpNetworkAddress>) -> Self {
         Self(addresses)
     }
 
@@ -49,7 +48,8 @@ impl OwnAddresses {
         self.source_of_probes().is_some()
     }
 
-    /// The IPv6 address that probes come from.
+    /// The IPv6 address that probes come from: the first, as others send theirs there. Answers to another one might find no
+    /// way back until ways are proved.
     pub(super) fn source_of_probes(&self) -> Option<Ipv6Addr> {
         self.0.iter().find_map(|own| match own.ip() {
             IpAddr::V6(ip) => Some(ip),
@@ -77,6 +77,13 @@ pub(super) struct Found {
     leaving: Leaving,
 }
 
+impl Found {
+    /// Whether it is this way. Crossbars have other numbers in each map, so hops are not compared.
+    fn is(&self, way: &Way) -> bool {
+        way.round_trip == self.path.way && way.course.is_same(&self.course) && way.leaving() == self.leaving
+    }
+}
+
 /// A host that packets are sent to.
 #[derive(Debug)]
 pub(super) struct Destination {
@@ -90,6 +97,9 @@ pub(super) struct Destination {
     /// Whether the table that ways were last derived from went around dead cables, so that another table of the
     /// same map may have other routes.
     is_altered: bool,
+    /// Ports that tables by destination lead out of, over a cable that is held for dead. Ways by them stay known, as the
+    /// agent at the cable's end may be what is silent.
+    left_ports: BTreeSet<u8>,
     /// The objects that the kernel was told to hold.
     pub(super) installed: Objects,
     /// How many packets its nexthops of IPv4, and those of IPv6, had taken when they were last counted.
@@ -112,12 +122,20 @@ impl Destination {
             ways,
             slots: Slots::default(),
             is_altered: false,
+            left_ports: BTreeSet::new(),
             installed,
             packets: [0, 0],
             answers: 0,
             used_at: None,
             answered_at: None,
         }
+    }
+
+    /// Adds the addresses that are known of the host to these.
+    pub(super) fn add_known_addresses(&self, addresses: &mut Vec<IpAddr>) {
+        let missing: Vec<IpAddr> =
+            self.addresses.iter().filter(|ip| !addresses.contains(ip)).copied().collect();
+        addresses.extend(missing);
     }
 
     /// Takes in the host's addresses. Returns whether they are others than before.
@@ -195,6 +213,16 @@ impl Destination {
         self.ways_in_use().any(|way| way.course != Course::Destination)
     }
 
+    /// Takes cables that are held for dead for what they were before: the host's agent is what is gone.
+    pub(super) fn trust_dead_cables(&mut self) {
+        self.left_ports.clear();
+    }
+
+    /// Whether packets to it leave by tables by destination, out of one of these ports.
+    pub(super) fn leaves_by_tables_out_of(&self, ports: &BTreeSet<u8>) -> bool {
+        self.ways_in_use().any(|way| way.course == Course::Destination && ports.contains(&way.port))
+    }
+
     /// Whether the routes to it may be others in this table, of the same map, than when ways were last derived.
     pub(super) fn is_touched_by(&self, table: &RouteTable) -> bool {
         self.is_altered || self.ways.iter().any(|way| way.hops.iter().any(|&hop| table.is_dead(hop)))
@@ -203,12 +231,20 @@ impl Destination {
     /// The routes that kernels could take to it.
     pub(super) fn routes(&mut self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
         self.is_altered = !table.is_whole();
+        // As with source routes, dead cables are the last resort.
+        let is_left = |hop: &PortRef| table.is_dead(*hop) && !table.is_cut_off(self.host);
+        self.left_ports = table.next_hops_to(self.host).filter(is_left).map(|hop| hop.port).collect();
         let mut found = Vec::new();
         if around.abilities.segments {
             found.extend(table.paths_to(self.host).filter_map(|path| by_segments(table, around, path)));
         }
-        if around.may_go_by_destination {
-            found.extend(self.by_destination(table, around));
+        match around.tables {
+            TablesByDestination::Unused => {}
+            TablesByDestination::Alike => {
+                let by_destination = self.by_destination(table, around).into_iter();
+                found.extend(by_destination.filter(|found| self.ways.iter().any(|way| found.is(way))));
+            }
+            TablesByDestination::OfThisMap => found.extend(self.by_destination(table, around)),
         }
         found
     }
@@ -218,7 +254,8 @@ impl Destination {
         let mut found = Vec::new();
         for hop in table.next_hops_to(self.host) {
             let port = around.ports.get(&hop.port).filter(|port| port.by_destination);
-            let Some(port) = port.filter(|_| !table.is_dead(hop)) else { continue };
+            // The table is of the cables as they were when the fabric was mapped.
+            let Some(port) = port.filter(|port| leads_as_mapped(table, hop, port)) else { continue };
             let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu: port.mtu };
             let path = RoutePath { hops: vec![hop], way: RoundTrip::default() };
             found.push(Found { path, course: Course::Destination, leaving });
@@ -231,12 +268,10 @@ impl Destination {
     pub(super) fn replace_ways(&mut self, found: Vec<Found>, numbers: &mut Numbers) -> Vec<u32> {
         let mut before: Vec<Way> = std::mem::take(&mut self.ways);
         let mut fresh = Vec::new();
-        for Found { path: RoutePath { hops, way: round_trip }, course, leaving } in found {
-            // Crossbars have other numbers in each map, so hops are not compared.
-            let same = |way: &Way| {
-                way.round_trip == round_trip && way.course.is_same(&course) && way.leaving() == leaving
-            };
-            let mut way = match before.iter().position(same) {
+        for found in found {
+            let same = before.iter().position(|way| found.is(way));
+            let Found { path: RoutePath { hops, way: round_trip }, course, leaving } = found;
+            let mut way = match same {
                 Some(at) => {
                     let mut way = before.swap_remove(at);
                     way.hops = hops;
@@ -264,7 +299,9 @@ impl Destination {
     /// Has the group lead along the ways that are proved. Source routes come before tables of crossbars, as they need
     /// nobody to agree.
     pub(super) fn fill_slots(&mut self, numbers: &mut Numbers) {
-        let usable = || self.ways.iter().filter(|way| way.is_proved() && way.mtu() >= LEAST_MTU);
+        let is_left = |way: &Way| way.course == Course::Destination && self.left_ports.contains(&way.port);
+        let is_usable = |way: &&Way| way.is_proved() && way.mtu() >= LEAST_MTU && !is_left(way);
+        let usable = || self.ways.iter().filter(is_usable);
         let by_segments = usable().any(|way| way.course != Course::Destination);
         let ways: Vec<u32> = usable()
             .filter(|way| (way.course != Course::Destination) == by_segments)
@@ -340,6 +377,13 @@ fn nexthop(way: &Way, last: Element) -> Option<Nexthop> {
         segments if segments.is_empty() => Nexthop::Gateway { interface, gateway: segments::NEIGHBOUR },
         segments => Nexthop::Segments { interface, segments },
     })
+}
+
+/// Whether a port leads where the table's map says.
+fn leads_as_mapped(table: &RouteTable, hop: PortRef, port: &KernelPort) -> bool {
+    let mapped = port.tag.and_then(|tag| table.xbar(tag));
+    let far = mapped.map(|xbar| PortRef { xbar, port: port.cabled.neighbour_port });
+    far.is_some() && far == table.far_port(hop)
 }
 
 /// A route through crossbars whose ports are known by number, and out of a port whose neighbour is known.

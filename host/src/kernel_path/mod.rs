@@ -33,7 +33,7 @@ mod way;
 mod ways;
 mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,8 +98,21 @@ struct Surroundings<'a> {
     agent_port: Option<u8>,
     ports: &'a BTreeMap<u8, KernelPort>,
     narrow: &'a BTreeMap<PortRef, u16>,
-    /// Whether all hosts have tables by destination of the table's map.
-    may_go_by_destination: bool,
+    tables: TablesByDestination,
+}
+
+/// Which tables by destination packets may go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TablesByDestination {
+    /// None: this host forwards nothing by destination.
+    Unused,
+    /// What the table of this map and those in use before have alike, as not all hosts are known to have this map.
+    ///
+    /// Whoever has no newer map keeps to the tables of the map before, and whoever has one to a part of them. So all
+    /// together are a part of tables of one map, in which no packet goes in a circle.
+    Alike,
+    /// That of this map, which all hosts have. Whoever keeps to what is alike has a part of it.
+    OfThisMap,
 }
 
 impl Surroundings<'_> {
@@ -108,17 +121,35 @@ impl Surroundings<'_> {
     }
 }
 
+/// Whether what is proved stays in the kernel for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holding {
+    /// What is lost is taken out.
+    Never,
+    /// So far; once all hosts have routes of one map, what is proved stays.
+    OnceComplete,
+    /// Agents end one by one, and what looks like a loss is that.
+    Now,
+}
+
 /// A port of this host that leads to the fabric, and whose neighbour is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelPort {
     /// The port and its neighbour.
     pub cabled: CabledPort,
+    /// The tag of the crossbar at the other end; `None` for a host, or a crossbar without one.
+    pub tag: Option<u64>,
     /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
     pub mtu: u32,
     /// Whether the neighbour's kernel obeys segments.
     pub by_segments: bool,
     /// Whether the neighbour's kernel forwards by destination.
     pub by_destination: bool,
+}
+
+/// The neighbour's address and port.
+const fn far_end(port: &KernelPort) -> (Mac, u8) {
+    (port.cabled.neighbour, port.cabled.neighbour_port)
 }
 
 /// Users' packets through the kernels, at one host. A deterministic state machine, as all of the host is.
@@ -133,6 +164,7 @@ pub struct KernelPath {
     narrow: BTreeMap<PortRef, u16>,
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
+    holding: Holding,
     destinations: BTreeMap<Mac, Destination>,
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
@@ -165,6 +197,7 @@ impl KernelPath {
             table: None,
             narrow: BTreeMap::new(),
             complete: None,
+            holding: Holding::Never,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
             prober: Prober::new(seed),
@@ -176,6 +209,18 @@ impl KernelPath {
             tap,
             changes: Vec::new(),
         }
+    }
+
+    /// Has all that is proved stay in the kernel, once all hosts have routes of one map: agents are to end then, one by one,
+    /// and to leave their routes. Maps that lack some host, silence and dead cables take nothing away any more.
+    pub(crate) fn hold_once_complete(&mut self) {
+        if self.holding == Holding::Never {
+            self.holding = Holding::OnceComplete;
+        }
+    }
+
+    fn is_holding(&self) -> bool {
+        self.holding == Holding::Now
     }
 
     /// Says what the kernel can do, and the number of the own crossbar's port to this agent, if there is one.
@@ -192,7 +237,8 @@ impl KernelPath {
         let ports: BTreeMap<u8, KernelPort> =
             ports.into_iter().map(|port| (port.cabled.port, port)).collect();
         if self.ports != ports {
-            self.ports = ports;
+            let before = std::mem::replace(&mut self.ports, ports);
+            self.drop_recabled(&before);
             self.renew_ports();
             self.renew_all(now);
         }
@@ -210,9 +256,15 @@ impl KernelPath {
 
     /// Takes in which addresses the hosts of the map have, by a function of the host's own address.
     pub fn set_addresses(&mut self, now: Instant, of: impl Fn(Mac) -> Vec<IpAddr>) {
+        let is_holding = self.is_holding();
         let mut renewed = Vec::new();
         for (&mac, destination) in &mut self.destinations {
-            if destination.take_addresses(of(mac)) {
+            let mut addresses = of(mac);
+            if is_holding {
+                // Those of a host whose agent has ended are told no more.
+                destination.add_known_addresses(&mut addresses);
+            }
+            if destination.take_addresses(addresses) {
                 renewed.push(mac);
             }
         }
@@ -224,6 +276,11 @@ impl KernelPath {
     pub(crate) fn install(&mut self, now: Instant, table: &Arc<RouteTable>, narrow: BTreeMap<PortRef, u16>) {
         let is_same_map = self.version() == Some(table.version());
         let listed: BTreeMap<Mac, u32> = table.hosts().take(MOST_DESTINATIONS).collect();
+        if self.is_holding()
+            && !(table.is_whole() && self.destinations.keys().all(|mac| listed.contains_key(mac)))
+        {
+            return;
+        }
         self.table = Some(Arc::clone(table));
         self.narrow = narrow;
         let gone: Vec<Mac> =
@@ -241,7 +298,7 @@ impl KernelPath {
             let changed = |(_, it): &(&Mac, &Destination)| it.is_touched_by(table);
             self.destinations.iter().filter(changed).map(|(&mac, _)| mac).collect()
         } else {
-            // Tables by destination of the map before go out of use before anybody hears of this one.
+            // What tables by destination of the map before have otherwise goes out of use before anybody hears of this one.
             self.complete = None;
             listed.into_keys().collect()
         };
@@ -258,16 +315,29 @@ impl KernelPath {
         }
     }
 
-    /// Has the kernel go on sending to a host that the map does not list any more, for a while, if it does so by
-    /// source routes. Those lead nowhere but there, and what is gone hears nothing anyhow.
+    /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
+    /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
+    /// than those of the last map that listed it, or a part of them, so these lead there, too.
     fn unlist(&mut self, now: Instant, mac: Mac) {
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.trust_dead_cables();
+            self.update(mac);
+        }
         match self.destinations.remove(&mac) {
-            Some(destination) if destination.is_carried() && destination.goes_by_segments() => {
+            Some(destination) if destination.is_carried() => {
                 self.unlisted.insert(mac, (destination, now + UNLISTED_FOR));
             }
             Some(destination) => self.drop_destination(destination),
             None => {}
         }
+    }
+
+    /// Drops the unlisted hosts to which tables by destination lead out of ports that led elsewhere before, or do not lead
+    /// anywhere any more: those tables are of the cables as they were.
+    fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
+        let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
+        let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
+        self.drop_unlisted(|it, _| it.leaves_by_tables_out_of(&changed));
     }
 
     /// Drops the unlisted hosts for which `is_over` says so.
@@ -285,13 +355,17 @@ impl KernelPath {
         }
     }
 
-    /// Takes in that all hosts have routes of this map. From now on tables by destination are used. Two of different
-    /// maps could send a packet in a circle; but whoever is configured with this map has taken those of the map
-    /// before out of use, and puts those of this one to use only now.
+    /// Takes in that all hosts have routes of this map. From now on all of its tables by destination is used. Tables of
+    /// two maps could send a packet in a circle; but whoever is configured with this map has taken out of use what
+    /// those of the map before have otherwise, and puts what is new in those of this one to use only now.
     pub(crate) fn network_complete(&mut self, now: Instant, version: MapVersion) {
         if self.complete.replace(version) != Some(version) && self.abilities.by_destination {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.renew(now, mac));
+        }
+        // A network of this host alone is complete, too.
+        if self.holding == Holding::OnceComplete && !self.destinations.is_empty() {
+            self.holding = Holding::Now;
         }
     }
 
@@ -305,6 +379,7 @@ impl KernelPath {
 
     /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
+        let is_holding = self.is_holding();
         let Self { prober, destinations, own, agent_port, table, .. } = self;
         // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
         // has other reasons, and its packets are better left to the tap interface.
@@ -319,6 +394,9 @@ impl KernelPath {
             };
             let target = destination.target();
             let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { continue };
+            if is_holding && way.is_proved() {
+                continue;
+            }
             let ends = own.source_of_probes().zip(target);
             let turn = |way: &Way| ways::turn(way, *agent_port, ends);
             let ends = ends.map(|(own, other)| Ends { own, other });
@@ -495,10 +573,13 @@ impl KernelPath {
         } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let found = table.as_ref().map_or_else(Vec::new, |table| {
-            let may_go_by_destination =
-                abilities.by_destination && agent_port.is_some() && *complete == Some(table.version());
+            let tables = match (abilities.by_destination, *agent_port) {
+                (true, Some(_)) if *complete == Some(table.version()) => TablesByDestination::OfThisMap,
+                (true, Some(_)) => TablesByDestination::Alike,
+                (false, _) | (_, None) => TablesByDestination::Unused,
+            };
             let (abilities, agent_port) = (*abilities, *agent_port);
-            let around = Surroundings { abilities, agent_port, ports, narrow, may_go_by_destination };
+            let around = Surroundings { abilities, agent_port, ports, narrow, tables };
             destination.routes(table, &around)
         });
         let fresh = destination.replace_ways(found, numbers);

@@ -102,14 +102,19 @@ impl KernelPath {
     }
 
     /// Whether all ways are tried that this run may send packets along, so that what an earlier one left can go. By destination
-    /// there is no way until all hosts have the map, and what an earlier run left does not wait for that: two maps' tables
-    /// could send a packet in a circle.
+    /// there is no new way until all hosts have the map, and what an earlier run left does not wait for that: two maps'
+    /// tables could send a packet in a circle.
     pub fn has_tried_all(&self) -> bool {
         let is_tried = |why| match why {
             NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress => false,
             NotCarried::NotHere | NotCarried::NoWay | NotCarried::NoAnswer => true,
         };
         self.status().not_carried.iter().all(|(_, why)| is_tried(*why))
+    }
+
+    /// Whether no probe to some host was answered, of all that went its ways.
+    pub fn lacks_answers(&self) -> bool {
+        self.status().not_carried.iter().any(|(_, why)| *why == NotCarried::NoAnswer)
     }
 
     /// The routes that the kernel sends packets along, those to one host together. `counts` are the packets that each

@@ -1,5 +1,6 @@
 //! Machines in a ring, whose kernels are the model of [`mapper_fib::model`].
 
+mod by_destination;
 mod proofs;
 
 use std::collections::BTreeSet;
@@ -128,6 +129,7 @@ impl Ring {
                     neighbour: port_mac(far, far_port),
                     neighbour_port: far_port,
                 },
+                tag: Some(far as u64 + 1),
                 mtu: 1500,
                 by_segments: self.nodes[far].obeys_segments,
                 by_destination: true,
@@ -435,34 +437,6 @@ fn a_host_that_falls_silent_is_sent_packets_for_a_while_and_goes_on_when_it_is_b
     ring.run(0);
     let objects = ring.nodes[0].kernel.wanted();
     assert!(objects.len() < before.len() && objects.groups.len() == 2, "in the end it is given up");
-}
-
-#[test]
-fn tables_by_destination_wait_until_all_hosts_have_the_map() {
-    let mut ring = Ring::new(5, |_| PLAIN);
-    assert_eq!(ring.check_plain(), 0);
-    let version = ring.nodes[0].table.version();
-    for node in 0..5 {
-        let now = ring.now;
-        ring.nodes[node].kernel.network_complete(now, version);
-    }
-    ring.settle();
-    assert_eq!(ring.check_plain(), 2 * 5 * 4);
-    // A new map takes them out of use before anything is said of it.
-    let basis = Arc::new(Basis::new(Arc::new(map(5, 2))).unwrap());
-    let table = RouteTable::compute(&basis, mac(0), &Options { max_hops: 11, ..Options::default() });
-    ring.install(0, &Arc::new(table.unwrap().with_next_hops().unwrap()));
-    ring.change(0);
-    assert!(ring.pairs().filter(|(from, _)| *from == 0).all(|(_, to)| ring.flows(0, to, v4(to)).is_empty()));
-}
-
-impl Ring {
-    /// As [`Self::check`], where packets need not keep to source routes.
-    fn check_plain(&self) -> usize {
-        let all = self.pairs().flat_map(|(from, to)| [v4(to), v6(to)].map(|address| (from, to, address)));
-        let flows = all.map(|(from, to, address)| self.flows(from, to, address));
-        flows.filter(|flows| !flows.is_empty() && flows.iter().all(Option::is_some)).count()
-    }
 }
 
 proptest! {

@@ -102,3 +102,14 @@ fn packets_go_by_destination_where_hosts_are_set_so_and_around_a_cut_cable_by_th
     assert_eq!(world.traffic().unwrap().lost, lost, "all was well again two seconds after the cut");
     assert!(world.stats().by_kernel > by_kernel, "and packets go through kernels again");
 }
+
+#[test]
+fn tables_by_destination_that_the_next_map_has_too_stay_in_use_while_maps_change() {
+    let mut world = ring_by(KernelChoice::Routes, "at 4s cut xbar1:1\n");
+    run_to(&mut world, 4000);
+    let before = (world.stats().by_kernel, world.traffic().unwrap().delivered);
+    run_to(&mut world, 4100);
+    let delivered = world.traffic().unwrap().delivered - before.1;
+    let by_tap = delivered - (world.stats().by_kernel - before.0);
+    assert!(delivered > 30 && 10 * by_tap < delivered, "{by_tap} of {delivered} went by the tap interface");
+}

@@ -12,7 +12,7 @@ use crate::daemon::status::{
     requests_socket_path,
 };
 use crate::formats::json::VersionJson;
-use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
+use crate::formats::routes::{ByDestinationJson, RouteJson, RoutesJson, SCHEMA, file_name};
 use mapper_machine::status::{self, Question, StatusSocketError};
 
 /// How long a board may take to send its routes. On the largest map and a busy machine that takes some
@@ -100,11 +100,14 @@ pub(super) fn write_dir<'a>(
             hops: route.hops.clone(),
             bytes: route.bytes.clone(),
         };
+        let by_destination =
+            |it: &ByDestination| ByDestinationJson { to: it.to.clone(), ports: it.ports.clone() };
         let json = RoutesJson {
             schema: SCHEMA.to_owned(),
             host: board.host.clone(),
             map_version: VersionJson { mac: version.mac.clone(), counter: version.counter },
             routes: board.routes.iter().map(route).collect(),
+            by_destination: board.by_destination.iter().map(by_destination).collect(),
         };
         output::write_file(&dir.join(file_name(host)), &(serde_json::to_string(&json)? + "\n"))?;
     }

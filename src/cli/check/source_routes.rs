@@ -1,4 +1,4 @@
-//! Proves hosts' source routes from their files.
+//! Proves hosts' routes from their files: source routes, and what kernels forward by the destination alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use mapper_proto::quote;
 use rayon::prelude::*;
 
 use super::Report;
+use super::by_destination::{Forwarded, Kernels};
 use crate::cli::CliError;
 use crate::cli::judgement::{ApartReport, Names, ProofReport, QualityReport, nothing_to_prove};
 use crate::formats::FormatError;
@@ -72,6 +73,8 @@ struct Checked<'a> {
     layers: Vec<Option<UnionProof<'a>>>,
     proof: Part,
     routes: u64,
+    /// What kernels forward by the destination alone.
+    kernels: Kernels<'a>,
     /// How many files are of hosts that the fabric does not have, and the first of these files.
     strangers: (u64, Option<PathBuf>),
     /// How many routes lead to hosts that the fabric does not have.
@@ -150,6 +153,7 @@ impl<'a> Checked<'a> {
             layers: vec![None; Layers::MAX.into()],
             proof: Part::default(),
             routes: 0,
+            kernels: Kernels::new(topology),
             strangers: (0, None),
             to_strangers: 0,
             quality: QualityLists::new(topology),
@@ -186,6 +190,7 @@ impl<'a> Checked<'a> {
                 }
             }
         });
+        read.iter().for_each(|host| self.kernels.add(host));
         self.quality.add(read);
     }
 
@@ -265,7 +270,20 @@ impl<'a> Checked<'a> {
         for (layer, cycle) in (0..).zip(&circles) {
             violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
         }
+        let Forwarded {
+            pairs,
+            loops: kernel_loops,
+            broken,
+            cycle,
+            longest: of_kernels,
+            violations: told,
+            notes: more,
+        } = self.kernels.prove(&names);
+        violations.extend(told);
+        notes.extend(more);
+        let cycles = cycles + usize::from(cycle);
         let Part { unreachable, loops, other, longest, .. } = self.proof;
+        let (loops, other, longest) = (loops + kernel_loops, other + broken, longest.max(of_kernels));
         let (quality, note) = match given < all {
             false => self.quality.measure(seed),
             true => (QualityReport::default(), None),
@@ -278,6 +296,7 @@ impl<'a> Checked<'a> {
             best: None,
             routes: Some(self.routes),
             hosts_given: Some(given),
+            by_destination: Some(pairs),
             proof: ProofReport {
                 reachable: unreachable == 0,
                 loop_free: loops == 0,

@@ -4,6 +4,7 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
+use mapper_host::kernel_path::KernelPath;
 use mapper_host::{Host, UserFrames};
 use mapper_proto::agent::Settings;
 use mapper_proto::map::{LinkMtu, MapVersion};
@@ -104,6 +105,8 @@ pub(super) struct Driver {
     pub(super) complete: Option<MapVersion>,
     /// When to end, as with `map_once` mapping is complete everywhere.
     pub(super) leave_at: Option<Instant>,
+    /// Until when routes that are to stay are waited for though no kernel answers along them.
+    pub(super) wait_for_answers_until: Instant,
 }
 
 impl Driver {
@@ -152,6 +155,7 @@ impl Driver {
             maps: Maps::default(),
             complete: None,
             leave_at: None,
+            wait_for_answers_until: Instant::ZERO,
         }
     }
 
@@ -336,12 +340,18 @@ impl Driver {
     fn put_off(&mut self, leave_at: Instant) -> Instant {
         let now = self.now();
         let limit = self.config.map_once.map_or(now, |limit| Instant::ZERO + limit);
-        if self.config.keep_routes && now < limit && self.is_trying_ways() {
+        if self.config.keep_routes && now < limit && (self.is_trying_ways() || self.waits_for_answers(now)) {
             let at = (now + self.heard_within()).max(leave_at).min(limit);
             self.leave_at = Some(at);
             return at;
         }
         leave_at
+    }
+
+    /// Whether some host's kernel answers nothing so far, and may yet: it is told as late as its agent that the mapping is
+    /// complete.
+    fn waits_for_answers(&self, now: Instant) -> bool {
+        now < self.wait_for_answers_until && self.host.kernel_path().is_some_and(KernelPath::lacks_answers)
     }
 
     fn map_once_limit(&self, limit: Duration) -> DaemonError {

@@ -148,6 +148,7 @@ impl Driver {
             // The hosts below this one in the tree hear of it when they next ask this agent, so it stays
             // until then.
             self.leave_at = Some(self.now() + self.heard_within());
+            self.wait_for_answers_until = self.now() + 3 * self.heard_within();
         }
     }
 

@@ -138,6 +138,9 @@ impl Driver {
         self.keep_tap(self.kernel.is_ok());
         let (Ok(side), Some(users)) = (&self.kernel, &self.users) else { return self.tell_data_path() };
         self.host.use_kernel(seed, side.forwarding.first_number(), users.tap().index());
+        if self.config.keep_routes && self.config.map_once.is_some() {
+            self.host.hold_kernel_routes_once_complete();
+        }
         let flags = side.forwarding.flags();
         let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
         self.host.set_kernel_abilities(self.now(), side.abilities(), agent_port);
@@ -196,8 +199,13 @@ impl Driver {
             let does = |flag| neighbour.flags.contains(flag);
             // A host without a crossbar forwards nothing, and takes what is for itself.
             let is_host = matches!(neighbour.end, HelloEnd::Host { .. });
+            let tag = match neighbour.end {
+                HelloEnd::Xbar { tag, .. } => tag,
+                HelloEnd::Host { .. } => None,
+            };
             KernelPort {
                 cabled: port,
+                tag,
                 mtu,
                 by_segments: does(HelloFlags::SRV6) || is_host,
                 by_destination: does(HelloFlags::ROUTES),

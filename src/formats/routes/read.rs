@@ -22,6 +22,8 @@ pub struct ListedRoutes {
     pub routes: Vec<ListedRoute>,
     /// Routes that no frame can take as they are written. They are not among the others.
     pub faults: Vec<RouteFault>,
+    /// The ports by which the kernel of its machine has packets leave by their destination alone, by destination.
+    pub by_destination: BTreeMap<u32, Vec<u8>>,
     /// How many routes lead to hosts that the fabric does not have. They are passed over.
     pub strangers: u64,
 }
@@ -106,7 +108,13 @@ impl<'a> RouteReader<'a> {
         }
         let from = self.host(&json.host).map_err(|problem| Malformed::within("host", problem))?;
         let Some(from) = from else { return Ok(None) };
-        let mut listed = ListedRoutes { from, routes: Vec::new(), faults: Vec::new(), strangers: 0 };
+        let mut listed = ListedRoutes {
+            from,
+            routes: Vec::new(),
+            faults: Vec::new(),
+            by_destination: BTreeMap::new(),
+            strangers: 0,
+        };
         for (nth, route) in json.routes.iter().enumerate() {
             let entry = self.route(from, route);
             match entry
@@ -115,6 +123,13 @@ impl<'a> RouteReader<'a> {
                 Entry::Route(route) => listed.routes.push(route),
                 Entry::Fault(fault) => listed.faults.push(fault),
                 Entry::Stranger => listed.strangers += 1,
+            }
+        }
+        for (nth, entry) in json.by_destination.iter().enumerate() {
+            let to = self.host(&entry.to);
+            match to.map_err(|problem| Malformed::within(format!("by_destination[{nth}]"), problem))? {
+                Some(to) => listed.by_destination.entry(to).or_default().extend(&entry.ports),
+                None => listed.strangers += 1,
             }
         }
         Ok(Some(listed))
@@ -178,6 +193,7 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
+    use crate::formats::routes::ByDestinationJson;
 
     #[test]
     fn routes_are_read_as_they_were_written_and_refused_if_not() {
@@ -192,8 +208,20 @@ mod tests {
             parsed.map_err(|Malformed { place, problem }| format!("{place}: {problem}"))
         };
         let routes = vec![ListedRoute { to: 1, layer: 2, hops: hops.to_vec() }];
-        let listed = ListedRoutes { from: 0, routes, faults: Vec::new(), strangers: 0 };
-        assert_eq!(parse(&json), Ok(Some(listed)));
+        let mut listed = ListedRoutes {
+            from: 0,
+            routes,
+            faults: Vec::new(),
+            by_destination: BTreeMap::new(),
+            strangers: 0,
+        };
+        assert_eq!(parse(&json), Ok(Some(listed.clone())));
+        let by_destination = |to: &str| vec![ByDestinationJson { to: to.to_owned(), ports: vec![1, 2] }];
+        let with = RoutesJson { by_destination: by_destination("02:00:00:00:00:02"), ..json.clone() };
+        listed.by_destination.insert(1, vec![1, 2]);
+        assert_eq!(parse(&with), Ok(Some(listed)));
+        let with = RoutesJson { by_destination: by_destination("h2"), ..json.clone() };
+        assert_eq!(parse(&with).unwrap_err(), "by_destination[0]: `h2` is no address of a host");
 
         let broken = |change: &dyn Fn(&mut RoutesJson)| {
             let mut json = json.clone();

@@ -63,3 +63,16 @@ fn probes_of_ways_that_are_given_up_are_forgotten() {
     // Those of the last two seconds, of two hosts.
     assert!(ring.nodes[0].kernel.prober.under_way() <= 2 * 101 + 2);
 }
+
+#[test]
+fn probes_come_from_the_address_that_is_told_first_whatever_addresses_the_ports_have() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    let port = "fc00::7".parse().unwrap();
+    let own =
+        [(v4(0), 24), (v6(0), 64), (port, 128)].map(|(ip, bits)| IpNetworkAddress::new(ip, bits).unwrap());
+    ring.nodes[0].kernel.set_own_addresses(ring.now, own.to_vec());
+    ring.now = ring.now + Duration::from_secs(3);
+    ring.nodes[0].kernel.handle_timeout(ring.now, |_| None);
+    let probe = ring.nodes[0].kernel.poll_probe().unwrap();
+    assert_eq!(IpAddr::from(probe.source), v6(0));
+}

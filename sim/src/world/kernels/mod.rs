@@ -222,7 +222,8 @@ impl World {
                 neighbour: link_address(xbar, far.port),
                 neighbour_port: far.port,
             };
-            Some(KernelPort { cabled, mtu: self.cable_mtu(host, other), by_segments, by_destination })
+            let (tag, mtu) = (self.plant.tag(xbar), self.cable_mtu(host, other));
+            Some(KernelPort { cabled, tag, mtu, by_segments, by_destination })
         };
         let ports = self.plant.cabled_ports(own_xbar);
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()

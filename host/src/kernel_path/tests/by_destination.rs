@@ -1,0 +1,176 @@
+//! Kernels that go by the destination, while maps change.
+
+use super::*;
+
+#[test]
+fn tables_by_destination_wait_until_all_hosts_have_the_map() {
+    let mut ring = Ring::new(5, |_| PLAIN);
+    assert_eq!(ring.check_plain(), 0);
+    let version = ring.nodes[0].table.version();
+    for node in 0..5 {
+        let now = ring.now;
+        ring.nodes[node].kernel.network_complete(now, version);
+    }
+    ring.settle();
+    assert_eq!(ring.check_plain(), 2 * 5 * 4);
+    // A new map takes what it has otherwise out of use before anything is said of it, and the rest stays.
+    let table = plain_table(&map_without(5, 0, 2), 0);
+    ring.install(0, &table);
+    ring.change(0);
+    assert!(ring.flows(0, 1, v4(1)).is_empty(), "packets went by the cable that is not there any more");
+    for to in [3, 4] {
+        let way_round: Vec<PortRef> = (to + 1..=5).rev().map(|node| port(node % 5, 2)).collect();
+        assert_eq!(ring.flows(0, to, v4(to))[0], Some(way_round), "packets to n{to} go on");
+    }
+    for node in 1..5 {
+        ring.install(node, &plain_table(&map_without(5, 0, 2), node));
+        ring.change(node);
+    }
+    for node in 0..5 {
+        let now = ring.now;
+        ring.nodes[node].kernel.network_complete(now, table.version());
+    }
+    ring.settle();
+    assert_eq!(ring.check_plain(), 2 * 5 * 4);
+}
+
+const fn port(node: usize, port: u8) -> PortRef {
+    PortRef { xbar: node as u32, port }
+}
+
+/// The map of a ring without the cable from this node to the next one.
+fn map_without(count: usize, node: usize, counter: u32) -> Map {
+    let mut map = map(count, counter);
+    let without = Cable::new(port(node, 1), port((node + 1) % count, 2));
+    map.cables.retain(|cable| *cable != without);
+    map
+}
+
+/// The table of a node, with routes by destination.
+fn plain_table(map: &Map, node: usize) -> Arc<RouteTable> {
+    let basis = Arc::new(Basis::new(Arc::new(map.clone())).unwrap());
+    let table = RouteTable::compute(&basis, mac(node), &Options { max_hops: 11, ..Options::default() });
+    Arc::new(table.unwrap().with_next_hops().unwrap())
+}
+
+impl Ring {
+    /// As [`Self::check`], where packets need not keep to source routes.
+    fn check_plain(&self) -> usize {
+        let all = self.pairs().flat_map(|(from, to)| [v4(to), v6(to)].map(|address| (from, to, address)));
+        let flows = all.map(|(from, to, address)| self.flows(from, to, address));
+        flows.filter(|flows| !flows.is_empty() && flows.iter().all(Option::is_some)).count()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whoever_has_which_map_and_knows_who_else_has_it_no_packet_by_destination_loops(
+        count in 3..7usize,
+        steps in proptest::collection::vec((0..7usize, proptest::option::weighted(0.2, 0..8usize)), 1..40),
+    ) {
+        let mut ring = Ring::new(count, |_| PLAIN);
+        let mut newest = map(count, 1);
+        let mut held = vec![1; count];
+        for (node, cut) in steps {
+            if let Some(cut) = cut {
+                let counter = newest.version.counter + 1;
+                newest = if cut < count { map_without(count, cut, counter) } else { map(count, counter) };
+            }
+            let (node, counter) = (node % count, newest.version.counter);
+            if held[node] != counter {
+                held[node] = counter;
+                ring.install(node, &plain_table(&newest, node));
+                ring.change(node);
+            } else if held.iter().all(|&held| held == counter) {
+                let now = ring.now;
+                ring.nodes[node].kernel.network_complete(now, newest.version);
+            }
+            // That none loops is asserted where packets go.
+            ring.settle();
+            ring.check_plain();
+        }
+    }
+}
+
+#[test]
+fn what_is_proved_stays_though_agents_end_one_by_one_where_that_is_wanted() {
+    for abilities in [PLAIN, ABLE] {
+        let mut ring = Ring::new(4, |_| abilities);
+        let version = ring.nodes[0].table.version();
+        for node in 0..4 {
+            let now = ring.now;
+            ring.nodes[node].kernel.hold_once_complete();
+            ring.nodes[node].kernel.network_complete(now, version);
+        }
+        ring.settle();
+        assert_eq!(ring.check_plain(), 2 * 4 * 3);
+        // The agent of the last one ends: its cables look dead, then there is a map without it, and it answers no probe.
+        let dead = DeadCables::from(BTreeSet::from([port(3, 1), port(3, 2)]));
+        let mut without = map(4, 2);
+        without.hosts.retain(|host| host.mac != mac(3));
+        ring.nodes[3].addresses.clear();
+        for node in 0..3 {
+            let before = ring.nodes[node].kernel.wanted();
+            let table = Arc::new(ring.nodes[node].table.repair(&dead).unwrap());
+            ring.install(node, &table);
+            ring.install(node, &plain_table(&without, node));
+            ring.change(node);
+            ring.wait(10);
+            assert_eq!(ring.nodes[node].kernel.wanted(), before);
+        }
+        // A map with all of them, and others, is taken still.
+        for node in 0..3 {
+            let table = plain_table(&map(5, 3), node);
+            ring.nodes[node].kernel.install(ring.now, &table, BTreeMap::new());
+            assert_eq!(ring.nodes[node].kernel.version(), Some(table.version()));
+        }
+    }
+}
+
+#[test]
+fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_tables_to_it() {
+    let mut ring = Ring::new(4, |_| PLAIN);
+    let version = ring.nodes[0].table.version();
+    for node in 0..4 {
+        let now = ring.now;
+        ring.nodes[node].kernel.network_complete(now, version);
+    }
+    ring.settle();
+    // The route that a node's kernel has to it.
+    let to_it = |ring: &Ring, node: usize| {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(1)) };
+        ring.nodes[node].kernel.wanted().routes.get(&key).cloned()
+    };
+    let before = to_it(&ring, 0);
+    // One of its cables looks dead, then both do, and then there is a map without it.
+    ring.nodes[1].addresses.clear();
+    for cables in [&[port(0, 1)][..], &[port(0, 1), port(1, 1)]] {
+        let dead = DeadCables::from(BTreeSet::from_iter(cables.iter().copied()));
+        for node in [0, 2, 3] {
+            let table = Arc::new(ring.nodes[node].table.repair(&dead).unwrap());
+            ring.install(node, &table);
+            ring.change(node);
+        }
+    }
+    let mut without = map(4, 2);
+    without.hosts.retain(|host| host.mac != mac(1));
+    for node in [0, 2, 3] {
+        ring.install(node, &plain_table(&without, node));
+        ring.change(node);
+    }
+    ring.nodes[1].addresses = vec![v4(1), v6(1)];
+    let arrived = ring.travel(0, None, Packet::new(v4(1), Vec::new()), 0, Vec::new());
+    assert_eq!(arrived.map(|(at, _)| at), Some(1), "its kernel goes on");
+    assert!(before.is_some() && to_it(&ring, 0) == before && to_it(&ring, 3).is_some());
+    // Where the cable there is put elsewhere, the table is of no use any more.
+    let mut ports: Vec<KernelPort> = ring.nodes[0].kernel.ports.values().cloned().collect();
+    (ports[0].cabled.neighbour, ports[0].tag) = (port_mac(2, 2), Some(3));
+    let now = ring.now;
+    ring.nodes[0].kernel.set_ports(now, ports);
+    assert_eq!(to_it(&ring, 0), None);
+    // In any case it is given up in the end.
+    ring.now = ring.now + UNLISTED_FOR;
+    ring.run(3);
+    assert_eq!(to_it(&ring, 3), None);
+}

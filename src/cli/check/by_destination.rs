@@ -1,0 +1,313 @@
+//! Proves what the kernels of nodes forward by the destination alone, all of them together.
+//!
+//! A kernel looks at the destination and at nothing else, so each destination is proved by itself: whichever of their
+//! ports kernels choose, a packet must get there, and pass none of them twice. Then all of them together must close no
+//! circle in which packets wait for each other, as of other tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapper_fabric::wording::counted;
+use mapper_proto::map::PortRef;
+use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
+
+use crate::cli::judgement::Names;
+use crate::formats::routes::ListedRoutes;
+
+/// By which ports the kernel at each xbar has packets to a host leave.
+type Ports = BTreeMap<u32, BTreeSet<u8>>;
+
+/// What the kernels of a fabric forward.
+pub(super) struct Kernels<'a> {
+    topology: &'a Topology,
+    /// By destination.
+    towards: BTreeMap<u32, Ports>,
+    /// The xbars of hosts whose file was read.
+    told: BTreeSet<u32>,
+    /// How many pairs of hosts there are.
+    pairs: u64,
+}
+
+/// What was proved of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Forwarded {
+    /// For how many pairs of hosts kernels forward so.
+    pub(super) pairs: u64,
+    /// To how many hosts packets can go in a circle.
+    pub(super) loops: u64,
+    /// How many ports lead nowhere, or to another host.
+    pub(super) broken: u64,
+    /// Whether packets to several hosts can wait for each other in a circle.
+    pub(super) cycle: bool,
+    /// How many xbars a packet leaves at most.
+    pub(super) longest: usize,
+    /// Descriptions of the first things that are wrong.
+    pub(super) violations: Vec<String>,
+    /// What a user should know beside.
+    pub(super) notes: Vec<String>,
+}
+
+/// What is known of an xbar while one destination is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It is on the way that is followed.
+    OnTheWay,
+    /// All that leaves it is followed, and leaves so many xbars at most.
+    Done(usize),
+}
+
+/// The ways to one destination.
+struct Search<'a> {
+    topology: &'a Topology,
+    ports: &'a Ports,
+    home: u32,
+    state: BTreeMap<u32, State>,
+    /// The first circle, by the ports that a packet leaves by.
+    circle: Option<Vec<PortRef>>,
+    /// Ports that lead to no other xbar.
+    broken: Vec<PortRef>,
+    /// Xbars that packets come to whose kernels have no such route there.
+    ends: BTreeSet<u32>,
+}
+
+/// A port, and the channel that it leads to, if it leads to an xbar.
+type Out = (PortRef, Option<u32>);
+
+impl<'a> Kernels<'a> {
+    pub(super) const fn new(topology: &'a Topology) -> Self {
+        Self { topology, towards: BTreeMap::new(), told: BTreeSet::new(), pairs: 0 }
+    }
+
+    /// Adds what the kernel of a host's machine forwards.
+    pub(super) fn add(&mut self, host: &ListedRoutes) {
+        let Attachment::Port(home) = self.topology.attachment(host.from) else { return };
+        self.told.insert(home.xbar);
+        self.pairs += host.by_destination.len() as u64;
+        for (&to, ports) in &host.by_destination {
+            self.towards.entry(to).or_default().entry(home.xbar).or_default().extend(ports);
+        }
+    }
+
+    /// Proves all of it.
+    pub(super) fn prove(&self, names: &Names<'_>) -> Forwarded {
+        let mut forwarded = Forwarded { pairs: self.pairs, ..Forwarded::default() };
+        let mut turns = BTreeSet::new();
+        let (mut handed_over, mut unknown) = (0u64, BTreeSet::new());
+        for (&to, ports) in &self.towards {
+            let Attachment::Port(home) = self.topology.attachment(to) else { continue };
+            let search = Search::run(self.topology, ports, home.xbar);
+            let host = names.shown.host(to);
+            if let Some(circle) = &search.circle {
+                forwarded.loops += 1;
+                let ports = circle.iter().chain(circle.first()).map(|&at| names.port(at));
+                let ports = ports.collect::<Vec<_>>().join(", then ");
+                forwarded.tell(format!(
+                    "packets to {host} can go in a circle, as kernels forward them: out of {ports}"
+                ));
+            }
+            for &at in &search.broken {
+                forwarded.broken += 1;
+                forwarded.tell(format!(
+                    "packets to {host} leave {} as kernels forward them, and no cable leads on from there",
+                    names.port(at)
+                ));
+            }
+            let depth = search.state.values().filter_map(|state| match state {
+                State::Done(steps) => Some(*steps),
+                State::OnTheWay => None,
+            });
+            // The last xbar is left, too, to the host itself.
+            forwarded.longest = forwarded.longest.max(depth.max().map_or(0, |steps| steps + 1));
+            let (known, silent): (Vec<u32>, Vec<u32>) =
+                search.ends.iter().partition(|xbar| self.told.contains(xbar));
+            handed_over += u64::from(!known.is_empty());
+            unknown.extend(silent);
+            turns.extend(search.turns());
+        }
+        let mut union = UnionProof::new(self.topology);
+        union.add_turns(|one, other| turns.contains(&(one, other)));
+        if let Err(cycle) = union.prove_acyclic() {
+            forwarded.cycle = true;
+            let told = names.deadlock(0, &cycle);
+            forwarded.violations.push(format!("what kernels forward by the destination: {told}"));
+        }
+        forwarded.notes.extend(notes(handed_over, &unknown, names));
+        forwarded
+    }
+}
+
+/// What a user should know: packets to so many hosts leave the kernels on their way, and those of some xbars are not
+/// known.
+fn notes(handed_over: u64, unknown: &BTreeSet<u32>, names: &Names<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if handed_over > 0 {
+        notes.push(counted(
+            handed_over,
+            "host is reached by a kernel that has no route there of its own: packets go on by the tap interface",
+            "hosts are reached by kernels that have no route there of their own: packets go on by the tap interface",
+        ));
+    }
+    if let Some(&first) = unknown.first() {
+        let xbars = counted(
+            unknown.len() as u64,
+            "kernel that others forward to by the destination has no file, so its part is not proved",
+            "kernels that others forward to by the destination have no file, so their part is not proved",
+        );
+        notes.push(format!("{xbars}: that of {}", names.shown.xbar(first)));
+    }
+    notes
+}
+
+impl Forwarded {
+    fn tell(&mut self, violation: String) {
+        if self.violations.len() < TablesProof::MAX_LISTED {
+            self.violations.push(violation);
+        }
+    }
+}
+
+impl<'a> Search<'a> {
+    fn run(topology: &'a Topology, ports: &'a Ports, home: u32) -> Self {
+        let mut search = Self {
+            topology,
+            ports,
+            home,
+            state: BTreeMap::new(),
+            circle: None,
+            broken: Vec::new(),
+            ends: BTreeSet::new(),
+        };
+        for &xbar in ports.keys() {
+            search.follow(xbar);
+        }
+        search
+    }
+
+    /// The ports by which packets leave an xbar.
+    fn out(&self, xbar: u32) -> Vec<Out> {
+        let ports = self.ports.get(&xbar).filter(|_| xbar != self.home).into_iter().flatten();
+        let leads = |&port: &u8| {
+            let at = PortRef { xbar, port };
+            match self.topology.far(at) {
+                Far::Channel(channel) => (at, Some(channel)),
+                Far::Host(_) | Far::Nothing => (at, None),
+            }
+        };
+        ports.map(leads).collect()
+    }
+
+    /// Follows all that leaves an xbar, depth first.
+    fn follow(&mut self, start: u32) {
+        if self.state.contains_key(&start) {
+            return;
+        }
+        self.state.insert(start, State::OnTheWay);
+        // Xbars on the way, each with its ports and how many of these are followed.
+        let mut way: Vec<(u32, Vec<Out>, usize)> = vec![(start, self.out(start), 0)];
+        while let Some((xbar, out, next)) = way.last_mut() {
+            let Some(&(at, channel)) = out.get(*next) else {
+                let steps = self.steps(out);
+                self.state.insert(*xbar, State::Done(steps));
+                way.pop();
+                continue;
+            };
+            *next += 1;
+            let Some(channel) = channel else {
+                self.broken.push(at);
+                continue;
+            };
+            let head = self.topology.head(channel).xbar;
+            match self.state.get(&head) {
+                Some(State::Done(_)) => {}
+                Some(State::OnTheWay) => {
+                    let circle = way.iter().skip_while(|(xbar, ..)| *xbar != head);
+                    let left_by = circle.filter_map(|(_, out, next)| Some(out.get(next.checked_sub(1)?)?.0));
+                    let circle = left_by.collect();
+                    self.circle.get_or_insert(circle);
+                }
+                None if head == self.home => {}
+                None if self.ports.contains_key(&head) => {
+                    self.state.insert(head, State::OnTheWay);
+                    way.push((head, self.out(head), 0));
+                }
+                None => {
+                    self.ends.insert(head);
+                }
+            }
+        }
+    }
+
+    /// How many xbars a packet leaves at most that leaves one by these ports, all of which are followed.
+    fn steps(&self, out: &[Out]) -> usize {
+        let behind = |&(_, channel): &Out| match self.state.get(&self.topology.head(channel?).xbar) {
+            Some(State::Done(steps)) => Some(*steps),
+            Some(State::OnTheWay) | None => Some(0),
+        };
+        out.iter().filter_map(behind).max().map_or(0, |steps| steps + 1)
+    }
+
+    /// From which channel to which packets go on.
+    fn turns(&self) -> impl Iterator<Item = (u32, u32)> {
+        let first = self.ports.keys().flat_map(|&xbar| self.out(xbar)).filter_map(|(_, channel)| channel);
+        first.flat_map(|one| {
+            let onward = self.out(self.topology.head(one).xbar).into_iter();
+            onward.filter_map(move |(_, other)| Some((one, other?)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_fabric::{generate, names};
+
+    use super::*;
+
+    /// What is proved of a ring of four hosts whose kernels have packets to hosts leave by these ports: the number of the
+    /// host, that of the destination, and the ports. Port 1 of each leads to port 2 of the next.
+    fn proved(entries: &[(u32, u32, &[u8])], hosts: u32) -> Forwarded {
+        let fabric = generate("ring:n=4,hosts=1").unwrap();
+        let topology = Topology::from_map(&fabric.map).unwrap();
+        let mut kernels = Kernels::new(&topology);
+        for from in 0..hosts {
+            let of_host = entries.iter().filter(|(at, ..)| *at == from);
+            let by_destination = of_host.map(|&(_, to, ports)| (to, ports.to_vec())).collect();
+            let (routes, faults) = (Vec::new(), Vec::new());
+            kernels.add(&ListedRoutes { from, routes, faults, by_destination, strangers: 0 });
+        }
+        let shown = names::Names::of(&fabric);
+        kernels.prove(&Names { fabric: &fabric, topology: &topology, shown: &shown })
+    }
+
+    #[test]
+    fn what_leads_to_each_destination_by_every_port_is_proved() {
+        let forwarded = proved(&[(0, 2, &[1, 2]), (1, 2, &[1]), (3, 2, &[2])], 4);
+        let expected = Forwarded { pairs: 3, longest: 3, ..Forwarded::default() };
+        assert_eq!(forwarded, expected);
+    }
+
+    #[test]
+    fn kernels_that_send_a_packet_back_to_each_other_are_named() {
+        let forwarded = proved(&[(0, 2, &[1]), (1, 2, &[2]), (3, 2, &[2])], 4);
+        assert_eq!((forwarded.loops, forwarded.broken, forwarded.violations.len()), (1, 0, 1));
+        let told = &forwarded.violations[0];
+        assert!(told.contains("xbar1 port 1, then xbar2 port 2, then xbar1 port 1"), "{told}");
+    }
+
+    #[test]
+    fn packets_of_all_that_wait_for_each_other_in_a_circle_are_found() {
+        // Each goes on to the one after the next by port 1.
+        let round: Vec<(u32, u32, &[u8])> =
+            (0..4).flat_map(|at| [(at, (at + 1) % 4, &[1][..]), (at, (at + 2) % 4, &[1][..])]).collect();
+        let forwarded = proved(&round, 4);
+        assert_eq!((forwarded.loops, forwarded.cycle), (0, true));
+        assert!(forwarded.violations[0].starts_with("what kernels forward by the destination: "));
+    }
+
+    #[test]
+    fn a_port_that_leads_nowhere_and_a_kernel_without_a_route_or_a_file_are_told() {
+        let forwarded = proved(&[(0, 2, &[1, 9])], 4);
+        assert_eq!((forwarded.broken, forwarded.violations.len()), (1, 1));
+        assert!(forwarded.notes[0].contains("go on by the tap interface"), "{:?}", forwarded.notes);
+        let forwarded = proved(&[(0, 2, &[1])], 1);
+        assert!(forwarded.notes[0].contains("has no file"), "{:?}", forwarded.notes);
+    }
+}

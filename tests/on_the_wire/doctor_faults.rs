@@ -1,0 +1,73 @@
+//! Faults of cables between nodes at work: each is made, and `mapper doctor` names it for as long as it is there.
+
+use serde_json::Value;
+
+use crate::lab::wait_for;
+use crate::namespace::Namespace;
+use crate::observe::Daemon;
+use crate::ring::Ring;
+use crate::{MAPPER, can_carry_ip};
+
+/// What `mapper doctor` finds of the ports of a node.
+fn doctor(machine: &Namespace, run_dir: &str) -> Vec<Value> {
+    let mut command = machine.command(MAPPER);
+    command.args(["doctor", "--format", "json", "--ports", "e1,e2", "--run-dir", run_dir]);
+    let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    report["checks"].as_array().unwrap().clone()
+}
+
+/// The first of these checks that is not fine, and says these words.
+fn defect<'a>(checks: &'a [Value], words: &str) -> Option<&'a Value> {
+    checks.iter().find(|check| check["status"] != "ok" && check["what"].as_str().unwrap().contains(words))
+}
+
+#[test]
+fn a_cable_whose_ends_carry_frames_of_different_lengths_is_named_until_both_are_set_alike() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&[], "srv6");
+    ring.machines[0].ip("link set e1 mtu 1400");
+    let words = "e1 carries 1400 bytes, and at the other end";
+    wait_for("the doctor names the cable", || {
+        defect(&doctor(&ring.machines[0], ring.run_dir(0)), words).map(drop)
+    });
+    ring.machines[0].ip("link set e1 mtu 1500");
+    wait_for("it is content", || {
+        defect(&doctor(&ring.machines[0], ring.run_dir(0)), words).is_none().then_some(())
+    });
+}
+
+#[test]
+fn ports_that_share_one_wire_are_named() {
+    if !can_carry_ip() {
+        return;
+    }
+    let (switch, machines) = (Namespace::new(), [Namespace::new(), Namespace::new()]);
+    switch.ip("link add wire type bridge group_fwd_mask 0x4000");
+    switch.ip("link set wire up");
+    for (at, machine) in machines.iter().enumerate() {
+        machine.ip("link set lo up");
+        for port in ["e1", "e2"] {
+            machine.ip(&format!("link add {port} type veth peer name w{at}{port} netns {}", switch.name));
+            machine.ip(&format!("link set {port} up"));
+            switch.ip(&format!("link set w{at}{port} master wire up"));
+        }
+    }
+    let run_dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let run_dir = |at: usize| run_dirs[at].path().to_str().unwrap();
+    let _daemons: Vec<_> = (0..2)
+        .map(|at| {
+            let words = ["node", "--ports", "e1,e2", "--run-dir", run_dir(at)];
+            Daemon::start(&machines[at], &words, "the agent runs")
+        })
+        .collect();
+    wait_for("the doctor names both ports of each machine", || {
+        (0..2).try_for_each(|at| {
+            let checks = doctor(&machines[at], run_dir(at));
+            let named = |port: &str| defect(&checks, &format!("{port} shares its cable with more"));
+            named("e1").and(named("e2")).map(drop)
+        })
+    });
+}
