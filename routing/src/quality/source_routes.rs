@@ -151,7 +151,7 @@ impl<'a> SourceSamples<'a> {
 
     /// What was counted and drawn, as quality.
     pub(crate) fn finish(self, census: SourceCensus) -> Quality {
-        let samples = Samples::of(&self, &self.patterns);
+        let samples = Samples::of(&self, &self.patterns, None);
         Quality::new(self.topology, &self.patterns, &census.finish(), &samples)
     }
 }
