@@ -104,14 +104,16 @@ impl<'a> Grower<'a> {
             let slots = self.subnet.destinations.host_slots_of(end);
             let size = if self.choice == Choice::LeastLoadedByHost { 1 } else { slots.len().max(1) };
             let count = (slots.len() / size).max(1);
-            (0..count).for_each(|_| drop(trees.add()));
+            for _ in 0..count {
+                trees.add();
+            }
             trees.next_destination();
             for (number, start) in trees.to(end).zip(slots.clone().step_by(size).chain([slots.end])) {
                 let slots = start..slots.end.min(start + size as u32);
-                let of_hosts = slots.clone().filter(|&slot| !self.subnet.leads_to_service_adapter(slot)).count();
-                let (kind, weight) =
-                    if of_hosts > 0 { (&mut hosts, of_hosts) } else { (&mut adapters, slots.len()) };
-                kind.push(Growing { number, end, weight: weight as u64 });
+                let weight = slots.len() as u64;
+                let leads_to_host = slots.clone().any(|slot| !self.subnet.leads_to_service_adapter(slot));
+                let kind = if leads_to_host { &mut hosts } else { &mut adapters };
+                kind.push(Growing { number, end, weight });
             }
         }
         (hosts, adapters)

@@ -13,7 +13,7 @@ mod source_routes;
 mod table_routes;
 mod tiers;
 
-pub use bisection::{Bisection, Matchings, Measured};
+pub use bisection::{Bisection, Matchings, Mean, Measured};
 pub(crate) use census::SourceCensus;
 pub use census::{Census, PairRoutes};
 pub use loads::ChannelLoads;
@@ -49,6 +49,10 @@ pub struct Quality {
     /// What [`Self::effective_bisection`] would be if the mean were taken only over the flows that join two hosts that are
     /// no such adapters; all hosts send.
     pub effective_bisection_of_others: f64,
+    /// The effective bisection bandwidth of those hosts alone that are no service adapters, by their place above the leaves
+    /// or by their descriptions: as if these sent nothing. None if there are no service adapters, or nothing else, or if
+    /// source routes were too many to keep.
+    pub effective_bisection_of_hosts: Option<f64>,
     /// Congestion risk for all-to-all traffic (Gliksberg et al., "Dmodc", 2022): for each channel the smaller
     /// of the numbers of different sources and of different destinations of the routes across it, and of that
     /// the largest. So many flows can meet on a channel if each host sends to one and receives from one.
@@ -100,7 +104,8 @@ impl Quality {
     fn of(routes: &impl PairRoutes, hosts: &[u32], seed: u64, known: Option<Bisection>) -> Self {
         let patterns = Patterns::draw(routes.topology(), hosts, seed, patterns::ALL_FLOWS);
         let census = routes.census();
-        let samples = Samples::of(&samples::ByPair { routes, patterns: &patterns }, &patterns, known);
+        let bisection = known.unwrap_or_else(|| Bisection::of_routes(routes, &patterns, seed));
+        let samples = Samples::of(&samples::ByPair { routes, patterns: &patterns }, &patterns, bisection);
         Self::new(routes.topology(), &patterns, census, &samples)
     }
 
@@ -114,6 +119,7 @@ impl Quality {
             effective_bisection_error: samples.bisection.error,
             service_adapters: patterns.is_service.iter().filter(|&&is_service| is_service).count(),
             effective_bisection_of_others: samples.bisection.of_others,
+            effective_bisection_of_hosts: samples.bisection.of_hosts.map(|mean| mean.value),
             congestion_a2a: census.congestion(),
             congestion_random_permutation: samples.permutation,
             congestion_shift: samples.shift,

@@ -52,14 +52,14 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Of all patterns. What the matchings showed is not looked for where it is known.
-    pub(super) fn of(flows: &impl Flows, patterns: &Patterns, known: Option<Bisection>) -> Self {
+    /// Of all patterns; what matchings showed is given.
+    pub(super) fn of(flows: &impl Flows, patterns: &Patterns, bisection: Bisection) -> Self {
         let (matchings, permutations) = (patterns.matchings.len(), patterns.permutations.len());
         let worst = busiest(flows, patterns, matchings..matchings + permutations);
         let shifts = busiest(flows, patterns, matchings + permutations..patterns.count());
         let total: u64 = worst.iter().map(|&flows| u64::from(flows)).sum();
         Self {
-            bisection: known.unwrap_or_else(|| Bisection::of(flows, patterns)),
+            bisection,
             permutation: if worst.is_empty() { 0.0 } else { total as f64 / worst.len() as f64 },
             shift: shifts.into_iter().max().unwrap_or_default(),
         }

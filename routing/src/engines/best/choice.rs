@@ -2,12 +2,16 @@
 
 use super::plan::Plan;
 use super::{ORDER, place};
-use crate::Bisection;
 use crate::engines::selection::{Selection, Tried};
 use crate::engines::{Engine, NotRouted, WhyNotServed};
+use crate::{Bisection, Mean};
 
 /// Tables that keep entries of those in force are taken if their effective bisection is at least this part of the best.
 pub(super) const KEPT_SHARE: f64 = 0.95;
+
+/// Where there are service adapters, which hardly send, tables whose effective bisection is at least this part of the best
+/// are as good for all, and what hosts alone get decides among them.
+pub(super) const NEARLY: f64 = 0.98;
 
 /// Tables that are proved, and how good they are.
 #[derive(Debug, Clone)]
@@ -21,12 +25,15 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// The least effective bisection with which another is as good: no worse than can be measured, or hardly worse
-    /// where others may keep more of what was in force.
-    fn least_as_good(&self) -> f64 {
-        let Bisection { mean, error, .. } = self.bisection;
-        let by_error = mean - 2.0 * error;
-        if self.changed.is_some() { by_error.min(KEPT_SHARE * mean) } else { by_error }
+    /// The least mean with which another is as good, if this has the given one: no worse than can be measured, or hardly
+    /// worse where others may keep more of what was in force.
+    fn least_as_good(&self, mean: Mean) -> f64 {
+        let by_error = mean.value - 2.0 * mean.error;
+        if self.changed.is_some() { by_error.min(KEPT_SHARE * mean.value) } else { by_error }
+    }
+
+    fn of_all(&self) -> Mean {
+        Mean { value: self.bisection.mean, error: self.bisection.error }
     }
 
     /// The smallest of those that are as good is taken: that of fewest changed entries, then of fewest layers, then of
@@ -46,6 +53,22 @@ fn beaten(engine: Engine, bisection: Bisection) -> Tried {
     Tried { engine, why_not: WhyNotServed::Beaten { effective_bisection: bisection.mean } }
 }
 
+/// The candidates that are as good as the best, and the others.
+fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
+    let most = |leasts: &mut dyn Iterator<Item = f64>| leasts.fold(f64::NEG_INFINITY, f64::max);
+    let least = most(&mut candidates.iter().map(|candidate| {
+        let mean = candidate.of_all();
+        let least = candidate.least_as_good(mean);
+        if candidate.bisection.of_hosts.is_some() { least.min(NEARLY * mean.value) } else { least }
+    }));
+    let (mut as_good, mut worse): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| candidate.bisection.mean >= least);
+    let of_hosts = |candidate: &Candidate| candidate.bisection.of_hosts;
+    let least = most(&mut as_good.iter().filter_map(|one| Some(one.least_as_good(of_hosts(one)?))));
+    worse.extend(as_good.extract_if(.., |one| of_hosts(one).is_some_and(|mean| mean.value < least)));
+    (as_good, worse)
+}
+
 /// What serves of some candidates, with all other engines as those that were tried.
 ///
 /// # Errors
@@ -55,9 +78,7 @@ pub(super) fn choose(
     mut others: Vec<Tried>,
     plan: &Plan,
 ) -> Result<Selection, NotRouted> {
-    let least = candidates.iter().map(Candidate::least_as_good).fold(f64::NEG_INFINITY, f64::max);
-    let (mut as_good, worse): (Vec<Candidate>, Vec<Candidate>) =
-        candidates.into_iter().partition(|candidate| candidate.bisection.mean >= least);
+    let (mut as_good, worse) = as_good(candidates);
     as_good.sort_by_key(Candidate::rank);
     let mut as_good = as_good.into_iter();
     let best = as_good.next();

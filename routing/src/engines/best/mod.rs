@@ -80,7 +80,7 @@ impl Watch for () {}
 /// If no engine serves.
 pub fn choose(subnet: &Subnet, settings: &Settings, watch: &impl Watch) -> Result<Selection, NotRouted> {
     let plan = Plan::new(subnet, settings);
-    let matchings = Matchings::draw(&subnet.topology, plan.settings().seed);
+    let matchings = Matchings::draw(subnet, plan.settings().seed);
     let mut others = Vec::new();
     for round in plan.rounds() {
         watch.begin_round(round.len());

@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use super::Watch;
-use super::choice::{Candidate, KEPT_SHARE};
+use super::choice::{Candidate, KEPT_SHARE, NEARLY};
 use super::plan::Plan;
 use crate::engines::selection::{self, Computed, Selection, Tried};
 use crate::engines::{Engine, Routing, WhyNotServed};
@@ -121,8 +121,7 @@ impl<'a> Race<'a> {
         Ok(Contender { selection, alike, changed, measured })
     }
 
-    /// Takes out those that can be neither the best nor the next best, nor as good as the best for those whose tables
-    /// were in force.
+    /// Takes out those that can be neither as good as the best nor the next best.
     fn drop_those_behind(&mut self) {
         let seen = |contender: &Contender| contender.measured.bisection();
         let mut at_least: Vec<f64> = Vec::new();
@@ -134,9 +133,14 @@ impl<'a> Race<'a> {
         at_least.sort_by(|one, other| other.total_cmp(one));
         let (Some(best), Some(next)) = (at_least.first(), at_least.get(1)) else { return };
         let is_behind = |contender: &Contender| {
-            let Bisection { mean, error, .. } = seen(contender);
-            let least = if contender.changed.is_some() { next.min(KEPT_SHARE * best) } else { *next };
-            mean + FAR * error < least
+            let Bisection { mean, error, of_hosts, .. } = seen(contender);
+            // Of those that are hardly worse than the best another may be chosen.
+            let share = match (contender.changed, of_hosts) {
+                (Some(_), _) => KEPT_SHARE,
+                (None, Some(_)) => NEARLY,
+                (None, None) => 1.0,
+            };
+            mean + FAR * error < next.min(share * best)
         };
         let (behind, ahead): (Vec<_>, Vec<_>) = self.contenders.drain(..).partition(is_behind);
         self.contenders = ahead;

@@ -3,7 +3,7 @@ use super::plan::{Effort, Size};
 use super::*;
 use crate::engines::Setting;
 use crate::fabrics::random;
-use crate::{Bisection, Quality, TableRoutes};
+use crate::{Bisection, Mean, Quality, TableRoutes};
 use mapper_fabric::generate;
 use mapper_proto::map::Fabric;
 use proptest::prelude::*;
@@ -100,7 +100,7 @@ fn candidate(subnet: &Subnet, engine: Engine, layers: u8, bisection: f64, change
     let mut selection = crate::engines::select(subnet, &[Engine::Updn], &Settings::default(), false).unwrap();
     selection.engine = engine;
     selection.routing.layers.count = layers;
-    let bisection = Bisection { mean: bisection, error: 0.001, of_others: bisection };
+    let bisection = Bisection { mean: bisection, error: 0.001, of_others: bisection, of_hosts: None };
     Candidate { selection, alike: Vec::new(), bisection, changed }
 }
 
@@ -176,6 +176,23 @@ fn the_best_and_the_next_are_measured_as_the_report_measures_them() {
             assert!((told / bisection(&subnet, &alone) - 1.0).abs() < 0.03, "{engine} on {spec}");
         }
     }
+}
+
+#[test]
+fn where_there_are_service_adapters_hosts_alone_decide_among_those_that_are_hardly_worse() {
+    let subnet = Subnet::new(&generate("clos:hosts=8,ports=4").unwrap(), None).unwrap();
+    let plan = Plan::new(&subnet, &Settings::default());
+    let of = |bisection: f64, of_hosts: f64| {
+        let mut nue = candidate(&subnet, Engine::Nue, 1, bisection, None);
+        let mut ftree = candidate(&subnet, Engine::Ftree, 1, 0.691, None);
+        nue.bisection.of_hosts = Some(Mean { value: of_hosts, error: 0.001 });
+        ftree.bisection.of_hosts = Some(Mean { value: 0.717, error: 0.001 });
+        chosen(vec![nue, ftree], &plan)
+    };
+    assert_eq!(
+        (of(0.690, 0.779), of(0.690, 0.718), of(0.65, 0.779)),
+        (Engine::Nue, Engine::Ftree, Engine::Ftree)
+    );
 }
 
 /// The fabric without one of its cables.

@@ -23,7 +23,8 @@ impl Numbers {
             for &leaf in &order {
                 first[leaf as usize] = number;
                 let slots = subnet.destinations.host_slots_of(leaf);
-                number += slots.filter(|&slot| subnet.leads_to_service_adapter(slot) == wanted).count() as u32;
+                number +=
+                    slots.filter(|&slot| subnet.leads_to_service_adapter(slot) == wanted).count() as u32;
             }
         }
         Self { hosts, adapters }

@@ -275,8 +275,13 @@ impl<'a> Router<'a> {
             let hosts = destinations.host_slots_of(end);
             let alone = hosts.is_empty().then_some(destinations.slot_of_xbar(end));
             let is_adapter = move |slot| self.subnet.leads_to_service_adapter(slot);
-            let address =
-                move |slot, weight| Address { end, slot, weight, is_adapter: is_adapter(slot), escapes: false };
+            let address = move |slot, weight| Address {
+                end,
+                slot,
+                weight,
+                is_adapter: is_adapter(slot),
+                escapes: false,
+            };
             let hosts = hosts.map(move |slot| address(slot, 1));
             hosts.chain(alone.map(|slot| address(slot, 0)))
         };
