@@ -294,6 +294,9 @@ fn a_worker_that_crashes_or_hangs_or_answers_nonsense_leaves_opensm_alone() {
     }
 }
 
+/// What is changed of a subnet.
+type Change = fn(&mut Request);
+
 /// Stands between OpenSM and the program that computes: hands over OpenSM's subnet with one thing changed, as nothing that
 /// ibsim simulates can be made to look like that.
 struct Between {
@@ -319,7 +322,7 @@ impl Between {
     }
 
     /// Waits for OpenSM's question, and has it answered with the subnet changed.
-    fn answer(&self, change: fn(&mut Request)) {
+    fn answer(&self, change: Change) {
         let end = Instant::now() + Duration::from_secs(300);
         while !self.question.exists() {
             assert!(Instant::now() < end, "OpenSM asks nothing");
@@ -342,7 +345,7 @@ fn a_subnet_that_cannot_be_read_is_named_in_opensms_log_and_declined() {
     if !can_run() {
         return;
     }
-    let changes: [(fn(&mut Request), &str); 3] = [
+    let changes: [(Change, &str); 3] = [
         (|it| it.switches[1].ports = 0, " has no ports"),
         (
             |it| it.switches[0].links[0].peer = 0x99,

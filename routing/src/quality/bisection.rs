@@ -98,7 +98,7 @@ pub struct Matchings {
 }
 
 /// What some of the matchings showed of one routing.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Measured {
     all: Vec<Bandwidths>,
     hosts: Option<Vec<Bandwidths>>,

@@ -18,7 +18,7 @@ pub(super) fn tables(
     filling::by_block(subnet, |end, block| match leaves.binary_search(&end) {
         Ok(leaf) => fill(subnet, tiers, &costs[leaf], &Turns::new(subnet, end, numbers.of(end)), end, block),
         Err(_) => {
-            fill(subnet, tiers, &Costs::to(tiers, end), &Turns::new(subnet, end, (end, end)), end, block)
+            fill(subnet, tiers, &Costs::to(tiers, end), &Turns::new(subnet, end, (end, end)), end, block);
         }
     })
 }
