@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use super::patterns::Patterns;
+use super::patterns::{LEAST_SAMPLES, Patterns};
 use super::samples::{self, Bandwidths, ByPair, Flows};
 use super::{PairRoutes, hosts_in_order};
 use crate::{Subnet, Topology};
 
-/// Of all matchings, the first ones tell about how good routes are: one in so many.
-const ONE_OF: usize = 8;
-/// Fewest matchings that tell about how good routes are.
-const LEAST_FIRST: usize = 16;
+/// Of the matchings of many hosts, the first ones tell about how good routes are: one in so many.
+const ONE_OF: usize = 4;
 
 /// What matchings showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,24 +111,24 @@ impl Matchings {
         Self { all, hosts }
     }
 
-    /// Looks at the first matchings: an eighth of them, but not fewer than 16, if there are so many.
+    /// Whether there are service adapters, so that hosts alone are measured, too.
+    pub fn tell_hosts_apart(&self) -> bool {
+        self.hosts.is_some()
+    }
+
+    /// Looks at the first matchings of all hosts: at a quarter of them if there are thousands of hosts, so that matchings
+    /// are large and as few as may be; otherwise at all, which takes milliseconds.
     pub fn begin(&self, routes: &impl PairRoutes) -> Measured {
-        let first = |patterns: &Patterns| {
-            let all = patterns.matchings.len();
-            look(routes, patterns, 0..(all / ONE_OF).max(LEAST_FIRST).min(all))
-        };
-        Measured { all: first(&self.all), hosts: self.hosts.as_ref().map(first) }
+        let all = self.all.matchings.len();
+        let first = if all <= LEAST_SAMPLES { all / ONE_OF } else { all };
+        Measured { all: look(routes, &self.all, 0..first), hosts: None }
     }
 
     /// Looks at all that were not looked at yet. What comes out has the same bits as if all had been looked at at once.
     pub fn complete(&self, routes: &impl PairRoutes, measured: &mut Measured) {
-        let rest = |patterns: &Patterns, seen: &mut Vec<Bandwidths>| {
-            seen.extend(look(routes, patterns, seen.len()..patterns.matchings.len()));
-        };
-        rest(&self.all, &mut measured.all);
-        if let (Some(patterns), Some(seen)) = (&self.hosts, &mut measured.hosts) {
-            rest(patterns, seen);
-        }
+        measured.all.extend(look(routes, &self.all, measured.all.len()..self.all.matchings.len()));
+        measured.hosts =
+            self.hosts.as_ref().map(|patterns| look(routes, patterns, 0..patterns.matchings.len()));
     }
 }
 

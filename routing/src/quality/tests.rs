@@ -105,6 +105,22 @@ fn hosts_alone_are_measured_as_if_service_adapters_sent_nothing_wherever_they_st
     assert!(served.effective_bisection < of_hosts, "{}", served.effective_bisection);
 }
 
+#[test]
+fn what_matchings_show_bit_by_bit_is_what_they_show_at_once() {
+    // Of so many hosts a quarter of the matchings comes first.
+    let subnet = subnet("xgft:h=2;m=64,72;w=1,16");
+    let tables = Engine::Dmodc.compute(&subnet, &Settings::default()).unwrap().tables;
+    let routes = TableRoutes::new(&subnet, &tables);
+    let matchings = Matchings::draw(&subnet, 1);
+    let mut measured = matchings.begin(&routes);
+    let first = measured.bisection();
+    matchings.complete(&routes, &mut measured);
+    let (all, quality) = (measured.bisection(), Quality::measure(&routes, 1));
+    assert_eq!((all.mean, all.error), (quality.effective_bisection, quality.effective_bisection_error));
+    assert!(first != all && (first.mean - all.mean).abs() < 4.0 * first.error, "{first:?} and {all:?}");
+    assert_eq!(Quality::measure_knowing(&routes, 1, Some(all)), quality);
+}
+
 /// D-mod-K (Zahavi, 2010): up by digits of the destination's number. On the way down there is one channel.
 fn d_mod_k(subnet: &Subnet, arity: &[u32]) -> Tables {
     let topology = &subnet.topology;

@@ -1,9 +1,9 @@
 //! Engines against each other: as much is proved and measured as it takes to tell the best, and the next best.
 //!
 //! 1. All compute. What two engines compute alike is proved and measured once.
-//! 2. What is proved is measured by the first matchings. What is so far behind that it is neither the best nor the
-//!    next best is out, with the bisection that was seen so far.
-//! 3. All others are measured by all matchings.
+//! 2. What is proved is measured by the first matchings: by all, unless there are thousands of hosts. What is so far behind
+//!    that it is neither the best nor the next best is out, with the bisection that was seen so far.
+//! 3. All others are measured wholly.
 //!
 //! Which engines compute side by side depends on the fabric alone, so the outcome is the same on any number of threads.
 
@@ -133,12 +133,12 @@ impl<'a> Race<'a> {
         at_least.sort_by(|one, other| other.total_cmp(one));
         let (Some(best), Some(next)) = (at_least.first(), at_least.get(1)) else { return };
         let is_behind = |contender: &Contender| {
-            let Bisection { mean, error, of_hosts, .. } = seen(contender);
+            let Bisection { mean, error, .. } = seen(contender);
             // Of those that are hardly worse than the best another may be chosen.
-            let share = match (contender.changed, of_hosts) {
-                (Some(_), _) => KEPT_SHARE,
-                (None, Some(_)) => NEARLY,
-                (None, None) => 1.0,
+            let share = match contender.changed {
+                Some(_) => KEPT_SHARE,
+                None if self.matchings.tell_hosts_apart() => NEARLY,
+                None => 1.0,
             };
             mean + FAR * error < next.min(share * best)
         };
