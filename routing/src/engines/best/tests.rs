@@ -148,7 +148,7 @@ fn given(served: &Selection, engine: Engine) -> Option<f64> {
 
 #[test]
 fn what_engines_compute_alike_is_told_of_each() {
-    // On a whole tree all that ranks is D-mod-K.
+    // On a whole tree all that ranks is D-mod-K, entry by entry or only where frames pass.
     let subnet = Subnet::new(&generate("xgft:h=2;m=6,6;w=1,6").unwrap(), None).unwrap();
     let served = choose(&subnet, &Settings::default()).unwrap();
     assert_eq!(
