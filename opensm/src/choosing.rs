@@ -5,7 +5,7 @@ use mapper_routing::engines::{
     Engine, NotRouted, Refusal, Selection, Setting, Settings, TooManyLayers, Tried, WhyNotServed, best,
     select,
 };
-use mapper_routing::{Quality, Subnet, TableRoutes, Tables};
+use mapper_routing::{Subnet, Tables};
 
 use crate::{Asker, Options, Request};
 
@@ -89,8 +89,7 @@ impl Choosing<'_> {
     /// in force, of which only some engines can keep entries.
     fn best(&self, settings: &Settings) -> Result<(Selection, Vec<String>), NotRouted> {
         let best = best::choose(self.subnet, settings, &())?;
-        let routes = TableRoutes::proved(self.subnet, &best.routing.tables, best.proof.max_hops);
-        let bisection = Quality::bisection(&routes, settings.seed);
+        let bisection = best.effective_bisection(self.subnet, settings.seed);
         let others: Vec<(Engine, f64)> = best
             .tried
             .iter()

@@ -140,6 +140,14 @@ impl Subnet {
         }
     }
 
+    /// Whether a slot leads to a service adapter.
+    pub fn leads_to_service_adapter(&self, slot: u32) -> bool {
+        match self.destinations.end(slot) {
+            SlotEnd::Host { host, .. } => self.is_service_adapter[host as usize],
+            SlotEnd::Xbar(_) => false,
+        }
+    }
+
     /// How many entries differ between two tables of this subnet. An entry that only one of them has counts too. An
     /// xbar's entry for itself does not count, as frames for it have arrived there.
     pub fn changed_entries(&self, tables: &Tables, previous: &Tables) -> u64 {

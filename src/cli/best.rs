@@ -80,7 +80,8 @@ pub(super) fn text(engine: Engine, effective_bisection: Option<f64>, others: &[O
             let of = next.len() + 1;
             format!(
                 "{engine}, with an effective bisection of {given:.3}; {other}, which has the highest of {of} that are \
-                 proved, {bisection:.3}, is hardly better, and takes more layers, changes more entries or is less simple"
+                 proved, {bisection:.3}, is hardly better, and takes more layers, changes more entries, is less simple or \
+                 serves hosts alone less well"
             )
         }
         Some(&(bisection, next_best)) => {

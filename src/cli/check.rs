@@ -149,7 +149,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
         routes: None,
         hosts_given: None,
         by_destination: None,
-        quality: QualityReport::of_tables(&subnet, &served.routing.tables, args.seed),
+        quality: QualityReport::of_selection(&subnet, &served, args.seed),
         proof: ProofReport::of_tables(&served.proof, &subnet, fabric),
         notes,
     })

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use mapper_fabric::names;
 use mapper_fabric::wording::{SHOWN_NAMES, first_of, plural};
+use mapper_routing::engines::Selection;
 use mapper_routing::engines::dispersive::SourceProof;
 use mapper_routing::{
     Attachment, Cycle, Far, HostPart, Quality, Subnet, TableRoutes, TableViolation, Tables, TablesProof,
@@ -254,6 +255,12 @@ impl QualityReport {
     /// The quality of tables; `None` if they lead no host to another.
     pub(super) fn of_tables(subnet: &Subnet, tables: &Tables, seed: u64) -> Self {
         Self::of(Quality::measure(&TableRoutes::new(subnet, tables), seed))
+    }
+
+    /// The quality of tables that were chosen with this seed.
+    pub(super) fn of_selection(subnet: &Subnet, selection: &Selection, seed: u64) -> Self {
+        let routes = TableRoutes::new(subnet, &selection.routing.tables);
+        Self::of(Quality::measure_knowing(&routes, seed, selection.bisection))
     }
 
     /// A measured quality; `None` if no pair has a route although there are pairs.

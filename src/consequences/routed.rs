@@ -49,7 +49,7 @@ pub(crate) struct Routed {
     pub(crate) cut_off: Vec<u32>,
     subnet: Subnet,
     tables: Option<Tables>,
-    /// The effective bisection of source routes.
+    /// The effective bisection, if it was measured when the engine was chosen, or with source routes.
     bisection: Option<f64>,
     /// What [`Self::bisection`] measured.
     measured: OnceLock<Option<f64>>,
@@ -153,7 +153,8 @@ impl Routed {
         let (engine, tables, loads, bisection) = match answer {
             Ok(Answer::Tables(selection)) => {
                 let loads = TableRoutes::new(&self.subnet, &selection.routing.tables).census().loads.clone();
-                (selection.engine, Some(selection.routing.tables), loads, None)
+                let bisection = selection.bisection.map(|bisection| bisection.mean);
+                (selection.engine, Some(selection.routing.tables), loads, bisection)
             }
             Ok(Answer::SourceRoutes(selection)) => {
                 let bisection = selection.quality.effective_bisection;
@@ -209,7 +210,7 @@ impl Routed {
             let routes = TableRoutes::proved(&self.subnet, tables, self.subnet.topology.xbar_count());
             Quality::bisection(&routes, self.seed)
         };
-        tables.map(measured).or(self.bisection)
+        self.bisection.or_else(|| tables.map(measured))
     }
 
     /// The routes over the busiest cable, one way.

@@ -4,11 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mapper::formats;
+use mapper_opensm::{Request, receive, send};
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 
@@ -292,6 +294,81 @@ fn a_worker_that_crashes_or_hangs_or_answers_nonsense_leaves_opensm_alone() {
     }
 }
 
+/// What is changed of a subnet.
+type Change = fn(&mut Request);
+
+/// Stands between OpenSM and the program that computes: hands over OpenSM's subnet with one thing changed, as nothing that
+/// ibsim simulates can be made to look like that.
+struct Between {
+    worker: PathBuf,
+    question: PathBuf,
+    answer: PathBuf,
+}
+
+impl Between {
+    fn new(simulation: &Simulation) -> Self {
+        let between = Self {
+            worker: simulation.file("between"),
+            question: simulation.file("question"),
+            answer: simulation.file("answer"),
+        };
+        let (question, answer) = (text(&between.question), text(&between.answer));
+        let script = format!(
+            "#!/bin/sh\ncat > {question}.part && mv {question}.part {question}\n\
+             while [ ! -e {answer} ]; do sleep 0.02; done\ncat {answer}\n"
+        );
+        mapper_needs::write_program(&between.worker, &script);
+        between
+    }
+
+    /// Waits for OpenSM's question, and has it answered with the subnet changed.
+    fn answer(&self, change: Change) {
+        let end = Instant::now() + Duration::from_secs(300);
+        while !self.question.exists() {
+            assert!(Instant::now() < end, "OpenSM asks nothing");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut request: Request = receive(&mut File::open(&self.question).unwrap()).unwrap();
+        change(&mut request);
+        let changed = self.question.with_extension("changed");
+        send(&mut File::create(&changed).unwrap(), &request).unwrap();
+        let mut engine = Command::new(&Built::get().engine);
+        let output = engine.stdin(File::open(&changed).unwrap()).output().unwrap();
+        let part = self.answer.with_extension("part");
+        std::fs::write(&part, output.stdout).unwrap();
+        std::fs::rename(&part, &self.answer).unwrap();
+    }
+}
+
+#[test]
+fn a_subnet_that_cannot_be_read_is_named_in_opensms_log_and_declined() {
+    if !can_run() {
+        return;
+    }
+    let changes: [(Change, &str); 3] = [
+        (|it| it.switches[1].ports = 0, " has no ports"),
+        (
+            |it| it.switches[0].links[0].peer = 0x99,
+            "of the node with GUID 0x0000000000000099, which is not there",
+        ),
+        (|it| it.adapters[0].lid = 0, " has LID 0; expected 1 to 49151"),
+    ];
+    for (change, why) in changes {
+        let mut simulation = simulation("clos:hosts=16,ports=8");
+        let between = Between::new(&simulation);
+        let options = format!("seconds=600;worker={}", text(&between.worker));
+        let log = std::thread::scope(|threads| {
+            threads.spawn(|| between.answer(change));
+            OpenSm::start(&mut simulation, &options, "routing_engine mapper,updn").log()
+        });
+        let named = log
+            .lines()
+            .any(|line| line.contains("mapper: the subnet cannot be routed: ") && line.contains(why));
+        assert!(named, "no `{why}` in:\n{log}");
+        assert!(log.contains("updn tables configured on all switches"), "{log}");
+    }
+}
+
 #[test]
 fn options_that_are_wrong_are_told_and_leave_opensm_its_other_engines() {
     if !can_run() {
@@ -316,15 +393,23 @@ fn hosts_may_have_several_addresses() {
 }
 
 #[test]
-fn the_best_engine_serves_3456_hosts() {
+fn the_best_engine_serves_3456_hosts_and_keeps_entries_when_a_cable_is_cut() {
     if !can_run() {
         return;
     }
     let mut simulation = simulation("xgft:h=3;m=12,12,24;w=1,12,12");
-    let opensm = OpenSm::start(&mut simulation, "engines=best", "routing_engine mapper");
+    let mut opensm = OpenSm::start(&mut simulation, "engines=best", "routing_engine mapper");
     let log = opensm.log();
     assert!(log.contains("mapper: ftree has the best effective bisection of"), "{log}");
     assert!(log.contains("mapper: ftree serves, 1 layer: every pair has a route"), "{log}");
-    let (fabric, _) = opensm.assert_proved(&[]);
+    let (fabric, subnet) = opensm.assert_proved(&[]);
     assert_eq!((fabric.map.hosts.len(), fabric.map.xbars.len()), (3456, 720));
+
+    let entries = subnet.topology.xbar_count() * subnet.destinations.slot_count();
+    let end = fabric.map.cables[fabric.map.cables.len() / 2].a;
+    let name = &fabric.xbars[end.xbar as usize].description;
+    let changed = opensm.after(&format!("Unlink \"{name}\"[{}]", end.port));
+    assert!(changed > 0 && changed < entries / 100, "{changed} of {entries}");
+    let (cut, _) = opensm.assert_proved(&[]);
+    assert_eq!(cut.map.cables.len(), fabric.map.cables.len() - 1);
 }

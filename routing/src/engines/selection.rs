@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::dispersive::{AllHosts, SourceProof};
 use super::{Engine, Refusal, Routing, Settings, WhyNotServed};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
-use crate::{Options, Quality, Subnet, Topology};
+use crate::{Bisection, Options, Quality, Subnet, TableRoutes, Topology};
 
 /// An engine that does not serve, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,18 @@ pub struct Selection {
     pub proof: TablesProof,
     /// How long the engine took, in milliseconds.
     pub compute_ms: f64,
+    /// What all matchings of the settings' seed show, if that was looked for.
+    pub bisection: Option<Bisection>,
+}
+
+impl Selection {
+    /// The effective bisection bandwidth by the seed of the settings, which is measured unless it is known.
+    pub fn effective_bisection(&self, subnet: &Subnet, seed: u64) -> f64 {
+        let measure = || {
+            Quality::bisection(&TableRoutes::proved(subnet, &self.routing.tables, self.proof.max_hops), seed)
+        };
+        self.bisection.map_or_else(measure, |bisection| bisection.mean)
+    }
 }
 
 /// No engine served.
@@ -143,32 +155,55 @@ pub fn select(
 }
 
 /// An engine's tables, or why it does not serve.
-pub(super) fn tables(
+fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
+    let computed =
+        compute(subnet, engine, settings, unproved).map_err(|why_not| Tried { engine, why_not })?;
+    let proof = computed.prove(subnet, settings);
+    if !unproved && !proof.holds() {
+        return Err(Tried { engine, why_not: WhyNotServed::Unproved(Box::new(proof)) });
+    }
+    Ok(computed.selected(engine, proof))
+}
+
+/// What an engine computed, and what is not proved yet.
+#[derive(Debug)]
+pub(super) struct Computed {
+    pub(super) routing: Routing,
+    compute_ms: f64,
+}
+
+/// Has an engine compute tables.
+///
+/// # Errors
+/// If it cannot serve; also if nobody can as hosts are too far apart, unless `unproved`.
+pub(super) fn compute(
     subnet: &Subnet,
     engine: Engine,
     settings: &Settings,
     unproved: bool,
-) -> Result<Selection, Tried> {
-    let refused = |why_not| Err(Tried { engine, why_not });
+) -> Result<Computed, WhyNotServed> {
     if engine == Engine::Dispersive {
-        return refused(WhyNotServed::Refused(Refusal::NoTables));
+        return Err(WhyNotServed::Refused(Refusal::NoTables));
     }
     if !unproved && let Some(violation) = too_far(subnet, settings.max_hops) {
         let proof = TablesProof { violations: vec![violation], violation_count: 1, ..TablesProof::default() };
-        return refused(WhyNotServed::Unproved(Box::new(proof)));
+        return Err(WhyNotServed::Unproved(Box::new(proof)));
     }
     let started = Instant::now();
-    let routing = match engine.compute(subnet, settings) {
-        Ok(routing) => routing,
-        Err(error) => return refused(WhyNotServed::Refused(error.why)),
-    };
-    let compute_ms = started.elapsed().as_secs_f64() * 1e3;
-    let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
-    let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
-    if !unproved && !proof.holds() {
-        return refused(WhyNotServed::Unproved(Box::new(proof)));
+    let routing = engine.compute(subnet, settings).map_err(|error| WhyNotServed::Refused(error.why))?;
+    Ok(Computed { routing, compute_ms: started.elapsed().as_secs_f64() * 1e3 })
+}
+
+impl Computed {
+    pub(super) fn prove(&self, subnet: &Subnet, settings: &Settings) -> TablesProof {
+        let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
+        prove_tables(subnet, &self.routing.tables, &self.routing.layers, &rules)
     }
-    Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
+
+    pub(super) fn selected(self, engine: Engine, proof: TablesProof) -> Selection {
+        let Self { routing, compute_ms } = self;
+        Selection { engine, tried: Vec::new(), routing, proof, compute_ms, bisection: None }
+    }
 }
 
 /// Two hosts that are farther from each other than any route may be long, if a quick look finds some: no

@@ -32,32 +32,36 @@ pub(super) struct ShortestTrees {
 
 impl ShortestTrees {
     /// Grows the trees one after another; what each puts on the channels counts when the next is grown. Then each is taken
-    /// away and grown again among all others.
+    /// away and grown again among all others. Trees to service adapters, which hardly receive, come last each time, and
+    /// those to hosts are grown as if there were none.
     pub(super) fn new(subnet: &Subnet, choice: Choice) -> Self {
         let xbars = subnet.topology.xbar_count();
         let mut trees = Trees::begin(xbars);
         let mut grower = Grower::new(subnet, choice);
-        for end in 0..xbars as u32 {
-            grower.search(end);
-            let (count, weight) = grower.trees_to(end);
-            for _ in 0..count {
-                grower.grow(end, weight, trees.add());
+        let (hosts, adapters) = grower.plant(&mut trees);
+        hosts.iter().chain(&adapters).for_each(|tree| grower.grow(tree, &mut trees));
+        for _ in 0..ROUNDS {
+            adapters.iter().for_each(|tree| grower.take_away(tree, &trees));
+            for tree in &hosts {
+                grower.take_away(tree, &trees);
+                grower.grow(tree, &mut trees);
             }
-            trees.next_destination();
-        }
-        for end in (0..ROUNDS).flat_map(|_| 0..xbars as u32) {
-            grower.search(end);
-            let (_, weight) = grower.trees_to(end);
-            for tree in trees.to(end) {
-                let ports = trees.ports_mut(tree);
-                grower.take_away(weight, ports);
-                grower.grow(end, weight, ports);
-            }
+            adapters.iter().for_each(|tree| grower.grow(tree, &mut trees));
         }
         let busiest = grower.loads.iter().copied().max().unwrap_or_default();
         let crowding = grower.loads.iter().map(|&load| u128::from(load).pow(2)).sum();
         Self { trees, busiest, crowding }
     }
+}
+
+/// A tree that is grown.
+struct Growing {
+    /// Its number among all trees.
+    number: u32,
+    /// The xbar that it leads to.
+    end: u32,
+    /// What a frame along it counts.
+    weight: u64,
 }
 
 /// Grows tree after tree, and counts the load of each channel.
@@ -66,7 +70,9 @@ struct Grower<'a> {
     choice: Choice,
     /// How many pairs of hosts send through each channel so far.
     loads: Vec<u64>,
-    /// Hops to the present destination.
+    /// The destination that was searched for last.
+    end: Option<u32>,
+    /// Hops to it.
     hops: Vec<u32>,
     /// Xbars from near to far.
     reached: Vec<u32>,
@@ -83,6 +89,7 @@ impl<'a> Grower<'a> {
             subnet,
             choice,
             loads: vec![0; subnet.topology.channel_count()],
+            end: None,
             hops: vec![u32::MAX; xbars],
             reached: Vec::with_capacity(xbars),
             costs: vec![0; xbars],
@@ -90,15 +97,33 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// How many trees a destination gets, and what a route of each counts.
-    fn trees_to(&self, end: u32) -> (usize, u64) {
-        let addresses = self.subnet.destinations.host_slots_of(end).len();
-        let count = if self.choice == Choice::LeastLoadedByHost { addresses.max(1) } else { 1 };
-        (count, if count > 1 { 1 } else { addresses as u64 })
+    /// Plants all trees: those that lead to hosts, and those that lead to service adapters alone.
+    fn plant(&self, trees: &mut Trees) -> (Vec<Growing>, Vec<Growing>) {
+        let (mut hosts, mut adapters) = (Vec::new(), Vec::new());
+        for end in 0..self.subnet.topology.xbar_count() as u32 {
+            let slots = self.subnet.destinations.host_slots_of(end);
+            let size = if self.choice == Choice::LeastLoadedByHost { 1 } else { slots.len().max(1) };
+            let count = (slots.len() / size).max(1);
+            for _ in 0..count {
+                trees.add();
+            }
+            trees.next_destination();
+            for (number, start) in trees.to(end).zip(slots.clone().step_by(size).chain([slots.end])) {
+                let slots = start..slots.end.min(start + size as u32);
+                let weight = slots.len() as u64;
+                let leads_to_host = slots.clone().any(|slot| !self.subnet.leads_to_service_adapter(slot));
+                let kind = if leads_to_host { &mut hosts } else { &mut adapters };
+                kind.push(Growing { number, end, weight });
+            }
+        }
+        (hosts, adapters)
     }
 
-    /// Finds the hops from every xbar to a destination.
+    /// Finds the hops from every xbar to a destination, unless it was searched for last.
     fn search(&mut self, end: u32) {
+        if self.end.replace(end) == Some(end) {
+            return;
+        }
         let topology = &self.subnet.topology;
         self.hops.fill(u32::MAX);
         self.hops[end as usize] = 0;
@@ -117,8 +142,11 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Grows a tree to the destination searched for, whose frames each count `weight`.
-    fn grow(&mut self, end: u32, weight: u64, ports: &mut [u8]) {
+    /// Grows a tree, and counts what it puts on channels.
+    fn grow(&mut self, tree: &Growing, trees: &mut Trees) {
+        let &Growing { number, end, weight } = tree;
+        self.search(end);
+        let ports = trees.ports_mut(number);
         let topology = &self.subnet.topology;
         self.costs[end as usize] = 0;
         let mut chosen = Vec::with_capacity(self.reached.len());
@@ -132,8 +160,11 @@ impl<'a> Grower<'a> {
         self.count(&chosen, |load, routes| load + routes * weight);
     }
 
-    /// Takes off the channels what a tree to the destination searched for puts on them.
-    fn take_away(&mut self, weight: u64, ports: &[u8]) {
+    /// Takes off the channels what a tree puts on them.
+    fn take_away(&mut self, tree: &Growing, trees: &Trees) {
+        let &Growing { number, end, weight } = tree;
+        self.search(end);
+        let ports = trees.ports(number);
         let topology = &self.subnet.topology;
         let channel = |&xbar: &u32| match topology.far(PortRef { xbar, port: ports[xbar as usize] }) {
             Far::Channel(channel) => Some(channel),

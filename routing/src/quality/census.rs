@@ -20,6 +20,11 @@ pub trait PairRoutes: Sync {
 
     /// What crosses each channel.
     fn census(&self) -> &Census;
+
+    /// Whether a host is known to be a service adapter, wherever it stands.
+    fn is_service_adapter(&self, _host: u32) -> bool {
+        false
+    }
 }
 
 /// What crosses each channel, all pairs of hosts counted.

@@ -3,6 +3,7 @@
 //! Every ordered pair of hosts is one unit of traffic. Where a pair has n routes, each carries 1/n of it.
 //! Only channels between xbars count: a host's own cable carries the same whatever the routes.
 
+mod bisection;
 mod census;
 mod counter;
 mod loads;
@@ -12,6 +13,7 @@ mod source_routes;
 mod table_routes;
 mod tiers;
 
+pub use bisection::{Bisection, Matchings, Mean, Measured};
 pub(crate) use census::SourceCensus;
 pub use census::{Census, PairRoutes};
 pub use loads::ChannelLoads;
@@ -22,7 +24,7 @@ pub use tiers::{Heading, TierLoads, group_by_tier};
 
 use super::Topology;
 use patterns::Patterns;
-use samples::{Bisection, Samples};
+use samples::Samples;
 
 /// How good the routes between all hosts of a fabric are.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +49,10 @@ pub struct Quality {
     /// What [`Self::effective_bisection`] would be if the mean were taken only over the flows that join two hosts that are
     /// no such adapters; all hosts send.
     pub effective_bisection_of_others: f64,
+    /// The effective bisection bandwidth of those hosts alone that are no service adapters, by their place above the leaves
+    /// or by their descriptions: as if these sent nothing. None if there are no service adapters, or nothing else, or if
+    /// source routes were too many to keep.
+    pub effective_bisection_of_hosts: Option<f64>,
     /// Congestion risk for all-to-all traffic (Gliksberg et al., "Dmodc", 2022): for each channel the smaller
     /// of the numbers of different sources and of different destinations of the routes across it, and of that
     /// the largest. So many flows can meet on a channel if each host sends to one and receives from one.
@@ -74,29 +80,32 @@ impl Quality {
     /// Measures routes. Whatever is random comes from `seed`; the result has the same bits whatever the
     /// number of threads.
     pub fn measure(routes: &impl PairRoutes, seed: u64) -> Self {
-        Self::measure_in_order(routes, &hosts_in_order(routes.topology()), seed)
+        Self::measure_knowing(routes, seed, None)
+    }
+
+    /// The same as [`Self::measure`], in less time where it is known already what all [`Matchings`] of this seed show.
+    pub fn measure_knowing(routes: &impl PairRoutes, seed: u64, known: Option<Bisection>) -> Self {
+        Self::of(routes, &hosts_in_order(routes.topology()), seed, known)
     }
 
     /// The effective bisection bandwidth alone, to the bit the same as [`Self::effective_bisection`].
     pub fn bisection(routes: &impl PairRoutes, seed: u64) -> f64 {
-        Self::bisection_and_error(routes, seed).0
-    }
-
-    /// The effective bisection bandwidth and its standard error, as [`Self::effective_bisection`] and
-    /// [`Self::effective_bisection_error`].
-    pub fn bisection_and_error(routes: &impl PairRoutes, seed: u64) -> (f64, f64) {
         let patterns = Patterns::draw_matchings(routes.topology(), &hosts_in_order(routes.topology()), seed);
-        let bisection = Bisection::of(&samples::ByPair { routes, patterns: &patterns }, &patterns);
-        (bisection.mean, bisection.error)
+        Bisection::of(&samples::ByPair { routes, patterns: &patterns }, &patterns).mean
     }
 
     /// Measures routes, with the hosts shifted in an order that is given: an engine that orders the leaves
     /// in its own way serves the shifts of that order. Hosts without an xbar, and a host's second mention,
     /// are left out.
     pub fn measure_in_order(routes: &impl PairRoutes, hosts: &[u32], seed: u64) -> Self {
+        Self::of(routes, hosts, seed, None)
+    }
+
+    fn of(routes: &impl PairRoutes, hosts: &[u32], seed: u64, known: Option<Bisection>) -> Self {
         let patterns = Patterns::draw(routes.topology(), hosts, seed, patterns::ALL_FLOWS);
         let census = routes.census();
-        let samples = Samples::of(&samples::ByPair { routes, patterns: &patterns }, &patterns);
+        let bisection = known.unwrap_or_else(|| Bisection::of_routes(routes, &patterns, seed));
+        let samples = Samples::of(&samples::ByPair { routes, patterns: &patterns }, &patterns, bisection);
         Self::new(routes.topology(), &patterns, census, &samples)
     }
 
@@ -110,6 +119,7 @@ impl Quality {
             effective_bisection_error: samples.bisection.error,
             service_adapters: patterns.is_service.iter().filter(|&&is_service| is_service).count(),
             effective_bisection_of_others: samples.bisection.of_others,
+            effective_bisection_of_hosts: samples.bisection.of_hosts.map(|mean| mean.value),
             congestion_a2a: census.congestion(),
             congestion_random_permutation: samples.permutation,
             congestion_shift: samples.shift,

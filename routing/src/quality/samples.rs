@@ -5,6 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::PairRoutes;
+use super::bisection::Bisection;
 use super::patterns::Patterns;
 use crate::Topology;
 
@@ -50,40 +51,24 @@ pub(super) struct Samples {
     pub(super) shift: u32,
 }
 
-/// What matchings showed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Bisection {
-    /// Mean bandwidth of the flows of matchings.
-    pub(super) mean: f64,
-    /// Standard error of that mean.
-    pub(super) error: f64,
-    /// Mean bandwidth of those of the flows that join no service adapter above the leaves.
-    pub(super) of_others: f64,
-}
-
 impl Samples {
-    pub(super) fn of(flows: &impl Flows, patterns: &Patterns) -> Self {
+    /// Of all patterns; what matchings showed is given.
+    pub(super) fn of(flows: &impl Flows, patterns: &Patterns, bisection: Bisection) -> Self {
         let (matchings, permutations) = (patterns.matchings.len(), patterns.permutations.len());
         let worst = busiest(flows, patterns, matchings..matchings + permutations);
         let shifts = busiest(flows, patterns, matchings + permutations..patterns.count());
         let total: u64 = worst.iter().map(|&flows| u64::from(flows)).sum();
         Self {
-            bisection: Bisection::of(flows, patterns),
+            bisection,
             permutation: if worst.is_empty() { 0.0 } else { total as f64 / worst.len() as f64 },
             shift: shifts.into_iter().max().unwrap_or_default(),
         }
     }
 }
 
-impl Bisection {
-    /// Of the matchings alone.
-    pub(super) fn of(flows: &impl Flows, patterns: &Patterns) -> Self {
-        let bandwidths = by_block(flows, patterns, 0..patterns.matchings.len(), Scratch::bandwidths);
-        let of_all: Vec<f64> = bandwidths.iter().map(|bandwidths| bandwidths.of_all).collect();
-        let of_others: Vec<f64> = bandwidths.iter().map(|bandwidths| bandwidths.of_others).collect();
-        let (mean, error) = mean_and_error(&of_all);
-        Self { mean, error, of_others: mean_and_error(&of_others).0 }
-    }
+/// What the flows of some matchings get, by matching.
+pub(super) fn bandwidths(flows: &impl Flows, patterns: &Patterns, range: Range<usize>) -> Vec<Bandwidths> {
+    by_block(flows, patterns, range, Scratch::bandwidths)
 }
 
 /// The flows on the busiest channel, by each of some patterns.
@@ -112,23 +97,12 @@ fn by_block<'a, F: Flows, T: Send>(
     parts.into_iter().flatten().collect()
 }
 
-/// The mean, and its standard error. Without a sample, nothing stands in anybody's way.
-fn mean_and_error(samples: &[f64]) -> (f64, f64) {
-    let count = samples.len() as f64;
-    if samples.is_empty() {
-        return (1.0, 0.0);
-    }
-    let mean = samples.iter().sum::<f64>() / count;
-    let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
-    let error = if samples.len() < 2 { 0.0 } else { (squares / (count - 1.0) / count).sqrt() };
-    (mean, error)
-}
-
 /// What the flows of a matching get, in the mean.
-struct Bandwidths {
-    of_all: f64,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bandwidths {
+    pub(super) of_all: f64,
     /// Of those that join no service adapter above the leaves.
-    of_others: f64,
+    pub(super) of_others: f64,
 }
 
 /// What flows get in the mean, each of them 1/(flows on its busiest channel). Without flows, nothing stands in anybody's

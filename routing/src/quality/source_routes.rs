@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 
+use super::bisection::Bisection;
 use super::census::{Census, PairRoutes, SourceCensus};
 use super::patterns::{KEPT_FLOWS, Patterns};
 use super::samples::{Flows, Samples};
@@ -151,7 +152,7 @@ impl<'a> SourceSamples<'a> {
 
     /// What was counted and drawn, as quality.
     pub(crate) fn finish(self, census: SourceCensus) -> Quality {
-        let samples = Samples::of(&self, &self.patterns);
+        let samples = Samples::of(&self, &self.patterns, Bisection::of(&self, &self.patterns));
         Quality::new(self.topology, &self.patterns, &census.finish(), &samples)
     }
 }

@@ -190,4 +190,8 @@ impl PairRoutes for TableRoutes<'_> {
     fn census(&self) -> &Census {
         self.census.get_or_init(|| self.count().0)
     }
+
+    fn is_service_adapter(&self, host: u32) -> bool {
+        self.subnet.is_service_adapter[host as usize]
+    }
 }

@@ -4,6 +4,7 @@ use mapper_fabric::generate;
 use proptest::prelude::*;
 
 use super::*;
+use crate::engines::{Engine, Settings};
 use crate::{Attachment, HostRoutes, Options, Orientation, Subnet, Tables, fabrics};
 use mapper_proto::map::{Fabric, HostLabel, Map, XbarLabel};
 
@@ -82,10 +83,42 @@ fn service_adapters_are_told_apart_from_other_hosts() {
     assert_eq!((quality.hosts, quality.service_adapters), (12, 2));
     assert!(quality.effective_bisection < 1.0);
     assert!((quality.effective_bisection_of_others - 1.0).abs() < 1e-9);
+    assert_eq!(quality.effective_bisection_of_hosts, Some(1.0));
     let plain = Topology::from_map(&fabrics::fat_tree(4)).unwrap();
     let quality = Quality::measure(&SourceRoutes::new(&plain, &host_tables(&plain)), 1);
     assert_eq!(quality.service_adapters, 0);
     assert!((quality.effective_bisection_of_others - quality.effective_bisection).abs() < 1e-9);
+    assert_eq!(quality.effective_bisection_of_hosts, None);
+}
+
+#[test]
+fn hosts_alone_are_measured_as_if_service_adapters_sent_nothing_wherever_they_stand() {
+    let spec = "cluster:leaves=8,spines=4,hosts=80,cables=2";
+    let measured = |spec: &str| {
+        let subnet = subnet(spec);
+        let tables = Engine::Ftree.compute(&subnet, &Settings::default()).unwrap().tables;
+        Quality::measure(&TableRoutes::new(&subnet, &tables), 1)
+    };
+    let (plain, served) = (measured(spec), measured(&format!("{spec},service=every")));
+    let of_hosts = served.effective_bisection_of_hosts.unwrap();
+    assert!((of_hosts / plain.effective_bisection - 1.0).abs() < 0.02, "{of_hosts}");
+    assert!(served.effective_bisection < of_hosts, "{}", served.effective_bisection);
+}
+
+#[test]
+fn what_matchings_show_bit_by_bit_is_what_they_show_at_once() {
+    // Of so many hosts a quarter of the matchings comes first.
+    let subnet = subnet("xgft:h=2;m=64,72;w=1,16");
+    let tables = Engine::Dmodc.compute(&subnet, &Settings::default()).unwrap().tables;
+    let routes = TableRoutes::new(&subnet, &tables);
+    let matchings = Matchings::draw(&subnet, 1);
+    let mut measured = matchings.begin(&routes);
+    let first = measured.bisection();
+    matchings.complete(&routes, &mut measured);
+    let (all, quality) = (measured.bisection(), Quality::measure(&routes, 1));
+    assert_eq!((all.mean, all.error), (quality.effective_bisection, quality.effective_bisection_error));
+    assert!(first != all && (first.mean - all.mean).abs() < 4.0 * first.error, "{first:?} and {all:?}");
+    assert_eq!(Quality::measure_knowing(&routes, 1, Some(all)), quality);
 }
 
 /// D-mod-K (Zahavi, 2010): up by digits of the destination's number. On the way down there is one channel.

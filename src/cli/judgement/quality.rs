@@ -16,6 +16,7 @@ pub(in crate::cli) fn json(quality: &Quality) -> Value {
         "effective_bisection_error": quality.effective_bisection_error,
         "service_adapters": quality.service_adapters,
         "effective_bisection_of_others": quality.effective_bisection_of_others,
+        "effective_bisection_of_hosts": quality.effective_bisection_of_hosts,
         "congestion_a2a": quality.congestion_a2a,
         "congestion_random_permutation": quality.congestion_random_permutation,
         "congestion_shift": quality.congestion_shift,
@@ -64,6 +65,12 @@ pub(in crate::cli) fn text(quality: &Quality) -> String {
             "           {} above the leaves counted; what joins other hosts gets {:.3} of a cable",
             plural(quality.service_adapters, "service adapter"),
             quality.effective_bisection_of_others
+        );
+    }
+    if let Some(bisection) = quality.effective_bisection_of_hosts {
+        let _infallible = writeln!(
+            text,
+            "           hosts alone, as service adapters hardly send: effective bisection {bisection:.3}"
         );
     }
     for tier in &quality.tiers {

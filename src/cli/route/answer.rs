@@ -19,9 +19,7 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
 /// The quality of an answer's routes.
 pub(super) fn quality(answer: &Answer<'_>, subnet: &Subnet, settings: &Settings) -> QualityReport {
     match answer {
-        Answer::Tables(selection) => {
-            QualityReport::of_tables(subnet, &selection.routing.tables, settings.seed)
-        }
+        Answer::Tables(selection) => QualityReport::of_selection(subnet, selection, settings.seed),
         Answer::SourceRoutes(selection) => QualityReport(Some(selection.quality.clone())),
     }
 }

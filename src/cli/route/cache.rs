@@ -72,7 +72,8 @@ impl<'a> Request<'a> {
             return Err(format!("its tables fail the proof: {what}"));
         }
         let engine = reused.engine;
-        Ok(Answer::Tables(Box::new(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })))
+        let (tried, bisection) = (Vec::new(), None);
+        Ok(Answer::Tables(Box::new(Selection { engine, tried, routing, proof, compute_ms, bisection })))
     }
 
     /// Writes what was computed to the cache's file. Source routes are not cached.

@@ -80,10 +80,7 @@ impl Chosen {
             // An xbar stands for nothing that is balanced: its own slot is not counted.
             SubnetNode::Host(_) | SubnetNode::Xbar(_) => 0..0,
         });
-        let is_of_host = |&slot: &u32| match subnet.destinations.end(slot) {
-            SlotEnd::Host { host, .. } => !subnet.is_service_adapter[host as usize],
-            SlotEnd::Xbar(_) => false,
-        };
+        let is_of_host = |&slot: &u32| !subnet.leads_to_service_adapter(slot);
         for slot in first.chain((0..slots as u32).filter(is_of_host)).chain(0..slots as u32) {
             if !std::mem::replace(&mut served[slot as usize], true) {
                 chooser.serve(slot);

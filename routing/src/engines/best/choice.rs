@@ -3,28 +3,37 @@
 use super::plan::Plan;
 use super::{ORDER, place};
 use crate::engines::selection::{Selection, Tried};
-use crate::engines::{NotRouted, WhyNotServed};
+use crate::engines::{Engine, NotRouted, WhyNotServed};
+use crate::{Bisection, Mean};
 
 /// Tables that keep entries of those in force are taken if their effective bisection is at least this part of the best.
-const KEPT_SHARE: f64 = 0.95;
+pub(super) const KEPT_SHARE: f64 = 0.95;
+
+/// Where there are service adapters, which hardly send, tables whose effective bisection is at least this part of the best
+/// are as good for all, and what hosts alone get decides among them.
+pub(super) const NEARLY: f64 = 0.98;
 
 /// Tables that are proved, and how good they are.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) selection: Selection,
-    pub(super) effective_bisection: f64,
-    /// Standard error of the effective bisection.
-    pub(super) error: f64,
+    /// Engines that are less simple and compute the same.
+    pub(super) alike: Vec<Engine>,
+    pub(super) bisection: Bisection,
     /// How many entries differ from the tables that were in force, if there were any.
     pub(super) changed: Option<u64>,
 }
 
 impl Candidate {
-    /// The least effective bisection with which another is as good: no worse than can be measured, or hardly worse
-    /// where others may keep more of what was in force.
-    fn least_as_good(&self) -> f64 {
-        let by_error = self.effective_bisection - 2.0 * self.error;
-        if self.changed.is_some() { by_error.min(KEPT_SHARE * self.effective_bisection) } else { by_error }
+    /// The least mean with which another is as good, if this has the given one: no worse than can be measured, or hardly
+    /// worse where others may keep more of what was in force.
+    fn least_as_good(&self, mean: Mean) -> f64 {
+        let by_error = mean.value - 2.0 * mean.error;
+        if self.changed.is_some() { by_error.min(KEPT_SHARE * mean.value) } else { by_error }
+    }
+
+    fn of_all(&self) -> Mean {
+        Mean { value: self.bisection.mean, error: self.bisection.error }
     }
 
     /// The smallest of those that are as good is taken: that of fewest changed entries, then of fewest layers, then of
@@ -33,91 +42,62 @@ impl Candidate {
         (self.changed, self.selection.routing.layers.count, place(self.selection.engine))
     }
 
-    /// Whether it is taken before another, whatever else there is.
-    fn is_before(&self, other: &Self) -> bool {
-        self.effective_bisection >= other.effective_bisection && self.rank() < other.rank()
-    }
-
-    fn beaten(self) -> Tried {
-        let why_not = WhyNotServed::Beaten { effective_bisection: self.effective_bisection };
-        Tried { engine: self.selection.engine, why_not }
+    /// All engines that compute this, as those that were tried, although another serves.
+    pub(super) fn beaten(self) -> impl Iterator<Item = Tried> {
+        let Self { selection, alike, bisection, .. } = self;
+        std::iter::once(selection.engine).chain(alike).map(move |engine| beaten(engine, bisection))
     }
 }
 
-/// What is left of some attempts.
+fn beaten(engine: Engine, bisection: Bisection) -> Tried {
+    Tried { engine, why_not: WhyNotServed::Beaten { effective_bisection: bisection.mean } }
+}
+
+/// The candidates that are as good as the best, and the others.
+fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
+    let most = |leasts: &mut dyn Iterator<Item = f64>| leasts.fold(f64::NEG_INFINITY, f64::max);
+    let least = most(&mut candidates.iter().map(|candidate| {
+        let mean = candidate.of_all();
+        let least = candidate.least_as_good(mean);
+        if candidate.bisection.of_hosts.is_some() { least.min(NEARLY * mean.value) } else { least }
+    }));
+    let (mut as_good, mut worse): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| candidate.bisection.mean >= least);
+    let of_hosts = |candidate: &Candidate| candidate.bisection.of_hosts;
+    let least = most(&mut as_good.iter().filter_map(|one| Some(one.least_as_good(of_hosts(one)?))));
+    worse.extend(as_good.extract_if(.., |one| of_hosts(one).is_some_and(|mean| mean.value < least)));
+    (as_good, worse)
+}
+
+/// What serves of some candidates, with all other engines as those that were tried.
 ///
-/// A set of attempts leaves the same, whatever the order in which they were put together: candidates stay until one is
-/// known that is taken before them, or is better than can be measured.
-#[derive(Debug, Clone)]
-pub(super) struct Choice {
-    /// Those of which one may be taken.
+/// # Errors
+/// If there is no candidate.
+pub(super) fn choose(
     candidates: Vec<Candidate>,
-    /// The least effective bisection that is as good as that of the best.
-    least: f64,
-    others: Vec<Tried>,
-}
-
-impl Default for Choice {
-    /// Nothing was tried yet.
-    fn default() -> Self {
-        Self { candidates: Vec::new(), least: f64::NEG_INFINITY, others: Vec::new() }
+    mut others: Vec<Tried>,
+    plan: &Plan,
+) -> Result<Selection, NotRouted> {
+    let (mut as_good, worse) = as_good(candidates);
+    as_good.sort_by_key(Candidate::rank);
+    let mut as_good = as_good.into_iter();
+    let best = as_good.next();
+    others.extend(as_good.chain(worse).flat_map(Candidate::beaten));
+    if let Some(Candidate { alike, bisection, .. }) = &best {
+        others.extend(alike.iter().map(|&engine| beaten(engine, *bisection)));
     }
-}
-
-impl Choice {
-    /// Of an attempt that came to nothing.
-    pub(super) fn without(tried: Tried) -> Self {
-        Self { others: vec![tried], ..Self::default() }
-    }
-
-    /// Of tables that were proved.
-    pub(super) fn of(candidate: Candidate) -> Self {
-        Self { least: candidate.least_as_good(), candidates: vec![candidate], ..Self::default() }
-    }
-
-    /// What is left of two.
-    #[must_use]
-    pub(super) fn and(mut self, other: Self) -> Self {
-        self.others.extend(other.others);
-        self.least = self.least.max(other.least);
-        self.candidates.extend(other.candidates);
-        let mut place = 0;
-        while let Some(candidate) = self.candidates.get(place) {
-            let is_worse = candidate.effective_bisection < self.least;
-            if is_worse || self.candidates.iter().any(|other| other.is_before(candidate)) {
-                self.others.push(self.candidates.swap_remove(place).beaten());
-            } else {
-                place += 1;
-            }
+    let served = best.as_ref().map(|best| best.selection.engine);
+    for engine in ORDER {
+        let is_there = |tried: &Tried| tried.engine == engine;
+        if served != Some(engine) && !others.iter().any(is_there) {
+            others.push(plan.why_left_out(engine));
         }
-        self
     }
-
-    /// Whether any engine serves.
-    pub(super) fn serves(&self) -> bool {
-        !self.candidates.is_empty()
-    }
-
-    /// What serves, with all other engines as those that were tried.
-    ///
-    /// # Errors
-    /// If none serves.
-    pub(super) fn finish(mut self, plan: &Plan) -> Result<Selection, NotRouted> {
-        self.candidates.sort_by_key(Candidate::rank);
-        let mut candidates = self.candidates.into_iter();
-        let best = candidates.next();
-        self.others.extend(candidates.map(Candidate::beaten));
-        let served = best.as_ref().map(|best| best.selection.engine);
-        for engine in ORDER {
-            let is_there = |tried: &Tried| tried.engine == engine;
-            if served != Some(engine) && !self.others.iter().any(is_there) {
-                self.others.push(plan.why_left_out(engine));
-            }
+    others.sort_by_key(|tried| place(tried.engine));
+    match best {
+        Some(Candidate { selection, bisection, .. }) => {
+            Ok(Selection { tried: others, bisection: Some(bisection), ..selection })
         }
-        self.others.sort_by_key(|tried| place(tried.engine));
-        match best {
-            Some(best) => Ok(Selection { tried: self.others, ..best.selection }),
-            None => Err(NotRouted { tried: self.others }),
-        }
+        None => Err(NotRouted { tried: others }),
     }
 }

@@ -8,6 +8,8 @@ use mapper_fabric::wording::counted;
 
 /// Table entries above which only engines for trees are tried as long as one of them serves.
 const MANY_ENTRIES: u64 = 1 << 26;
+/// How many engines compute side by side on such a fabric: all of their tables are held, which takes memory.
+const FEW: usize = 2;
 /// Steps of a search from each address above which sssp, which makes two, takes far longer than engines that rank.
 const SSSP_STEPS: u64 = 1 << 27;
 /// Turns of all addresses above which nue does: it needs some five nanoseconds each.
@@ -41,6 +43,7 @@ pub(super) struct Plan {
     entries: Vec<(Engine, Round)>,
     /// How large the fabric is, for those who are told why an engine waits.
     size: String,
+    side_by_side: usize,
 }
 
 impl Plan {
@@ -63,7 +66,13 @@ impl Plan {
             })
             .collect();
         entries.sort_by_key(|&(_, round)| round);
-        Self { settings, entries, size: size.text() }
+        let side_by_side = if size.entries > MANY_ENTRIES { FEW } else { ORDER.len() };
+        Self { settings, entries, size: size.text(), side_by_side }
+    }
+
+    /// How many engines compute side by side.
+    pub(super) fn side_by_side(&self) -> usize {
+        self.side_by_side
     }
 
     /// The engines of each round.

@@ -1,8 +1,9 @@
-use super::choice::{Candidate, Choice};
+use super::choice::{self, Candidate};
 use super::plan::{Effort, Size};
 use super::*;
 use crate::engines::Setting;
 use crate::fabrics::random;
+use crate::{Bisection, Mean, Quality, TableRoutes};
 use mapper_fabric::generate;
 use mapper_proto::map::Fabric;
 use proptest::prelude::*;
@@ -17,7 +18,8 @@ fn bisection(subnet: &Subnet, selection: &Selection) -> f64 {
 
 /// The effective bisection and its standard error.
 fn measured(subnet: &Subnet, selection: &Selection) -> (f64, f64) {
-    Quality::bisection_and_error(&TableRoutes::new(subnet, &selection.routing.tables), 1)
+    let quality = Quality::measure(&TableRoutes::new(subnet, &selection.routing.tables), 1);
+    (quality.effective_bisection, quality.effective_bisection_error)
 }
 
 #[test]
@@ -94,11 +96,17 @@ fn what_takes_far_longer_waits() {
 }
 
 /// A candidate of an engine with so many layers, so good, and measured with an error of 0.001.
-fn candidate(subnet: &Subnet, engine: Engine, layers: u8, bisection: f64, changed: Option<u64>) -> Choice {
-    let mut selection = selection::tables(subnet, Engine::Updn, &Settings::default(), false).unwrap();
+fn candidate(subnet: &Subnet, engine: Engine, layers: u8, bisection: f64, changed: Option<u64>) -> Candidate {
+    let mut selection = crate::engines::select(subnet, &[Engine::Updn], &Settings::default(), false).unwrap();
     selection.engine = engine;
     selection.routing.layers.count = layers;
-    Choice::of(Candidate { selection, effective_bisection: bisection, error: 0.001, changed })
+    let bisection = Bisection { mean: bisection, error: 0.001, of_others: bisection, of_hosts: None };
+    Candidate { selection, alike: Vec::new(), bisection, changed }
+}
+
+/// Which of some candidates is chosen.
+fn chosen(candidates: Vec<Candidate>, plan: &Plan) -> Engine {
+    choice::choose(candidates, Vec::new(), plan).unwrap().engine
 }
 
 #[test]
@@ -109,10 +117,10 @@ fn what_is_as_good_as_can_be_measured_is_chosen_by_layers_and_then_for_being_sim
         let each = |&(engine, layers, bisection): &(Engine, u8, f64)| {
             candidate(&subnet, engine, layers, bisection, None)
         };
-        let forth = tried.iter().map(each).fold(Choice::default(), Choice::and).finish(&plan).unwrap();
-        let back = tried.iter().rev().map(each).fold(Choice::default(), Choice::and).finish(&plan).unwrap();
-        assert_eq!(forth.engine, back.engine, "the order of attempts decides nothing");
-        forth.engine
+        let forth = chosen(tried.iter().map(each).collect(), &plan);
+        let back = chosen(tried.iter().rev().map(each).collect(), &plan);
+        assert_eq!(forth, back, "the order of candidates decides nothing");
+        forth
     };
     use Engine::{Dfsssp, Ftree, Nue, Updn};
     assert_eq!(of(&[(Nue, 1, 0.524), (Updn, 1, 0.523)]), Updn);
@@ -128,9 +136,63 @@ fn where_tables_were_in_force_what_changes_least_is_taken_if_it_is_nearly_as_goo
     let plan = Plan::new(&subnet, &Settings::default());
     let of = |kept: f64| {
         let kept = candidate(&subnet, Engine::File, 1, kept, Some(3));
-        kept.and(candidate(&subnet, Engine::Nue, 1, 0.738, Some(576))).finish(&plan).unwrap().engine
+        chosen(vec![kept, candidate(&subnet, Engine::Nue, 1, 0.738, Some(576))], &plan)
     };
     assert_eq!((of(0.72), of(0.6)), (Engine::File, Engine::Nue));
+}
+
+/// What an engine that was tried beside the one that serves would give.
+fn given(served: &Selection, engine: Engine) -> Option<f64> {
+    served.tried.iter().find(|tried| tried.engine == engine)?.why_not.effective_bisection()
+}
+
+#[test]
+fn what_engines_compute_alike_is_told_of_each() {
+    // On a whole tree all that ranks is D-mod-K, entry by entry or only where frames pass.
+    let subnet = Subnet::new(&generate("xgft:h=2;m=6,6;w=1,6").unwrap(), None).unwrap();
+    let served = choose(&subnet, &Settings::default()).unwrap();
+    assert_eq!(
+        (served.engine, served.bisection.map(|one| one.mean)),
+        (Engine::Ftree, given(&served, Engine::Updn))
+    );
+}
+
+#[test]
+fn the_best_and_the_next_are_measured_as_the_report_measures_them() {
+    for spec in
+        ["cluster:leaves=12,spines=8,hosts=132,missing=3,cables=2,service=every", "hypercube:d=4,hosts=2"]
+    {
+        let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
+        let served = choose(&subnet, &Settings::default()).unwrap();
+        assert_eq!(served.bisection.unwrap().mean, bisection(&subnet, &served), "{spec}");
+        let tried = || {
+            served.tried.iter().filter_map(|tried| Some((tried.engine, tried.why_not.effective_bisection()?)))
+        };
+        let (next, told) = tried().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
+        let alone = crate::engines::select(&subnet, &[next], &Settings::default(), false).unwrap();
+        assert_eq!(told, bisection(&subnet, &alone), "{next} on {spec}");
+        for (engine, told) in tried() {
+            let alone = crate::engines::select(&subnet, &[engine], &Settings::default(), false).unwrap();
+            assert_eq!(told, bisection(&subnet, &alone), "{engine} on {spec}");
+        }
+    }
+}
+
+#[test]
+fn where_there_are_service_adapters_hosts_alone_decide_among_those_that_are_hardly_worse() {
+    let subnet = Subnet::new(&generate("clos:hosts=8,ports=4").unwrap(), None).unwrap();
+    let plan = Plan::new(&subnet, &Settings::default());
+    let of = |bisection: f64, of_hosts: f64| {
+        let mut nue = candidate(&subnet, Engine::Nue, 1, bisection, None);
+        let mut ftree = candidate(&subnet, Engine::Ftree, 1, 0.691, None);
+        nue.bisection.of_hosts = Some(Mean { value: of_hosts, error: 0.001 });
+        ftree.bisection.of_hosts = Some(Mean { value: 0.717, error: 0.001 });
+        chosen(vec![nue, ftree], &plan)
+    };
+    assert_eq!(
+        (of(0.690, 0.779), of(0.690, 0.718), of(0.65, 0.779)),
+        (Engine::Nue, Engine::Ftree, Engine::Ftree)
+    );
 }
 
 /// The fabric without one of its cables.

@@ -16,20 +16,40 @@ pub(super) fn tables(
     numbers: &Numbers,
 ) -> Tables {
     filling::by_block(subnet, |end, block| match leaves.binary_search(&end) {
-        Ok(leaf) => fill(subnet, tiers, &costs[leaf], numbers.first_of(end), end, block),
-        Err(_) => fill(subnet, tiers, &Costs::to(tiers, end), end, end, block),
+        Ok(leaf) => fill(subnet, tiers, &costs[leaf], &Turns::new(subnet, end, numbers.of(end)), end, block),
+        Err(_) => {
+            fill(subnet, tiers, &Costs::to(tiers, end), &Turns::new(subnet, end, (end, end)), end, block);
+        }
     })
 }
 
-/// Fills the rows of all slots of an xbar: its own, which goes by the number of the first, then those of its
-/// hosts, whose numbers count from `first`.
-fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, first: u32, end: u32, block: &mut [u8]) {
+/// By which numbers the rows of an xbar go: its own by that of its first host, each other by the next of its kind.
+struct Turns {
+    first_host: u32,
+    first_adapter: u32,
+    /// By row of a host or a service adapter, whether it is one of the latter; empty if there is none.
+    is_adapter: Vec<bool>,
+}
+
+impl Turns {
+    fn new(subnet: &Subnet, end: u32, (first_host, first_adapter): (u32, u32)) -> Self {
+        let slots = subnet.destinations.host_slots_of(end);
+        let mut is_adapter: Vec<bool> = slots.map(|slot| subnet.leads_to_service_adapter(slot)).collect();
+        if !is_adapter.contains(&true) {
+            is_adapter.clear();
+        }
+        Self { first_host, first_adapter, is_adapter }
+    }
+}
+
+/// Fills the rows of all slots of an xbar: its own, then those of its hosts and service adapters.
+fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, turns: &Turns, end: u32, block: &mut [u8]) {
     let xbars = tiers.from_top.len();
     let mut places = Vec::new();
     for steps in costs.steps_down(tiers, end).chunk_by(|one, other| one.0 == other.0) {
         places.clear();
         places.extend(steps.iter().map(|&(_, place)| place));
-        fill_column(steps[0].0, &tiers.down, &places, tiers, first, block);
+        fill_column(steps[0].0, &tiers.down, &places, tiers, turns, block);
     }
     // To which neighbours above a class goes on, once that is known.
     let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count];
@@ -39,7 +59,7 @@ fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, first: u32, end: u32, blo
             let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == costs.hops(xbar);
             above.filter(|&(_, &above)| is_nearer(above)).map(|(place, _)| place).collect()
         });
-        fill_column(xbar, &tiers.up, places, tiers, first, block);
+        fill_column(xbar, &tiers.up, places, tiers, turns, block);
     }
     for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
         row[end as usize] = subnet.port_of_slot(slot);
@@ -47,21 +67,27 @@ fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, first: u32, end: u32, blo
 }
 
 /// Fills the entries of an xbar, which go on to neighbours at these places, by turns.
-fn fill_column(xbar: u32, side: &Groups, places: &[u32], tiers: &Tiers, first: u32, block: &mut [u8]) {
+fn fill_column(xbar: u32, side: &Groups, places: &[u32], tiers: &Tiers, turns: &Turns, block: &mut [u8]) {
     let ports = |place: u32| side.ports(xbar, place);
     let mut column = block[xbar as usize..].iter_mut().step_by(tiers.from_top.len());
     match places {
         [] => {}
         &[place] if ports(place).len() == 1 => column.for_each(|port| *port = ports(place)[0]),
         _ => {
+            let counter = |first| Counter::new(first, tiers.dividers[xbar as usize], places.len() as u32);
+            let mut hosts = counter(turns.first_host);
             // The first row is the xbar's own; it goes by the first number, as that of the first host.
-            let mut counter = Counter::new(first, tiers.dividers[xbar as usize], places.len() as u32);
             if let Some(own) = column.next() {
-                *own = counter.port(|group| ports(places[group]));
+                *own = hosts.port(|group| ports(places[group]));
             }
-            for port in column {
-                *port = counter.port(|group| ports(places[group]));
-                counter.step();
+            if turns.is_adapter.is_empty() {
+                column.for_each(|port| *port = hosts.take(|group| ports(places[group])));
+                return;
+            }
+            let mut adapters = counter(turns.first_adapter);
+            for (port, &is_adapter) in column.zip(&turns.is_adapter) {
+                let counter = if is_adapter { &mut adapters } else { &mut hosts };
+                *port = counter.take(|group| ports(places[group]));
             }
         }
     }
@@ -90,6 +116,13 @@ impl Counter {
             &[port] => port,
             ports => ports[self.rounds as usize % ports.len()],
         }
+    }
+
+    /// The port; then the number goes up.
+    fn take<'a>(&mut self, ports_of: impl Fn(usize) -> &'a [u8]) -> u8 {
+        let port = self.port(ports_of);
+        self.step();
+        port
     }
 
     fn step(&mut self) {

@@ -95,7 +95,7 @@ impl<'a> Router<'a> {
             let row = in_force.of_slot(slot);
             let leads_on = read(topology, row, end, &self.sends, &mut search.next);
             if leads_on && (!counts || search.use_turns_of_senders(end, turns)) {
-                self.keep_row(&Address { end, slot, weight: 0, escapes: false }, row);
+                self.keep_row(&Address { end, slot, weight: 0, is_adapter: false, escapes: false }, row);
             } else if let Some(first) = first.filter(|_| is_end[end as usize]) {
                 filling::read_tree(topology, self.tables.of_slot(first), &mut search.next);
                 self.write(slot, end, &search.next);

@@ -13,7 +13,8 @@
 //!   from the start are tried as well, and those with the better effective bisection are taken.
 //! - Hops come before loads, so that routes are shortest wherever no turn is blocked.
 //! - A turn is tried when a tree is complete, and only if frames make it: what no frame uses blocks nothing.
-//! - All trees are grown again once the loads of all are known, and are kept if they are found.
+//! - All trees are grown again once the loads of all are known, and are kept if they are found. Trees to service adapters,
+//!   which hardly receive, come last each time, and those to hosts are grown as if there were none.
 //!
 //! Where tables were in force, their trees come first, and stay as far as they still lead on (`kept`).
 
@@ -149,6 +150,8 @@ struct Address {
     slot: u32,
     /// What a route to it counts: nothing if it is an xbar's.
     weight: i64,
+    /// Whether it is a service adapter's.
+    is_adapter: bool,
     /// Whether it is reached along the escape tree alone.
     escapes: bool,
 }
@@ -235,15 +238,15 @@ impl<'a> Router<'a> {
         search: &mut Search<'_>,
         turns: &mut Turns<'_>,
     ) {
+        let hosts = addresses.partition_point(|address| !address.is_adapter);
+        let (hosts, adapters) = addresses.split_at_mut(hosts);
         for _ in 0..ROUNDS {
-            for address in addresses.iter_mut() {
+            adapters.iter().for_each(|address| self.count(address, search, -1));
+            for address in hosts.iter_mut() {
                 self.count(address, search, -1);
-                if search.find(address.end, &self.loads, turns) == Found::Tree {
-                    self.write_found(address, search);
-                    address.escapes = false;
-                }
-                self.count(address, search, 1);
+                self.grow_again(address, search, turns);
             }
+            adapters.iter_mut().for_each(|address| self.grow_again(address, search, turns));
         }
         let mut along = vec![NO_CHANNEL; self.sends.len()];
         for &end in ends {
@@ -255,17 +258,36 @@ impl<'a> Router<'a> {
         self.escaped += addresses.iter().filter(|address| address.escapes).count();
     }
 
-    /// All addresses that get trees of their own: those of hosts, and those of xbars without hosts.
+    /// Grows the tree of an address again, which is not counted so far.
+    fn grow_again(&mut self, address: &mut Address, search: &mut Search<'_>, turns: &mut Turns<'_>) {
+        if search.find(address.end, &self.loads, turns) == Found::Tree {
+            self.write_found(address, search);
+            address.escapes = false;
+        }
+        self.count(address, search, 1);
+    }
+
+    /// All addresses that get trees of their own: those of hosts, and those of xbars without hosts. Those of service
+    /// adapters stand last.
     fn addresses(&self, ends: &[u32]) -> Vec<Address> {
         let destinations = &self.subnet.destinations;
         let at = |&end: &u32| {
             let hosts = destinations.host_slots_of(end);
             let alone = hosts.is_empty().then_some(destinations.slot_of_xbar(end));
-            let address = move |slot, weight| Address { end, slot, weight, escapes: false };
+            let is_adapter = move |slot| self.subnet.leads_to_service_adapter(slot);
+            let address = move |slot, weight| Address {
+                end,
+                slot,
+                weight,
+                is_adapter: is_adapter(slot),
+                escapes: false,
+            };
             let hosts = hosts.map(move |slot| address(slot, 1));
             hosts.chain(alone.map(|slot| address(slot, 0)))
         };
-        ends.iter().flat_map(at).collect()
+        let mut addresses: Vec<Address> = ends.iter().flat_map(at).collect();
+        addresses.sort_by_key(|address| address.is_adapter);
+        addresses
     }
 
     /// Adds what the tree of an address puts on channels, so many times.

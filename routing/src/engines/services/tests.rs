@@ -210,13 +210,14 @@ proptest! {
 
 /// The name of a cluster without service adapters.
 fn plain_cluster() -> impl Strategy<Value = String> {
-    let switches = (6_u64..14, 2_u64..8, 8_u64..14, 1_u64..3);
-    let oddities = (0_u64..6, 1_u64..3, 0_u64..4, any::<u64>());
-    (switches, oddities).prop_map(|(switches, (missing, cables, storage, seed))| {
+    let switches = (6_u64..24, 2_u64..12, 4_u64..20, 1_u64..3);
+    let oddities = (0_u64..8, 1_u64..4, 0_u64..4, 0_u64..4, any::<u64>());
+    (switches, oddities).prop_map(|(switches, (missing, cables, uneven, storage, seed))| {
         let (leaves, spines, hosts_per_leaf, rails) = switches;
         let (hosts, missing) = (leaves * hosts_per_leaf, missing.min(leaves * (spines - 1) / 4));
+        let uneven = if cables > 1 { uneven } else { 0 };
         format!(
-            "cluster:leaves={leaves},spines={spines},hosts={hosts},missing={missing},cables={cables},\
+            "cluster:leaves={leaves},spines={spines},hosts={hosts},missing={missing},cables={cables},uneven={uneven},\
              storage={storage},rails={rails},seed={seed}"
         )
     })

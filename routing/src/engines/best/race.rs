@@ -1,0 +1,158 @@
+//! Engines against each other: as much is proved and measured as it takes to tell the best, and the next best.
+//!
+//! 1. All compute. What two engines compute alike is proved and measured once.
+//! 2. What is proved is measured by the first matchings: by all, unless there are thousands of hosts. What is so far behind
+//!    that it is neither the best nor the next best is out, with the bisection that was seen so far.
+//! 3. All others are measured wholly.
+//!
+//! Which engines compute side by side depends on the fabric alone, so the outcome is the same on any number of threads.
+
+use rayon::prelude::*;
+
+use super::Watch;
+use super::choice::{Candidate, KEPT_SHARE, NEARLY};
+use super::plan::Plan;
+use crate::engines::selection::{self, Computed, Selection, Tried};
+use crate::engines::{Engine, Routing, WhyNotServed};
+use crate::{Bisection, Matchings, Measured, Subnet, TableRoutes};
+
+/// How many standard errors of what the first matchings showed lie between what is in and what is out.
+const FAR: f64 = 4.0;
+
+/// Tables of one engine or several that are alike, and not proved.
+struct Entry {
+    engine: Engine,
+    alike: Vec<Engine>,
+    computed: Computed,
+}
+
+/// Tables that are proved, as far as they are measured.
+struct Contender {
+    selection: Selection,
+    alike: Vec<Engine>,
+    changed: Option<u64>,
+    measured: Measured,
+}
+
+impl Contender {
+    fn candidate(self) -> Candidate {
+        let Self { selection, alike, changed, measured } = self;
+        Candidate { selection, alike, bisection: measured.bisection(), changed }
+    }
+}
+
+/// The engines of one round against each other.
+pub(super) struct Race<'a> {
+    subnet: &'a Subnet,
+    plan: &'a Plan,
+    matchings: &'a Matchings,
+    contenders: Vec<Contender>,
+    others: Vec<Tried>,
+}
+
+impl<'a> Race<'a> {
+    pub(super) fn new(subnet: &'a Subnet, plan: &'a Plan, matchings: &'a Matchings) -> Self {
+        Self { subnet, plan, matchings, contenders: Vec::new(), others: Vec::new() }
+    }
+
+    /// Has engines compete, which stand in the order in which they are preferred. Tells those of which one may serve, and
+    /// why the others do not.
+    pub(super) fn run(mut self, engines: &[Engine], watch: &impl Watch) -> (Vec<Candidate>, Vec<Tried>) {
+        for engines in engines.chunks(self.plan.side_by_side()) {
+            let entries = self.compute(engines, watch);
+            let judged: Vec<_> = entries.into_par_iter().map(|entry| self.judge(entry)).collect();
+            for judged in judged {
+                match judged {
+                    Ok(contender) => self.contenders.push(contender),
+                    Err(tried) => self.others.extend(tried),
+                }
+            }
+            self.drop_those_behind();
+        }
+        let Self { subnet, matchings, contenders, others, .. } = self;
+        let complete = |mut contender: Contender| {
+            matchings.complete(&routes(subnet, &contender.selection), &mut contender.measured);
+            contender.candidate()
+        };
+        (contenders.into_par_iter().map(complete).collect(), others)
+    }
+
+    /// What engines compute that none before them has.
+    fn compute(&mut self, engines: &[Engine], watch: &impl Watch) -> Vec<Entry> {
+        let (subnet, settings) = (self.subnet, self.plan.settings());
+        let compute = |&engine: &Engine| {
+            let computed = selection::compute(subnet, engine, settings, false);
+            watch.end_attempt();
+            (engine, computed)
+        };
+        let computed: Vec<_> = engines.par_iter().map(compute).collect();
+        let mut entries: Vec<Entry> = Vec::new();
+        for (engine, computed) in computed {
+            let computed = match computed {
+                Ok(computed) => computed,
+                Err(why_not) => {
+                    self.others.push(Tried { engine, why_not });
+                    continue;
+                }
+            };
+            let before = self.contenders.iter_mut().map(|one| (&one.selection.routing, &mut one.alike));
+            let beside = entries.iter_mut().map(|one| (&one.computed.routing, &mut one.alike));
+            match before.chain(beside).find(|(routing, _)| are_alike(routing, &computed.routing)) {
+                Some((_, alike)) => alike.push(engine),
+                None => entries.push(Entry { engine, alike: Vec::new(), computed }),
+            }
+        }
+        entries
+    }
+
+    /// Proves tables, and measures them by the first matchings.
+    fn judge(&self, entry: Entry) -> Result<Contender, Vec<Tried>> {
+        let Entry { engine, alike, computed } = entry;
+        let proof = computed.prove(self.subnet, self.plan.settings());
+        if !proof.holds() {
+            let why_not = WhyNotServed::Unproved(Box::new(proof));
+            let tried = |engine| Tried { engine, why_not: why_not.clone() };
+            return Err(std::iter::once(engine).chain(alike).map(tried).collect());
+        }
+        let selection = computed.selected(engine, proof);
+        let in_force = self.plan.in_force(self.subnet);
+        let changed = in_force.map(|before| self.subnet.changed_entries(&selection.routing.tables, before));
+        let measured = self.matchings.begin(&routes(self.subnet, &selection));
+        Ok(Contender { selection, alike, changed, measured })
+    }
+
+    /// Takes out those that can be neither as good as the best nor the next best.
+    fn drop_those_behind(&mut self) {
+        let seen = |contender: &Contender| contender.measured.bisection();
+        let mut at_least: Vec<f64> = Vec::new();
+        for contender in &self.contenders {
+            let Bisection { mean, error, .. } = seen(contender);
+            // Of engines that compute the same, one is the best and another the next.
+            at_least.extend(vec![mean - FAR * error; 1 + contender.alike.len()]);
+        }
+        at_least.sort_by(|one, other| other.total_cmp(one));
+        let (Some(best), Some(next)) = (at_least.first(), at_least.get(1)) else { return };
+        let is_behind = |contender: &Contender| {
+            let Bisection { mean, error, .. } = seen(contender);
+            // Of those that are hardly worse than the best another may be chosen.
+            let share = match contender.changed {
+                Some(_) => KEPT_SHARE,
+                None if self.matchings.tell_hosts_apart() => NEARLY,
+                None => 1.0,
+            };
+            mean + FAR * error < next.min(share * best)
+        };
+        let (behind, ahead): (Vec<_>, Vec<_>) = self.contenders.drain(..).partition(is_behind);
+        self.contenders = ahead;
+        self.others.extend(behind.into_iter().flat_map(|contender| contender.candidate().beaten()));
+    }
+}
+
+fn routes<'a>(subnet: &'a Subnet, selection: &'a Selection) -> TableRoutes<'a> {
+    TableRoutes::proved(subnet, &selection.routing.tables, selection.proof.max_hops)
+}
+
+/// Whether frames go the same ways in the same layers.
+fn are_alike(one: &Routing, other: &Routing) -> bool {
+    one.layers == other.layers && one.tables == other.tables
+}
