@@ -50,6 +50,13 @@ pub enum Event {
         /// The GUID of its port.
         to: u64,
     },
+    /// An agent that stands by did not report on its share of the switches in time: this one looks at them itself.
+    ShareReturned {
+        /// The GUID of the agent's port.
+        agent: u64,
+        /// How many switches it had been given.
+        switches: usize,
+    },
     /// Another manager is master as well, and does not outrank this one: it is to give way.
     SecondMaster {
         /// The GUID of its port.

@@ -304,9 +304,8 @@ impl SubnetManager {
     /// Waits until it is time to look again, or for nothing if something is to be done. What is put off in favour of what
     /// changed meanwhile keeps its moment.
     pub(super) fn wait_for_more(&mut self, now: Instant) {
-        let is_more = self.is_stale || self.are_groups_new || !self.changed.is_empty();
         let next = now + self.settings.watch_interval;
-        let until = if is_more { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };
+        let until = if self.is_more() { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };
         self.stage = Stage::Waiting { until };
     }
 }
