@@ -11,7 +11,7 @@ mod lid_file;
 mod record_file;
 mod settings;
 mod shown;
-mod tables;
+pub(crate) mod tables;
 mod told;
 
 use std::io;

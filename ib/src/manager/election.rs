@@ -137,6 +137,7 @@ impl SubnetManager {
         }
         self.role = SmState::Standby;
         self.is_up = false;
+        self.told_up = None;
         self.unwritten.clear();
         self.routing_failure = None;
         self.administration.end();

@@ -21,6 +21,8 @@ pub enum Event {
         sent: u64,
         /// How long it took since the sweep began.
         took: Duration,
+        /// Whether anything was written to tables, or is otherwise than the last time.
+        is_news: bool,
     },
     /// Multicast groups changed, and their trees are in force.
     Groups {

@@ -161,6 +161,9 @@ pub struct SubnetManager {
     /// Switches that did not tell their multicast tables, by GUID.
     without_groups: BTreeSet<u64>,
     engine: Option<String>,
+    /// How many failures, switches and adapters there were when it was last told that the subnet is up; `None` if it went down
+    /// since.
+    told_up: Option<[usize; 3]>,
     /// The tables that were written last.
     routes: Option<Routes>,
     next_tid: u32,
@@ -219,6 +222,7 @@ impl SubnetManager {
             without_groups: BTreeSet::new(),
             are_groups_new: false,
             engine: None,
+            told_up: None,
             routes: None,
             next_tid: 1,
             next_task: 1,

@@ -20,8 +20,10 @@ use crate::record::{Direction, Recorded};
 pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
     let switches = task.switches.iter().map(|switch| Switch {
         guid: switch.guid,
+        system_guid: switch.system_guid,
         description: switch.description.clone(),
         lid: switch.lid,
+        lmc: 0,
         ports: switch.ports,
         links: switch
             .links
@@ -29,22 +31,24 @@ pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
             .map(|link| mapper_opensm::Link { port: link.port, peer: link.peer, peer_port: link.peer_port })
             .collect(),
         in_force: switch.in_force.clone(),
-        ..Switch::default()
     });
     let adapters = task.adapters.iter().map(|adapter| Adapter {
         node_guid: adapter.node_guid,
         port_guid: adapter.port_guid,
         port: adapter.port,
         lid: adapter.lid,
-        ..Adapter::default()
+        system_guid: adapter.system_guid,
+        description: adapter.description.clone(),
+        lmc: adapter.lmc,
     });
     let request = Request {
         asker: Asker::Agent,
         options: simulated::ENGINES.parse().unwrap(),
-        lanes: 1,
+        serving: task.serving.clone(),
+        is_urgent: task.is_urgent,
+        lanes: task.lanes,
         switches: switches.collect(),
         adapters: adapters.collect(),
-        ..Request::default()
     };
     let answer = mapper_opensm::answer(&request).map_err(|declined| declined.said.join("; "))?;
     Ok(Routes {

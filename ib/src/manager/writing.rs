@@ -269,15 +269,20 @@ impl SubnetManager {
             self.tell(Event::Groups { groups, parts });
             return if failed > 0 { self.retry(now) } else { self.wait_for_more(now) };
         }
+        let adapters = self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count();
+        let size = [failed, self.inventory.switches.len(), adapters];
+        let is_as_told = self.told_up == Some(size) && self.engine.as_deref().unwrap_or_default() == writing.routes.engine;
+        self.told_up = Some(size);
         self.engine = Some(writing.routes.engine.clone()).filter(|engine| !engine.is_empty());
         self.tell(Event::Up {
             failed,
             switches: self.inventory.switches.len(),
-            adapters: self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count(),
+            adapters,
             engine: writing.routes.engine.clone(),
             blocks: writing.blocks,
             sent: self.counts.sent - self.sent_before,
             took: now.since(self.began),
+            is_news: !is_as_told || writing.blocks > 0,
         });
         self.counts.ups += 1;
         self.reregister = false;
