@@ -104,6 +104,11 @@ fn agents_show_their_subnet_on_boards_in_metrics_as_a_map_and_to_the_doctor() {
         let managers = board(&simulation, "3")["subnet"]["managers"].clone();
         managers[0]["name"] == "h2" && managers[0]["state"] == "standby"
     });
+    wait_for("both look at three of six switches each, by LID through the tables in force", || {
+        let [master, standby] = ["3", "4"].map(|unit| board(&simulation, unit)["subnet"].clone());
+        let shares = [&master["share"], &master["managers"][0]["share"], &standby["share"]];
+        shares.map(serde_json::Value::as_u64) == [3; 3].map(Some) && standby["version"] == master["version"]
+    });
 
     let (leaf, host) = (fabric.xbars[0].name.clone(), fabric.hosts[5].name.clone());
     simulation.console(&format!("Unlink \"{leaf}\"[5]"));

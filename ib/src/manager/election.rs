@@ -241,6 +241,10 @@ impl SubnetManager {
         match goes_on {
             Some(info) => {
                 master.info = info;
+                let port = master.port;
+                if let Some(known) = self.others.iter_mut().find(|other| other.port == port) {
+                    known.info = info;
+                }
                 self.stage = Stage::Waiting { until: now + self.settings.poll_interval };
                 self.ask_for_share();
             }

@@ -30,9 +30,8 @@ stop_and_clean() {
     rm -rf "$out"
 }
 
-# start NET: simulates a fabric, lets OpenSM give LIDs, which stay in force, and writes the fabric with them to
-# $out/found.net.
-start() {
+# simulate NET: simulates a fabric that nobody has configured.
+simulate() {
     host=$(sed -En '/^Ca\t/ { s/^Ca\t[0-9]+ "([^"]+)".*/\1/p; q }' "$1")
     export IBSIM_SOCKNAME=bench-$bench-$$
     # ibsim ends when its input does. Its input is a pipe that it holds at both ends, so it never ends, and no other
@@ -43,6 +42,12 @@ start() {
         kill -0 "$simulator" 2>/dev/null || die "ibsim did not start: $(tail -1 "$out/ibsim")"
         read -rt 0.1 <> <(:) || true
     done
+}
+
+# start NET: simulates a fabric, lets OpenSM give LIDs, which stay in force, and writes the fabric with them to
+# $out/found.net.
+start() {
+    simulate "$1"
     configure 600 -R minhop || die "OpenSM does not configure the fabric: $(tail -1 "$out/log")"
     in_fabric ibnetdiscover -o 64 >"$out/found.net"
 }
