@@ -19,8 +19,8 @@ use thiserror::Error;
 
 use crate::mad::sa::{self, SaMad};
 use crate::mad::{
-    AGENT_CLASS, AgentMad, AgentWord, Attribute, MAD_BYTES, ManagerMethod, NodeDescription, NodeInfo, NodeKind, Notice, PortSettings,
-    RoutedByLid, SmInfo, Smp, SwitchInfo,
+    AGENT_CLASS, AgentMad, AgentWord, Attribute, MAD_BYTES, ManagerMethod, NodeDescription, NodeInfo,
+    NodeKind, Notice, PortSettings, RoutedByLid, SmInfo, Smp, SwitchInfo,
 };
 use crate::packet::{Address, Packet};
 

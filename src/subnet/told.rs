@@ -36,7 +36,8 @@ pub(super) fn log(event: &Event) {
         ),
         Event::ShareReturned { agent, switches } => warn!(
             agent = format!("{agent:#018x}"),
-            switches, "an agent that stands by did not report on its share of the switches: the master looks at them"
+            switches,
+            "an agent that stands by did not report on its share of the switches: the master looks at them"
         ),
         Event::Problem(problem) => warn!("{problem}"),
         Event::NoRoutes(why) => error!("no tables: {why}"),

@@ -82,9 +82,10 @@ impl SubnetManager {
                 let own = self.inventory.settings_of(self.inventory.own);
                 let is_master =
                     self.role == SmState::Standby && own.is_some_and(|own| own.manager_lid() == lid);
-                let is_under_way = self.share.as_ref().is_some_and(|share| {
-                    (share.version, share.number) == (told.version, told.number)
-                });
+                let is_under_way = self
+                    .share
+                    .as_ref()
+                    .is_some_and(|share| (share.version, share.number) == (told.version, told.number));
                 if is_master && !is_under_way {
                     self.follow(told.guid, told.level);
                     self.begin_share(packet.address, told.version, told.number, switches);
@@ -130,9 +131,10 @@ impl SubnetManager {
 
     /// Asks the master for a share, if it is an agent and gave none for a while, and the subnet carries that.
     pub(super) fn ask_for_share(&mut self) {
-        let is_agent = self.master.as_ref().is_some_and(|master| {
-            master.info.is_agent && master.info.state == SmState::Master
-        });
+        let is_agent = self
+            .master
+            .as_ref()
+            .is_some_and(|master| master.info.is_agent && master.info.state == SmState::Master);
         let own = self.inventory.settings_of(self.inventory.own);
         let own = own.filter(|own| own.state() == PortState::Active && own.manager_lid() != 0);
         let Some(lid) = own.map(PortSettings::manager_lid).filter(|_| is_agent) else { return };
@@ -168,7 +170,8 @@ impl SubnetManager {
             exchange.order(Order::get(switch, Attribute::SwitchInfo, 0), Route::LOCAL);
         }
         // They stay below those of commands.
-        self.next_look = Some(exchange.next_tid()).filter(|&next| next < FIRST_LOOK * 2 - 1000).unwrap_or(FIRST_LOOK);
+        self.next_look =
+            Some(exchange.next_tid()).filter(|&next| next < FIRST_LOOK * 2 - 1000).unwrap_or(FIRST_LOOK);
         let (changed, silent) = (Vec::new(), Vec::new());
         self.share = Some(Box::new(Share { master, version, number, exchange, changed, silent }));
         self.end_share();

@@ -7,14 +7,14 @@ use mapper_opensm::{Adapter, Asker, Request, Switch};
 use mapper_proto::time::Instant;
 use proptest::prelude::*;
 
-use crate::simulated::{self, Model, settings, trap_of};
 use super::*;
 use crate::mad::sa::{Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
 use crate::mad::{
-    AgentMad, AgentWord, Attribute, Command, DATA_BYTES, MAD_BYTES, NodeKind, Notice, PortSettings, PortState, Route, RoutedByLid,
-    ShareSwitch, SmInfo, SubnetVersion,
+    AgentMad, AgentWord, Attribute, Command, DATA_BYTES, MAD_BYTES, NodeKind, Notice, PortSettings,
+    PortState, Route, RoutedByLid, ShareSwitch, SmInfo, SubnetVersion,
 };
 use crate::record::{Direction, Recorded};
+use crate::simulated::{self, Model, settings, trap_of};
 
 /// The tables that the engines make, proved.
 pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
@@ -479,7 +479,14 @@ fn only_the_master_that_the_port_was_told_has_an_agent_look_at_switches() {
 
 #[test]
 fn who_ranks_higher_has_the_higher_priority_or_the_lower_guid() {
-    let info = |guid, priority| SmInfo { guid, key: 1, activity: 0, priority, state: SmState::Standby, is_agent: false };
+    let info = |guid, priority| SmInfo {
+        guid,
+        key: 1,
+        activity: 0,
+        priority,
+        state: SmState::Standby,
+        is_agent: false,
+    };
     assert!(info(9, 2).outranks(&info(1, 1)) && info(1, 1).outranks(&info(9, 1)));
     assert!(!info(1, 1).outranks(&info(1, 1)));
     assert_eq!(SmInfo::parse(&[0; DATA_BYTES]).state, SmState::NotActive);

@@ -12,8 +12,8 @@ use super::share::MANAGEMENT_PAIR;
 use super::{Event, Stage, SubnetManager, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{
-    AgentWord, Attribute, MAD_BYTES, MAX_SHARE, ManagerMethod, PortSettings, PortState,
-    ShareSwitch, SmInfo, SmState, Smp, SwitchInfo,
+    AgentWord, Attribute, MAD_BYTES, MAX_SHARE, ManagerMethod, PortSettings, PortState, ShareSwitch, SmInfo,
+    SmState, Smp, SwitchInfo,
 };
 use crate::packet::{Address, Packet};
 
@@ -118,7 +118,9 @@ impl SubnetManager {
             settings.state() == PortState::Active && Some(settings.manager_lid()) == own
         };
         let agents = self.others.iter().filter(|other| {
-            other.info.is_agent && other.info.state == SmState::Standby && !self.resting.contains_key(&other.port)
+            other.info.is_agent
+                && other.info.state == SmState::Standby
+                && !self.resting.contains_key(&other.port)
         });
         let agents = agents.filter(|other| self.inventory.settings_of(other.port).is_some_and(knows_master));
         agents.map(|other| other.port).filter(|_| self.is_up).collect()
@@ -255,8 +257,8 @@ impl SubnetManager {
             (Look::Switch { guid, instead_of }, Ok(data)) => {
                 let now = SwitchInfo::parse(data);
                 let before = self.held.infos.get(&guid);
-                let is_as_before =
-                    !now.state_changed() && before.is_some_and(|before| before.linear_top() == now.linear_top());
+                let is_as_before = !now.state_changed()
+                    && before.is_some_and(|before| before.linear_top() == now.linear_top());
                 if let Some(agent) = instead_of {
                     self.not_reached(agent, guid);
                 }

@@ -271,7 +271,8 @@ impl SubnetManager {
         }
         let adapters = self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count();
         let size = [failed, self.inventory.switches.len(), adapters];
-        let is_as_told = self.told_up == Some(size) && self.engine.as_deref().unwrap_or_default() == writing.routes.engine;
+        let is_as_told =
+            self.told_up == Some(size) && self.engine.as_deref().unwrap_or_default() == writing.routes.engine;
         self.told_up = Some(size);
         self.engine = Some(writing.routes.engine.clone()).filter(|engine| !engine.is_empty());
         self.tell(Event::Up {

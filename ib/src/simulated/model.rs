@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mad::{
-    Attribute, DATA_BYTES, Data, Make, ManagerMethod, MulticastTable, NodeDescription, NodeInfo, NodeKind, PortSettings,
-    PortState, Route, Smp, SwitchInfo,
+    Attribute, DATA_BYTES, Data, Make, ManagerMethod, MulticastTable, NodeDescription, NodeInfo, NodeKind,
+    PortSettings, PortState, Route, Smp, SwitchInfo,
 };
 use crate::sweep::PortOf;
 
@@ -116,7 +116,9 @@ impl Model {
     /// Whether some switches do not reach each other without the cable at an end.
     pub(crate) fn is_bridge(&self, end: PortOf) -> bool {
         let Some(&far) = self.cables.get(&end) else { return false };
-        self.is_switch(end.0) && self.is_switch(far.0) && !self.reached_without(end.0, Some(end)).contains(&far.0)
+        self.is_switch(end.0)
+            && self.is_switch(far.0)
+            && !self.reached_without(end.0, Some(end)).contains(&far.0)
     }
 
     /// The switches that one reaches by cables between switches, itself among them.
@@ -229,7 +231,9 @@ impl Model {
                 }
                 Ok(table.emit())
             }
-            Attribute::Notice | Attribute::SlToVl | Attribute::LaneArbitration | Attribute::SmInfo => Err(INVALID),
+            Attribute::Notice | Attribute::SlToVl | Attribute::LaneArbitration | Attribute::SmInfo => {
+                Err(INVALID)
+            }
         };
         let (status, data) = result.map_or_else(|status| (status, asked.data), |data| (0, data));
         Smp { method: ManagerMethod::GetResponse, status, data, ..asked.clone() }

@@ -15,7 +15,9 @@ const MAX_PORTS: u8 = 254;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum SubnetError {
     /// It has too many nodes.
-    #[error("it has {0} hosts and xbars; the fault search over InfiniBand takes {MAX_NODES}, as it walks all tables after each write")]
+    #[error(
+        "it has {0} hosts and xbars; the fault search over InfiniBand takes {MAX_NODES}, as it walks all tables after each write"
+    )]
     TooLarge(usize),
     /// Managers need a host to run at.
     #[error("it has no host at an xbar, and managers run at hosts")]
@@ -47,7 +49,8 @@ impl Model {
         let mut model = Self::default();
         let hosts: Vec<usize> = map.hosts.iter().map(|_| model.add(NodeKind::Adapter, 1)).collect();
         let ports = ports_of(map)?;
-        let switches: Vec<usize> = ports.into_iter().map(|ports| model.add(NodeKind::Switch, ports)).collect();
+        let switches: Vec<usize> =
+            ports.into_iter().map(|ports| model.add(NodeKind::Switch, ports)).collect();
         let end = |of: PortRef| (switches[of.xbar as usize], of.port);
         for (nth, host) in map.hosts.iter().enumerate() {
             let at = host.at.ok_or(SubnetError::NoCable(nth))?;

@@ -44,9 +44,7 @@ fn no_tables_in_switches_make_a_circle_and_all_heals_after_every_drawn_mix_of_fa
         .iter()
         .map(|(seed, why)| {
             let why: String = why.chars().take(300).collect();
-            format!(
-                "mapper sim --infiniband --fault-seed {seed}\n    {why}"
-            )
+            format!("mapper sim --infiniband --fault-seed {seed}\n    {why}")
         })
         .collect();
     assert!(faults.is_empty(), "{} of {count} seeds fail; run again with\n{}", faults.len(), told.join("\n"));

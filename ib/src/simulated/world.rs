@@ -283,7 +283,11 @@ impl<'a> World<'a> {
                 // It answers another manager, whose number came with the question.
                 let to = (smp.tid >> 32) as usize - 1;
                 if self.model.walk(self.places[to].host, &smp.route).is_some() {
-                    self.answer(to, self.places[to].life, Packet { address: Address::Directed, mad: packet.mad });
+                    self.answer(
+                        to,
+                        self.places[to].life,
+                        Packet { address: Address::Directed, mad: packet.mad },
+                    );
                 }
                 return;
             }
@@ -427,9 +431,8 @@ impl<'a> World<'a> {
         let Some(master) = statuses.iter().find(|status| status.role == SmState::Master) else {
             return wrong("there is no master".to_owned());
         };
-        let looks = |agent: &&Status| {
-            master.others.iter().any(|other| other.guid == agent.guid && other.share > 0)
-        };
+        let looks =
+            |agent: &&Status| master.others.iter().any(|other| other.guid == agent.guid && other.share > 0);
         if let Some(agent) = statuses.iter().filter(looks).find(|agent| agent.version != master.version) {
             return wrong(format!(
                 "agent {:#x} looks at switches of {:?}, and its master brought up {:?}",
@@ -438,7 +441,10 @@ impl<'a> World<'a> {
         }
         let shared: usize = master.others.iter().map(|other| other.share).sum();
         if shared + master.share != master.switches {
-            return wrong(format!("{shared} and {} of {} switches are looked at", master.share, master.switches));
+            return wrong(format!(
+                "{shared} and {} of {} switches are looked at",
+                master.share, master.switches
+            ));
         }
         if master.problems.is_empty() { Ok(()) } else { wrong(master.problems.join("; ")) }
     }

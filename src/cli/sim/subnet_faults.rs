@@ -44,7 +44,12 @@ pub(super) struct SubnetFaults {
 }
 
 /// Runs the seeds. The exit status is 1 if something does not hold.
-pub(super) fn run(fabric: Option<&str>, first: u64, count: u64, format: Format) -> Result<ExitCode, CliError> {
+pub(super) fn run(
+    fabric: Option<&str>,
+    first: u64,
+    count: u64,
+    format: Format,
+) -> Result<ExitCode, CliError> {
     let options: Options = ENGINES.parse()?;
     let engines = |task: &Task| -> Result<Routes, String> { tables::compute(task, options.clone()).routes };
     let given = fabric.map(formats::resolve).transpose()?;
