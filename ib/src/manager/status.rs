@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::election::Manager;
-use super::{Stage, SubnetManager};
+use super::{Routes, Stage, SubnetManager};
 use crate::lids::Lids;
 use crate::mad::{PortSettings, PortState, SmState, SubnetVersion};
 use crate::sweep::Found;
@@ -122,6 +122,11 @@ impl SubnetManager {
     /// The LIDs that it gave.
     pub fn lids(&self) -> &Lids {
         &self.lids
+    }
+
+    /// The tables that it wrote last, if it is master and all was written.
+    pub fn routes(&self) -> Option<&Routes> {
+        self.routes.as_ref().filter(|_| self.is_up && self.role == SmState::Master)
     }
 
     /// How many datagrams it has sent.
