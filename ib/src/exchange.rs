@@ -91,8 +91,13 @@ impl<P> Exchange<P> {
 
     /// The next datagram to send, if one may go out now.
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<[u8; MAD_BYTES]> {
+        self.next(now).map(|(smp, _)| smp.emit())
+    }
+
+    /// The same, before it is known how it goes, with what it is sent for.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<(Smp<ManagerMethod>, &P)> {
         let (tid, request) = self.requests.send(now + self.manner.timeout)?;
-        let Order { method, attribute, modifier, data, .. } = &request.question;
+        let Order { purpose, method, attribute, modifier, data } = &request.question;
         let smp = Smp {
             method: *method,
             status: 0,
@@ -103,7 +108,7 @@ impl<P> Exchange<P> {
             route: request.route.clone(),
             data: *data,
         };
-        Some(smp.emit())
+        Some((smp, purpose))
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {

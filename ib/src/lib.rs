@@ -6,6 +6,7 @@
 //! - [`lids`]: which LIDs ports have.
 //! - [`manager`]: a subnet manager, which writes what differs (`program`), settles with others who is master, and answers
 //!   hosts (`administration`).
+//! - [`simulated`]: subnets without hardware, and the fault search over them.
 //! - [`record`]: datagrams as lines of text, for a person and to be played again.
 //!
 //! Sweep and manager are state machines like the agent: time is a number, datagrams come and go as bytes.
@@ -22,6 +23,7 @@ mod program;
 pub mod record;
 mod requests;
 mod rmpp;
+pub mod simulated;
 pub mod sweep;
 
 pub use exchange::Failure;

@@ -19,8 +19,8 @@ use thiserror::Error;
 
 use crate::mad::sa::{self, SaMad};
 use crate::mad::{
-    Attribute, MAD_BYTES, ManagerMethod, NodeDescription, NodeInfo, NodeKind, Notice, PortSettings,
-    RoutedByLid, SmInfo, Smp, SwitchInfo,
+    AGENT_CLASS, AgentMad, AgentWord, Attribute, MAD_BYTES, ManagerMethod, NodeDescription, NodeInfo,
+    NodeKind, Notice, PortSettings, RoutedByLid, SmInfo, Smp, SwitchInfo,
 };
 use crate::packet::{Address, Packet};
 
@@ -105,6 +105,22 @@ fn read(line: &str) -> Option<Recorded> {
     Some(Recorded { at: Instant::ZERO + since, direction, packet: Packet { address, mad } })
 }
 
+/// What an agent tells another, in words.
+fn tell_agent(f: &mut fmt::Formatter<'_>, mad: &AgentMad) -> fmt::Result {
+    let AgentMad { level, guid, version, number, word } = mad;
+    write!(f, "agent {guid:#x} of level {level}, subnet {} of {:#x}: ", version.counter, version.master)?;
+    match word {
+        AgentWord::Ask => f.write_str("asks for a share"),
+        AgentWord::Share(switches) => {
+            let lids: Vec<u16> = switches.iter().map(|switch| switch.lid).collect();
+            write!(f, "share {number}: switches at LIDs {lids:?}")
+        }
+        AgentWord::Report { changed, silent } => {
+            write!(f, "report on share {number}: changed {changed:?}, silent {silent:?}")
+        }
+    }
+}
+
 /// A datagram in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning<'a>(pub &'a [u8; MAD_BYTES]);
@@ -119,6 +135,12 @@ impl fmt::Display for Meaning<'_> {
                     mad.method, mad.attribute, mad.tid, mad.status, mad.rmpp.segment
                 ),
                 Err(error) => write!(f, "administration: {error}"),
+            };
+        }
+        if self.0[sa::CLASS_AT] == AGENT_CLASS {
+            return match AgentMad::parse(self.0) {
+                Ok(mad) => tell_agent(f, &mad),
+                Err(error) => write!(f, "agent: {error}"),
             };
         }
         let (smp, is_directed) = match Smp::<ManagerMethod>::parse(self.0) {

@@ -5,6 +5,7 @@ mod each_fault;
 mod gaps;
 mod outputs;
 mod report;
+mod subnet_faults;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -104,6 +105,8 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with_all = DECIDED, conflicts_with_all = ["map_file", "routes_dir"])]
     fault_seed: Option<u64>,
     #[command(flatten)]
+    subnet: subnet_faults::SubnetFaults,
+    #[command(flatten)]
     each: each_fault::EachFault,
     /// How long agents wait for the answer to a probe.
     #[arg(long, default_value_t = 1.0, value_name = "MS", value_parser = parse_positive_ms)]
@@ -188,6 +191,9 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     }
     if let Some(path) = &args.replay {
         return replay(path, &args, format);
+    }
+    if let (Some(fabric), Some(seed)) = (&args.subnet.infiniband, args.fault_seed) {
+        return subnet_faults::run(fabric.as_deref(), seed, args.subnet.fault_seeds, format);
     }
     if let Some(seed) = args.fault_seed {
         let recorded = Recorded::FaultSeed(seed);

@@ -231,7 +231,14 @@ mod tests {
         let mut two = board();
         let subnet = two.subnet.as_mut().unwrap();
         let (guid, name) = ("0x2001".to_owned(), "h2".to_owned());
-        subnet.managers = vec![ManagerSeen { guid, name, priority: 3, state: "master".to_owned() }];
+        subnet.managers = vec![ManagerSeen {
+            guid,
+            name,
+            priority: 3,
+            state: "master".to_owned(),
+            is_agent: false,
+            share: 0,
+        }];
         subnet.open_switches = 2;
         subnet.blamed = vec!["\"leaf1\" port 3 does not answer".to_owned()];
         let expected = [

@@ -4,15 +4,16 @@
 //! - `tables`: the engines, which compute and prove what it is to write.
 //! - `lid_file`: the LIDs that it gave, for the next start.
 //! - `record_file`: all datagrams, if they are to be recorded.
-//! - `shown`: what programs of this machine are told.
+//! - `shown`: what programs of this machine are told; `ways`: the ways to other hosts among it.
 
 mod driver;
 mod lid_file;
 mod record_file;
 mod settings;
 mod shown;
-mod tables;
+pub(crate) mod tables;
 mod told;
+mod ways;
 
 use std::io;
 use std::path::PathBuf;

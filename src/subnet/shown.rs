@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mapper_ib::manager::SubnetManager;
+use mapper_ib::manager::{Routes, SubnetManager};
 use mapper_machine::log;
 use mapper_machine::metrics::{Dialect, MetricsRequest};
 use mapper_machine::status::Client;
@@ -10,6 +10,7 @@ use mapper_proto::map::{Fabric, MapVersion};
 use mapper_proto::{Instant, Mac};
 use tracing::{debug, warn};
 
+use super::ways;
 use crate::daemon::metrics::{self, KnownFabric};
 use crate::daemon::options::Config;
 use crate::daemon::status::{AgentRequest, Board, MapVersionDto, RoutesInForce};
@@ -23,6 +24,8 @@ const MOST_GONE: usize = 64;
 pub(super) struct Shown {
     known: KnownFabric,
     fabric: Arc<Fabric>,
+    /// The tables that the manager wrote for it; none if it stands by.
+    tables: Option<Arc<Routes>>,
     /// How many maps there were.
     maps: u32,
 }
@@ -37,6 +40,7 @@ impl Shown {
                 fabric.map.version = MapVersion { mac, counter: self.maps };
                 self.known.see(&fabric.map);
                 self.fabric = Arc::new(fabric);
+                self.tables = manager.routes().cloned().map(Arc::new);
             }
             // It is no larger than the sweep takes, and that is what fabrics may be.
             Err(error) => warn!(%error, "the subnet cannot be shown as a map"),
@@ -75,7 +79,8 @@ impl Shown {
                 drop(tokio::spawn(client.answer_json(text)));
             }
             AgentRequest::Routes => {
-                let text = move || serde_json::to_vec(&routes(&fabric));
+                let tables = self.tables.clone();
+                let text = move || serde_json::to_vec(&routes(&fabric, tables.as_deref()));
                 drop(tokio::spawn(client.answer_json(text)));
             }
             other => debug!(?other, "an agent of InfiniBand does not answer this"),
@@ -83,14 +88,17 @@ impl Shown {
     }
 }
 
-/// The map. Its switches forward by tables, so this host has no routes of its own.
-fn routes(fabric: &Fabric) -> RoutesInForce {
+/// The map, and the ways through it by the tables of its switches.
+fn routes(fabric: &Fabric, tables: Option<&Routes>) -> RoutesInForce {
+    let map = json::fabric_to_json(fabric);
+    let (by_lid, without_route) = tables.map(|tables| ways::of(fabric, &map, tables)).unwrap_or_default();
     RoutesInForce {
         host: fabric.map.version.mac.to_string(),
         map_version: MapVersionDto::of(fabric.map.version),
-        map: Some(json::fabric_to_json(fabric)),
+        map: Some(map),
         routes: Vec::new(),
-        without_route: Vec::new(),
+        without_route,
         by_destination: Vec::new(),
+        by_lid,
     }
 }

@@ -5,15 +5,15 @@ use mapper_opensm::{Adapter, Answer, Asker, Link, Options, Request, Switch, answ
 
 /// What became of a task.
 #[derive(Debug)]
-pub(super) struct Computed {
+pub(crate) struct Computed {
     /// What an administrator should read, a line each.
-    pub(super) said: Vec<String>,
+    pub(crate) said: Vec<String>,
     /// Tables that were proved, or why there are none.
-    pub(super) routes: Result<Routes, String>,
+    pub(crate) routes: Result<Routes, String>,
 }
 
 /// Computes tables by the engines that are wanted.
-pub(super) fn compute(task: &Task, options: Options) -> Computed {
+pub(crate) fn compute(task: &Task, options: Options) -> Computed {
     match answer(&request(task, options)) {
         Ok(answer) => Computed { said: answer.said.clone(), routes: Ok(routes(answer)) },
         Err(declined) => Computed { said: Vec::new(), routes: Err(declined.said.join("\n")) },

@@ -71,6 +71,16 @@ fn agents_show_their_subnet_on_boards_in_metrics_as_a_map_and_to_the_doctor() {
     assert!(shown.contains("Network is fully configured.\n  warning: all 6 switches"), "{shown}");
     assert!(shown.contains("\n  master of its subnet; port 0x"), "{shown}");
 
+    let routes = mapper(&simulation, &["board-info", "--unit", "3", "--routes", "--format", "json"]);
+    let routes: Value = serde_json::from_slice(&routes.stdout).unwrap();
+    let ways = routes["boards"][0]["by_lid"].as_array().unwrap();
+    let hops = |way: &Value| way["hops"].as_array().map(Vec::len);
+    let near = ways.iter().filter(|way| hops(way) == Some(1)).count();
+    let far = ways.iter().filter(|way| hops(way) == Some(3)).count();
+    assert_eq!((near, far), (3, 12), "to three hosts of the own leaf, and to those of the others: {ways:?}");
+    let shown = told(&mapper(&simulation, &["board-info", "--unit", "3", "--routes"]));
+    assert!(shown.contains(" at LID ") && shown.contains(", service level 0, by "), "{shown}");
+
     let recorded = simulation.read("record");
     let lines: Vec<Recorded> = recorded.lines().map(|line| line.parse().unwrap()).collect();
     let counts = [Direction::Sent, Direction::Received]
@@ -103,6 +113,11 @@ fn agents_show_their_subnet_on_boards_in_metrics_as_a_map_and_to_the_doctor() {
     wait_for("the master knows of the other", || {
         let managers = board(&simulation, "3")["subnet"]["managers"].clone();
         managers[0]["name"] == "h2" && managers[0]["state"] == "standby"
+    });
+    wait_for("both look at three of six switches each, by LID through the tables in force", || {
+        let [master, standby] = ["3", "4"].map(|unit| board(&simulation, unit)["subnet"].clone());
+        let shares = [&master["share"], &master["managers"][0]["share"], &standby["share"]];
+        shares.map(serde_json::Value::as_u64) == [3; 3].map(Some) && standby["version"] == master["version"]
     });
 
     let (leaf, host) = (fabric.xbars[0].name.clone(), fabric.hosts[5].name.clone());

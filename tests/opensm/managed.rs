@@ -82,10 +82,17 @@ impl Drop for Running {
 /// Brings a subnet up once, and returns how many hosts it has.
 pub(crate) fn bring_up(simulation: &Simulation, more: &[&str]) -> u64 {
     let once = ["--map-once", "--format", "json"];
-    let output =
-        agent(simulation, simulation.host(), PATIENT_MS, &[&once[..], more].concat()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut command = agent(simulation, simulation.host(), PATIENT_MS, &[&once[..], more].concat());
+    let (told, log) = (simulation.file("once.json"), simulation.file("once.log"));
+    command.stdout(File::create(&told).unwrap()).stderr(File::create(&log).unwrap());
+    let mut running = Running { process: command.spawn().unwrap(), log };
+    let mut status = None;
+    wait_for("the agent has brought the subnet up", || {
+        status = running.process.try_wait().unwrap();
+        status.is_some()
+    });
+    assert!(status.unwrap().success(), "{status:?}");
+    let answer: serde_json::Value = serde_json::from_str(&simulation.read("once.json")).unwrap();
     answer["hosts"].as_u64().unwrap()
 }
 

@@ -73,7 +73,7 @@ fn run_blocks(kind: &str, before: &str) -> usize {
 
 #[test]
 fn commands_that_need_nothing_run() {
-    assert_eq!(run_blocks("", ""), 9);
+    assert_eq!(run_blocks("", ""), 10);
 }
 
 #[test]

@@ -88,7 +88,8 @@ fn subnet_of(inventory: &Inventory, routes: &Routes) -> Subnet {
     let mut given: BTreeMap<u64, u16> = (1..=3).map(|host| (host, host as u16)).collect();
     given.extend([(SWITCHES, SWITCH_LID), (SWITCHES + 1, SWITCH_LID + 1)]);
     let infos = (0..2).map(|at| (SWITCHES + at, SwitchInfo::new(100, 4))).collect();
-    let manager = SmInfo { guid: 1, key: 1, activity: 0, priority: 1, state: SmState::Master };
+    let manager =
+        SmInfo { guid: 1, key: 1, activity: 0, priority: 1, state: SmState::Master, is_agent: true };
     Subnet::new(inventory, &Lids::new(given), 0, routes, &infos, manager).unwrap()
 }
 

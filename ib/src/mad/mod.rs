@@ -2,6 +2,7 @@
 //!
 //! Numbers are big-endian. Every decoder takes any bytes: it gives a value or an error.
 
+mod agent;
 mod multicast_table;
 mod node_description;
 mod node_info;
@@ -17,6 +18,9 @@ mod switch_info;
 #[cfg(test)]
 mod tests;
 
+pub use agent::{
+    AGENT_CLASS, AGENT_OUI, AgentMad, AgentMadError, AgentWord, MAX_SHARE, SEND, ShareSwitch, SubnetVersion,
+};
 pub use multicast_table::MulticastTable;
 pub use node_description::NodeDescription;
 pub use node_info::{Make, NodeInfo, NodeInfoError, NodeKind};

@@ -6,6 +6,10 @@ const GUID_AT: usize = 0;
 const KEY_AT: usize = 8;
 const ACTIVITY_AT: usize = 16;
 const STATE_AT: usize = 20;
+/// Behind the last byte that the specification gives a meaning.
+const MARK_AT: usize = 24;
+/// By which an agent of this program tells others that it is one. Other managers pass it over.
+const MARK: [u8; 8] = *b"mapper\0\x01";
 
 /// What a subnet manager is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +70,8 @@ pub struct SmInfo {
     pub priority: u8,
     /// What it is doing.
     pub state: SmState,
+    /// Whether it is an agent of this program, which understands what agents tell each other by LID.
+    pub is_agent: bool,
 }
 
 impl SmInfo {
@@ -79,6 +85,7 @@ impl SmInfo {
             activity: u32_at(data, ACTIVITY_AT),
             priority: state >> 4,
             state: known.copied().unwrap_or(SmState::NotActive),
+            is_agent: bytes(data, MARK_AT) == MARK,
         }
     }
 
@@ -89,6 +96,9 @@ impl SmInfo {
         put(&mut data, KEY_AT, &self.key.to_be_bytes());
         put(&mut data, ACTIVITY_AT, &self.activity.to_be_bytes());
         data[STATE_AT] = self.priority << 4 | self.state as u8;
+        if self.is_agent {
+            put(&mut data, MARK_AT, &MARK);
+        }
         data
     }
 

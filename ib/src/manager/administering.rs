@@ -52,5 +52,6 @@ impl SubnetManager {
         if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
             *until = now;
         }
+        self.end_watch(now);
     }
 }

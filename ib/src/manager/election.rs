@@ -9,7 +9,10 @@ use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmInfo, SmState, Smp};
 
 /// The key of managers that OpenSM has unless it is told otherwise. It takes no notice of managers with another one.
-const MANAGERS_KEY: u64 = 1;
+pub(super) const MANAGERS_KEY: u64 = 1;
+
+/// The highest priority of a manager.
+pub(super) const MAX_PRIORITY: u8 = 15;
 
 /// How often another master that ranks lower is waited for, a retry each, before this one writes beside it.
 const MOST_WAITS: u8 = 5;
@@ -64,8 +67,9 @@ impl SubnetManager {
             guid: self.inventory.own,
             key: MANAGERS_KEY,
             activity: self.activity,
-            priority: self.settings.priority.unwrap_or_default().min(15),
+            priority: self.settings.priority.unwrap_or_default().min(MAX_PRIORITY),
             state: self.role,
+            is_agent: true,
         }
     }
 
@@ -133,12 +137,16 @@ impl SubnetManager {
         }
         self.role = SmState::Standby;
         self.is_up = false;
+        self.told_up = None;
         self.unwritten.clear();
         self.routing_failure = None;
         self.administration.end();
         // Whoever is master writes to switches: what is known of them counts no more.
         self.held = crate::program::Held::default();
         self.master = other;
+        self.share = None;
+        self.share_seen = None;
+        self.polls_without_share = 0;
         self.stage = Stage::Waiting { until: now + self.settings.poll_interval };
     }
 
@@ -179,6 +187,7 @@ impl SubnetManager {
     fn discover(&mut self, now: Instant) {
         if self.role == SmState::Standby {
             self.role = SmState::Discovering;
+            self.share = None;
             self.master = None;
             self.begin_sweep(now);
         }
@@ -186,8 +195,8 @@ impl SubnetManager {
 
     pub(super) fn begin_polling(&mut self, master: &Manager) {
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
-        let own = self.inventory.adapters.iter().find(|adapter| adapter.port_guid == self.inventory.own);
-        if let Some(own) = own {
+        let mut adapters = self.inventory.adapters.iter().chain(&self.inventory.own_left_out);
+        if let Some(own) = adapters.find(|adapter| adapter.port_guid == self.inventory.own) {
             let asked = Asked::OwnPort { node: own.node_guid, port: own.port };
             exchange.order(Order::get(asked, Attribute::PortInfo, own.port.into()), Route::LOCAL);
         }
@@ -232,7 +241,12 @@ impl SubnetManager {
         match goes_on {
             Some(info) => {
                 master.info = info;
+                let port = master.port;
+                if let Some(known) = self.others.iter_mut().find(|other| other.port == port) {
+                    known.info = info;
+                }
                 self.stage = Stage::Waiting { until: now + self.settings.poll_interval };
+                self.ask_for_share();
             }
             None => {
                 let other = master.info.guid;
@@ -252,6 +266,7 @@ impl SubnetManager {
                 if self.settings.priority.is_some() =>
             {
                 self.role = SmState::Master;
+                self.share = None;
                 self.reregister = true;
                 let before =
                     self.others.iter().chain(&self.master).find(|other| other.info.guid == sender.guid);
@@ -274,6 +289,7 @@ impl SubnetManager {
             }
             (Command::Disable, SmState::Standby) => {
                 self.role = SmState::NotActive;
+                self.share = None;
                 self.master = None;
                 self.stage = Stage::Waiting { until: Instant::FAR };
             }

@@ -21,6 +21,8 @@ pub enum Event {
         sent: u64,
         /// How long it took since the sweep began.
         took: Duration,
+        /// Whether anything was written to tables, or is otherwise than the last time.
+        is_news: bool,
     },
     /// Multicast groups changed, and their trees are in force.
     Groups {
@@ -49,6 +51,13 @@ pub enum Event {
     HandedOver {
         /// The GUID of its port.
         to: u64,
+    },
+    /// An agent that stands by did not report on its share of the switches in time: this one looks at them itself.
+    ShareReturned {
+        /// The GUID of the agent's port.
+        agent: u64,
+        /// How many switches it had been given.
+        switches: usize,
     },
     /// Another manager is master as well, and does not outrank this one: it is to give way.
     SecondMaster {

@@ -52,6 +52,7 @@ impl SubnetManager {
             }
             _ => {
                 self.changed.insert(guid);
+                self.end_watch(now);
             }
         }
     }

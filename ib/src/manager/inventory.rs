@@ -50,6 +50,8 @@ pub(crate) struct Inventory {
     pub(crate) nodes: BTreeMap<u64, NodeInfo>,
     /// The GUID of the port that sends.
     pub(crate) own: u64,
+    /// That port, if its switch was left out: nothing is configured there, but what it is told by others counts.
+    pub(crate) own_left_out: Option<Adapter>,
 }
 
 impl Inventory {
@@ -250,7 +252,8 @@ impl Inventory {
     pub(crate) fn take_note(&mut self, node: u64, port: u8, now: &Data) {
         let of_switch = self.switches.iter_mut().filter(|switch| switch.guid == node);
         let of_switch = of_switch.filter_map(|switch| switch.ports.get_mut(&port));
-        let of_adapter = self.adapters.iter_mut().filter(|of| (of.node_guid, of.port) == (node, port));
+        let adapters = self.adapters.iter_mut().chain(&mut self.own_left_out);
+        let of_adapter = adapters.filter(|of| (of.node_guid, of.port) == (node, port));
         if let Some(settings) = of_switch.chain(of_adapter.map(|of| &mut of.settings)).next() {
             *settings = PortSettings::parse(now);
         }
@@ -262,7 +265,10 @@ impl Inventory {
         for switch in &mut self.switches {
             switch.cables.retain(|_, (far, _)| !switches.contains(far));
         }
-        self.adapters.retain(|adapter| adapter.at.is_none_or(|(at, _)| !switches.contains(&at)));
+        let is_left_out = |adapter: &Adapter| adapter.at.is_some_and(|(at, _)| switches.contains(&at));
+        let own = self.adapters.iter().find(|adapter| adapter.port_guid == self.own);
+        self.own_left_out = own.filter(|own| is_left_out(own)).cloned();
+        self.adapters.retain(|adapter| !is_left_out(adapter));
     }
 
     /// How many data lanes all cables between switches have.

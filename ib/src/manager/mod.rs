@@ -20,20 +20,17 @@ mod event;
 mod glance;
 pub(crate) mod inventory;
 mod known;
-#[cfg(test)]
-mod model;
 mod reading;
 mod requests;
-#[cfg(test)]
-mod search;
+mod share;
 mod status;
 pub mod task;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 mod writing;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mapper_proto::time::Instant;
@@ -46,7 +43,7 @@ pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 use crate::administration::Administration;
 use crate::exchange::{Exchange, Failure, Manner};
 use crate::lids::Lids;
-use crate::mad::{Attribute, ManagerMethod, SmState, Smp, sa};
+use crate::mad::{AGENT_CLASS, Attribute, ManagerMethod, RoutedByLid, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
 use crate::program::Held;
 use crate::sweep::{self, Sweep};
@@ -54,7 +51,8 @@ use election::{Manager, Polling};
 use glance::Glances;
 use inventory::Inventory;
 use reading::Reading;
-use watch::Look;
+use share::{FIRST_LOOK, Share, ShareSeen};
+use watch::Watch;
 use writing::Writing;
 
 /// How a subnet is managed.
@@ -92,7 +90,7 @@ enum Stage {
         stand_ins: Vec<u16>,
     },
     Writing(Box<Writing>),
-    Watching(Box<Exchange<Look>>),
+    Watching(Box<Watch>),
     Glancing(Box<Glances>),
     Polling(Polling),
 }
@@ -119,6 +117,19 @@ pub struct SubnetManager {
     master: Option<Manager>,
     /// What hosts ask, and are answered.
     administration: Administration,
+    /// What this one looks at for the master while it stands by, beside all else.
+    share: Option<Box<Share>>,
+    share_seen: Option<ShareSeen>,
+    polls_without_share: u32,
+    next_look: u32,
+    next_share: u32,
+    /// How many switches agents reported on at the last look, by the GUIDs of their ports.
+    reported: BTreeMap<u64, usize>,
+    /// Agents that did not report, and for how many looks they are given no share.
+    resting: BTreeMap<u64, u8>,
+    /// How often a switch did not answer an agent by LID and answered the master, by the GUIDs of the agent's port and of the
+    /// switch, since it was last well; and how often an agent did not report, with its port's GUID for that of a switch.
+    unreached: BTreeMap<(u64, u64), u8>,
     /// Commands to other managers, beside all else.
     commands: Exchange<election::Told>,
     out: VecDeque<Packet>,
@@ -150,6 +161,9 @@ pub struct SubnetManager {
     /// Switches that did not tell their multicast tables, by GUID.
     without_groups: BTreeSet<u64>,
     engine: Option<String>,
+    /// How many failures, switches and adapters there were when it was last told that the subnet is up; `None` if it went down
+    /// since.
+    told_up: Option<[usize; 3]>,
     /// The tables that were written last.
     routes: Option<Routes>,
     next_tid: u32,
@@ -182,6 +196,14 @@ impl SubnetManager {
             is_somebody_silent: false,
             master: None,
             administration: Administration::default(),
+            share: None,
+            share_seen: None,
+            polls_without_share: 0,
+            next_look: FIRST_LOOK,
+            next_share: 0,
+            reported: BTreeMap::new(),
+            resting: BTreeMap::new(),
+            unreached: BTreeMap::new(),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
             out: VecDeque::new(),
             task: None,
@@ -200,6 +222,7 @@ impl SubnetManager {
             without_groups: BTreeSet::new(),
             are_groups_new: false,
             engine: None,
+            told_up: None,
             routes: None,
             next_tid: 1,
             next_task: 1,
@@ -220,13 +243,14 @@ impl SubnetManager {
                 Stage::Sweeping(sweep) => sweep.poll_transmit(now).map(|smp| smp.emit()),
                 Stage::Reading(reading) => reading.poll_transmit(now),
                 Stage::Writing(writing) => writing.poll_transmit(now),
-                Stage::Watching(looks) => looks.poll_transmit(now),
+                Stage::Watching(watch) => watch.poll_transmit(now),
                 Stage::Glancing(glances) => glances.poll_transmit(now),
                 Stage::Polling(polling) => polling.poll_transmit(now),
                 Stage::Waiting { .. } | Stage::Computing { .. } => None,
             };
-            let mad = mad.or_else(|| self.commands.poll_transmit(now))?;
-            Some(Packet { address: Address::Directed, mad })
+            let mad = mad.or_else(|| self.commands.poll_transmit(now));
+            let directed = mad.map(|mad| Packet { address: Address::Directed, mad });
+            directed.or_else(|| self.share.as_mut()?.poll_transmit(now))
         });
         if packet.is_none() {
             return self.administration.poll_transmit(now);
@@ -242,12 +266,13 @@ impl SubnetManager {
             Stage::Sweeping(sweep) => sweep.poll_timeout(),
             Stage::Reading(reading) => reading.poll_timeout(),
             Stage::Writing(writing) => writing.poll_timeout(),
-            Stage::Watching(looks) => looks.poll_timeout(),
+            Stage::Watching(watch) => watch.poll_timeout(),
             Stage::Glancing(glances) => glances.poll_timeout(),
             Stage::Polling(polling) => polling.poll_timeout(),
             Stage::Computing { .. } => None,
         };
-        let others = [self.commands.poll_timeout(), self.administration.poll_timeout()];
+        let share = self.share.as_ref().and_then(|share| share.poll_timeout());
+        let others = [self.commands.poll_timeout(), self.administration.poll_timeout(), share];
         stage.into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -257,6 +282,7 @@ impl SubnetManager {
             self.command_ended(&done, now);
         }
         self.administration.handle_timeout(now);
+        self.time_share(now);
         match &mut self.stage {
             Stage::Waiting { until } if *until <= now => self.stop_waiting(now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
@@ -279,6 +305,14 @@ impl SubnetManager {
         if packet.mad[sa::CLASS_AT] == sa::CLASS {
             self.administration.handle_packet(packet, now);
             return self.take_groups(now);
+        }
+        if packet.mad[sa::CLASS_AT] == AGENT_CLASS {
+            return self.handle_agent(packet, now);
+        }
+        if let Ok(RoutedByLid(smp)) = RoutedByLid::<ManagerMethod>::parse(&packet.mad)
+            && smp.method == ManagerMethod::GetResponse
+        {
+            return self.answer_share(&smp);
         }
         if let Ok(smp) = Smp::<ManagerMethod>::parse(&packet.mad)
             && smp.method == ManagerMethod::GetResponse
@@ -326,6 +360,7 @@ impl SubnetManager {
         self.hand_over_at_the_end();
         self.role = SmState::NotActive;
         self.administration.end();
+        self.share = None;
         self.stage = Stage::Waiting { until: Instant::FAR };
     }
 
@@ -427,6 +462,12 @@ impl SubnetManager {
         if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
             *until = now;
         }
+        self.end_watch(now);
+    }
+
+    /// Whether something is to be done before the next look.
+    fn is_more(&self) -> bool {
+        self.is_stale || self.are_groups_new || !self.changed.is_empty()
     }
 }
 

@@ -222,6 +222,7 @@ impl SubnetManager {
             self.is_stale = true;
         }
         self.others = managers;
+        self.resting.clear();
         self.elect(now);
     }
 

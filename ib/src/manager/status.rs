@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::election::Manager;
-use super::{Stage, SubnetManager};
+use super::{Routes, Stage, SubnetManager};
 use crate::lids::Lids;
-use crate::mad::{PortSettings, PortState, SmState};
+use crate::mad::{PortSettings, PortState, SmState, SubnetVersion};
 use crate::sweep::Found;
 
 /// What a manager is busy with.
@@ -34,6 +34,10 @@ pub struct OtherManager {
     pub priority: u8,
     /// What it is doing.
     pub state: SmState,
+    /// Whether it is an agent of this program.
+    pub is_agent: bool,
+    /// How many switches it looked at for this master at the last look.
+    pub share: usize,
 }
 
 /// How often something was done since the start.
@@ -53,6 +57,10 @@ pub struct Counts {
     pub blocks: u64,
     /// How often the subnet was brought up.
     pub ups: u64,
+    /// Shares of switches that were looked at for a master.
+    pub shares: u64,
+    /// Shares that agents did not report on in time, so that this master looked at them itself.
+    pub shares_returned: u64,
 }
 
 /// What a manager knows and does.
@@ -78,6 +86,11 @@ pub struct Status {
     pub master: Option<OtherManager>,
     /// All other managers, as they answered last.
     pub others: Vec<OtherManager>,
+    /// The subnet as this master brought it up, or as the master told one that stands by with its share of the switches; `None`
+    /// if neither happened.
+    pub version: Option<SubnetVersion>,
+    /// How many switches this manager looked at itself at the last look, or for the master with its last share.
+    pub share: usize,
     /// How many switches there are.
     pub switches: usize,
     /// How many of them have no key of management, so that whoever can send to them can write to them.
@@ -111,6 +124,11 @@ impl SubnetManager {
         &self.lids
     }
 
+    /// The tables that it wrote last, if it is master and all was written.
+    pub fn routes(&self) -> Option<&Routes> {
+        self.routes.as_ref().filter(|_| self.is_up && self.role == SmState::Master)
+    }
+
     /// How many datagrams it has sent.
     pub fn sent(&self) -> u64 {
         self.counts.sent
@@ -135,12 +153,16 @@ impl SubnetManager {
                 description: name.to_owned(),
                 priority: manager.info.priority,
                 state: manager.info.state,
+                is_agent: manager.info.is_agent,
+                share: self.reported.get(&port).copied().unwrap_or_default(),
             }
         };
         let adapters = || self.inventory.adapters.iter();
         let is_open =
             |of: &&super::inventory::Switch| of.ports.get(&0).is_some_and(|own| !own.is_protected());
-        let problems = [&self.problems, &self.left_out, &self.unwritten];
+        let unreached = self.unreached();
+        let problems = [&self.problems, &self.left_out, &self.unwritten, &unreached];
+        let (version, share) = self.shared();
         Status {
             role: self.role,
             work: self.work(),
@@ -152,6 +174,8 @@ impl SubnetManager {
             manager_lid: own.manager_lid(),
             master: self.master.as_ref().map(other),
             others: self.others.iter().map(other).collect(),
+            version,
+            share,
             switches: self.inventory.switches.len(),
             open_switches: self.inventory.switches.iter().filter(is_open).count(),
             adapters: adapters().filter(|adapter| !adapter.is_away).count(),
@@ -166,6 +190,31 @@ impl SubnetManager {
             routing_failure: self.routing_failure.clone(),
             counts: self.counts,
         }
+    }
+
+    /// The subnet as it was brought up, and how many switches this manager looked at.
+    fn shared(&self) -> (Option<SubnetVersion>, usize) {
+        if self.role != SmState::Master {
+            return self.share_seen.map_or((None, 0), |seen| (Some(seen.version), seen.switches));
+        }
+        let others: usize = self.reported.values().sum();
+        let own = self.inventory.switches.len().saturating_sub(others);
+        (Some(self.version()).filter(|version| version.counter > 0), own)
+    }
+
+    /// Which switches do not answer which agents by LID although tables are right, in words.
+    fn unreached(&self) -> Vec<String> {
+        let names = self.inventory.names();
+        let again = self.unreached.iter().filter(|&(_, &times)| times > 1);
+        let tell = |(&(agent, switch), _): (&(u64, u64), &u8)| {
+            let name = self.name_of(names.get(&agent).map_or(agent, |&(node, _)| node));
+            if agent == switch {
+                return format!("the agent of {name} stands by, and does not report on switches given to it");
+            }
+            let (agent, switch) = (name, self.name_of(switch));
+            format!("{switch} does not answer {agent} by its LID; it answers along a directed route")
+        };
+        again.map(tell).collect()
     }
 
     fn work(&self) -> Work {
@@ -184,7 +233,8 @@ impl super::Inventory {
     /// What a port told of itself, by its GUID.
     pub(super) fn settings_of(&self, port_guid: u64) -> Option<&PortSettings> {
         let switches = self.switches.iter().filter(|switch| switch.port_guid == port_guid);
-        let adapters = self.adapters.iter().filter(|adapter| adapter.port_guid == port_guid);
+        let adapters = self.adapters.iter().chain(&self.own_left_out);
+        let adapters = adapters.filter(|adapter| adapter.port_guid == port_guid);
         let of_switches = switches.filter_map(|switch| switch.ports.get(&0));
         of_switches.chain(adapters.map(|adapter| &adapter.settings)).next()
     }
@@ -193,7 +243,7 @@ impl super::Inventory {
     fn names(&self) -> BTreeMap<u64, (u64, &str)> {
         let switches = self.switches.iter();
         let switches = switches.map(|switch| (switch.port_guid, (switch.guid, switch.description.as_str())));
-        let adapters = self.adapters.iter();
+        let adapters = self.adapters.iter().chain(&self.own_left_out);
         let adapters =
             adapters.map(|adapter| (adapter.port_guid, (adapter.node_guid, adapter.description.as_str())));
         switches.chain(adapters).collect()

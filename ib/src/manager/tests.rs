@@ -1,46 +1,29 @@
 //! What is in the switches, whatever becomes of datagrams.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use mapper_opensm::{Adapter, Asker, Request, Switch};
 use mapper_proto::time::Instant;
 use proptest::prelude::*;
 
-use super::model::Model;
 use super::*;
 use crate::mad::sa::{Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
 use crate::mad::{
-    Attribute, Command, DATA_BYTES, MAD_BYTES, NodeKind, Notice, PortSettings, PortState, Route, RoutedByLid,
-    SmInfo,
+    AgentMad, AgentWord, Attribute, Command, DATA_BYTES, MAD_BYTES, NodeKind, Notice, PortSettings,
+    PortState, Route, RoutedByLid, ShareSwitch, SmInfo, SubnetVersion,
 };
 use crate::record::{Direction, Recorded};
-
-pub(super) fn settings() -> Settings {
-    Settings {
-        sweep: sweep::Settings {
-            window: NonZeroUsize::new(4).unwrap(),
-            timeout: Duration::from_millis(100),
-            retries: 2,
-            max_nodes: 1000,
-            key: 0,
-        },
-        priority: Some(1),
-        lmc: 0,
-        watch_interval: Duration::from_secs(10),
-        poll_interval: Duration::from_secs(1),
-        drain: Duration::from_secs(1),
-        retry_delay: Duration::from_secs(1),
-    }
-}
+use crate::simulated::{self, Model, settings, trap_of};
 
 /// The tables that the engines make, proved.
-pub(super) fn routes(task: &Task) -> Result<Routes, String> {
+pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
     let switches = task.switches.iter().map(|switch| Switch {
         guid: switch.guid,
+        system_guid: switch.system_guid,
         description: switch.description.clone(),
         lid: switch.lid,
+        lmc: 0,
         ports: switch.ports,
         links: switch
             .links
@@ -48,23 +31,24 @@ pub(super) fn routes(task: &Task) -> Result<Routes, String> {
             .map(|link| mapper_opensm::Link { port: link.port, peer: link.peer, peer_port: link.peer_port })
             .collect(),
         in_force: switch.in_force.clone(),
-        ..Switch::default()
     });
     let adapters = task.adapters.iter().map(|adapter| Adapter {
         node_guid: adapter.node_guid,
         port_guid: adapter.port_guid,
         port: adapter.port,
         lid: adapter.lid,
-        ..Adapter::default()
+        system_guid: adapter.system_guid,
+        description: adapter.description.clone(),
+        lmc: adapter.lmc,
     });
     let request = Request {
         asker: Asker::Agent,
-        // Everything is balanced anew, so that much changes at once.
-        options: "engines=dnup;reassign".parse().unwrap(),
-        lanes: 1,
+        options: simulated::ENGINES.parse().unwrap(),
+        serving: task.serving.clone(),
+        is_urgent: task.is_urgent,
+        lanes: task.lanes,
         switches: switches.collect(),
         adapters: adapters.collect(),
-        ..Request::default()
     };
     let answer = mapper_opensm::answer(&request).map_err(|declined| declined.said.join("; "))?;
     Ok(Routes {
@@ -152,8 +136,8 @@ impl Trial {
         }
         let answer = self.model.answer(0, &asked, matches!(fate, Fate::Refused));
         if asked.method == ManagerMethod::Set {
-            self.model.assert_no_circle();
-            self.model.assert_no_storm();
+            self.model.check_circles().unwrap();
+            self.model.check_storms().unwrap();
         }
         let Some(mut answer) = answer else { return };
         match fate {
@@ -203,7 +187,7 @@ impl Trial {
 fn a_subnet_comes_up_and_nothing_is_written_again() {
     let mut trial = Trial::new(Model::ring(5));
     trial.run(Duration::from_secs(1));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
     assert_eq!((trial.ups(), trial.manager.role()), (1, SmState::Master));
     // One look at everything follows, as marks were cleared, and then looks at switches alone.
     let written = trial.model.table_writes;
@@ -223,7 +207,7 @@ fn a_host_that_starts_again_changes_no_table_and_keeps_its_lid() {
     trial.model.nodes[2].ports.insert(1, PortSettings::default());
     trial.model.cable((2, 1), (6, 1));
     trial.run(Duration::from_secs(15));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
     assert_eq!((trial.model.table_writes, trial.model.hosts()), (written, lids));
 }
 
@@ -236,7 +220,7 @@ fn a_manager_whose_own_cable_failed_explores_again_once_it_is_mended() {
     trial.run(Duration::from_secs(60));
     trial.model.cable((0, 1), (4, 1));
     trial.run(Duration::from_secs(15));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
 }
 
 #[test]
@@ -289,7 +273,7 @@ fn a_record_of_a_manager_is_played_again_datagram_by_datagram() {
             .into_iter();
     trial.record = Some(String::new());
     trial.run(Duration::from_secs(20));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
     let record = trial.record.unwrap();
     let is_write = |line: &&str| line.contains(" sent ") && line.contains(" Set ");
     assert!(record.lines().filter(is_write).count() > 20, "{} lines", record.lines().count());
@@ -304,7 +288,7 @@ fn a_manager_that_takes_over_changes_no_lid_and_no_table() {
     let (written, lids) = (trial.model.table_writes, trial.model.hosts());
     let mut next = Trial { model: trial.model, ..Trial::new(Model::default()) };
     next.run(Duration::from_secs(15));
-    next.model.assert_up();
+    next.model.check_up().unwrap();
     assert_eq!((next.model.table_writes, next.model.hosts()), (written, lids));
 }
 
@@ -349,11 +333,11 @@ fn groups_that_hosts_join_get_trees_that_reach_them_and_nobody_else() {
     trial.run(Duration::from_secs(15));
     [1, 2, 5].into_iter().for_each(|host| take_part(&mut trial, host, SaMethod::Set));
     trial.run(Duration::from_secs(1));
-    trial.model.assert_group(0xC001, &[1, 2, 5]);
+    trial.model.check_group(0xC001, &[1, 2, 5]).unwrap();
     let (written, sent) = (trial.model.table_writes, trial.manager.sent());
     take_part(&mut trial, 5, SaMethod::Delete);
     trial.run(Duration::from_secs(1));
-    trial.model.assert_group(0xC001, &[1, 2]);
+    trial.model.check_group(0xC001, &[1, 2]).unwrap();
     let parts = trial.model.table_writes - written;
     assert!(
         trial.manager.sent() - sent == parts && parts <= 12,
@@ -361,27 +345,11 @@ fn groups_that_hosts_join_get_trees_that_reach_them_and_nobody_else() {
     );
     [1, 2].into_iter().for_each(|host| take_part(&mut trial, host, SaMethod::Delete));
     trial.run(Duration::from_secs(1));
-    assert_eq!(trial.model.flood(0, 0xC001), Vec::<usize>::new(), "that group is gone");
-    trial.model.assert_group(0xC000, &[0, 1, 2, 3, 4, 5]);
+    assert_eq!(trial.model.flood(0, 0xC001), Ok(Vec::new()), "that group is gone");
+    trial.model.check_group(0xC000, &[0, 1, 2, 3, 4, 5]).unwrap();
 }
 
 /// A trap of a switch with a LID.
-pub(super) fn trap_of(number: u16, lid: u16) -> Packet {
-    let notice = Notice { number: Some(number), issuer: lid, subject: lid };
-    let smp = Smp {
-        method: ManagerMethod::Trap,
-        status: 0,
-        tid: 77,
-        attribute: Attribute::Notice,
-        modifier: 0,
-        key: 0,
-        route: Route::LOCAL,
-        data: notice.emit(),
-    };
-    let address = Address::Lid { lid, queue_pair: 0, level: 0 };
-    Packet { address, mad: RoutedByLid(smp).emit() }
-}
-
 #[test]
 fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
     let mut trial = Trial::new(Model::ring(5));
@@ -396,13 +364,13 @@ fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
     assert_eq!((answer.method, answer.tid), (ManagerMethod::TrapRepress, 77));
     trial.manager.handle_timeout(trial.now);
     trial.run(Duration::from_secs(4));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
     // Its three ports are asked, and no others; all else are writes.
     let written = trial.model.table_writes - written;
     assert!(trial.manager.sent() - sent <= 1 + 3 + written, "{} sent", trial.manager.sent() - sent);
     // The mark of the change has everything looked at later.
     trial.run(Duration::from_secs(15));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
 }
 
 #[test]
@@ -419,12 +387,12 @@ fn a_second_failure_right_behind_the_first_takes_no_sweep_either() {
         trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
         // Old and new entries together could close a circle, so packets under way get a second to arrive.
         trial.run(Duration::from_millis(2500));
-        trial.model.assert_up();
+        trial.model.check_up().unwrap();
     }
     assert_eq!(trial.manager.status().counts.sweeps, sweeps);
     trial.run(Duration::from_secs(15));
     assert!(trial.manager.status().counts.sweeps > sweeps, "what could not be told is looked at later");
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
 }
 
 #[test]
@@ -448,7 +416,7 @@ fn a_trap_of_a_host_that_went_or_of_nobody_and_a_cable_that_came_are_healed() {
         }
     }
     trial.run(Duration::from_secs(15));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
 }
 
 /// A request of another manager by a directed route.
@@ -470,7 +438,7 @@ fn sm_info(method: ManagerMethod, modifier: u32, info: &SmInfo) -> Packet {
 fn other_managers_are_told_the_truth_and_only_those_with_the_key_are_obeyed() {
     let mut trial = Trial::new(Model::ring(3));
     trial.run(Duration::from_secs(15));
-    let other = SmInfo { guid: 1, key: 1, activity: 0, priority: 9, state: SmState::Master };
+    let other = SmInfo { guid: 1, key: 1, activity: 0, priority: 9, state: SmState::Master, is_agent: false };
     trial.manager.handle_packet(&sm_info(ManagerMethod::Get, 0, &other), trial.now);
     let answer = trial.manager.poll_transmit(trial.now).unwrap();
     let answer = Smp::<ManagerMethod>::parse(&answer.mad).unwrap();
@@ -489,8 +457,36 @@ fn other_managers_are_told_the_truth_and_only_those_with_the_key_are_obeyed() {
 }
 
 #[test]
+fn only_the_master_that_the_port_was_told_has_an_agent_look_at_switches() {
+    let mut trial = Trial::new(Model::ring(3));
+    trial.run(Duration::from_secs(15));
+    let own = trial.manager.status();
+    trial.manager.role = SmState::Standby;
+    let switches = vec![ShareSwitch { lid: 4, linear_top: 6 }, ShareSwitch { lid: 5, linear_top: 6 }];
+    let version = SubnetVersion { master: own.guid, counter: 9 };
+    let share =
+        AgentMad { level: 3, guid: own.guid, version, number: 1, word: AgentWord::Share(switches) }.emit();
+    let mut told_by = |lid: u16| {
+        let address = Address::Lid { lid, queue_pair: 1, level: 0 };
+        trial.manager.handle_packet(&Packet { address, mad: share }, trial.now);
+        std::iter::from_fn(|| trial.manager.poll_transmit(trial.now)).count()
+    };
+    assert_eq!(told_by(own.manager_lid + 1), 0, "a stranger makes no datagrams of one");
+    assert_eq!(told_by(own.manager_lid), 2);
+    assert_eq!(told_by(own.manager_lid), 0, "it is under way");
+    assert_eq!(trial.manager.status().version, Some(version));
+}
+
+#[test]
 fn who_ranks_higher_has_the_higher_priority_or_the_lower_guid() {
-    let info = |guid, priority| SmInfo { guid, key: 1, activity: 0, priority, state: SmState::Standby };
+    let info = |guid, priority| SmInfo {
+        guid,
+        key: 1,
+        activity: 0,
+        priority,
+        state: SmState::Standby,
+        is_agent: false,
+    };
     assert!(info(9, 2).outranks(&info(1, 1)) && info(1, 1).outranks(&info(9, 1)));
     assert!(!info(1, 1).outranks(&info(1, 1)));
     assert_eq!(SmInfo::parse(&[0; DATA_BYTES]).state, SmState::NotActive);
@@ -508,7 +504,7 @@ fn a_switch_that_refuses_a_block_is_named_and_asked_again() {
     assert!(named, "{:?}", trial.events);
     trial.fates = Vec::new().into_iter();
     trial.run(Duration::from_secs(30));
-    trial.model.assert_up();
+    trial.model.check_up().unwrap();
 }
 
 proptest! {
@@ -550,8 +546,8 @@ proptest! {
         trial.run(Duration::from_secs(40));
         trial.fates = Vec::new().into_iter();
         trial.run(Duration::from_secs(60));
-        trial.model.assert_up();
-        trial.model.assert_no_circle();
+        trial.model.check_up().unwrap();
+        trial.model.check_circles().unwrap();
     }
 
     #[test]

@@ -269,15 +269,21 @@ impl SubnetManager {
             self.tell(Event::Groups { groups, parts });
             return if failed > 0 { self.retry(now) } else { self.wait_for_more(now) };
         }
+        let adapters = self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count();
+        let size = [failed, self.inventory.switches.len(), adapters];
+        let is_as_told =
+            self.told_up == Some(size) && self.engine.as_deref().unwrap_or_default() == writing.routes.engine;
+        self.told_up = Some(size);
         self.engine = Some(writing.routes.engine.clone()).filter(|engine| !engine.is_empty());
         self.tell(Event::Up {
             failed,
             switches: self.inventory.switches.len(),
-            adapters: self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count(),
+            adapters,
             engine: writing.routes.engine.clone(),
             blocks: writing.blocks,
             sent: self.counts.sent - self.sent_before,
             took: now.since(self.began),
+            is_news: !is_as_told || writing.blocks > 0,
         });
         self.counts.ups += 1;
         self.reregister = false;
@@ -304,9 +310,8 @@ impl SubnetManager {
     /// Waits until it is time to look again, or for nothing if something is to be done. What is put off in favour of what
     /// changed meanwhile keeps its moment.
     pub(super) fn wait_for_more(&mut self, now: Instant) {
-        let is_more = self.is_stale || self.are_groups_new || !self.changed.is_empty();
         let next = now + self.settings.watch_interval;
-        let until = if is_more { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };
+        let until = if self.is_more() { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };
         self.stage = Stage::Waiting { until };
     }
 }

@@ -1,6 +1,7 @@
-//! The bodies of the fuzz targets for datagrams of the subnet's administration: what must hold of any bytes.
+//! The bodies of the fuzz targets for datagrams of InfiniBand: what must hold of any bytes.
 #![allow(unreachable_pub, reason = "the fuzz targets are another crate")]
 
+use mapper_ib::mad::AgentMad;
 use mapper_ib::mad::sa::{InformInfo, MemberRecord, PathRecord, SaMad, ServiceRecord};
 
 /// What is read is read alike when it is written again.
@@ -16,4 +17,11 @@ pub fn administration(bytes: &[u8]) {
     assert_eq!(InformInfo::parse(&wanted.emit()), wanted);
     let service = ServiceRecord::parse(bytes);
     assert_eq!(ServiceRecord::parse(&service.emit()), service);
+}
+
+/// The same of what agents tell each other.
+pub fn agents(bytes: &[u8]) {
+    if let Ok(mad) = AgentMad::parse(bytes) {
+        assert_eq!(AgentMad::parse(&mad.emit()), Ok(mad));
+    }
 }

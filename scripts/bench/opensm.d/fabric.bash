@@ -21,7 +21,11 @@ need_opensm() {
 }
 
 stop() {
-    if [[ -n $simulator ]]; then kill "$simulator" 2>/dev/null || true; fi
+    if [[ -n $simulator ]]; then
+        kill "$simulator" 2>/dev/null || true
+        # Its sockets' names are free for the next once it has ended.
+        wait "$simulator" 2>/dev/null || true
+    fi
     simulator=
 }
 
@@ -30,19 +34,30 @@ stop_and_clean() {
     rm -rf "$out"
 }
 
-# start NET: simulates a fabric, lets OpenSM give LIDs, which stay in force, and writes the fabric with them to
-# $out/found.net.
-start() {
+# simulate NET: simulates a fabric that nobody has configured.
+simulate() {
     host=$(sed -En '/^Ca\t/ { s/^Ca\t[0-9]+ "([^"]+)".*/\1/p; q }' "$1")
     export IBSIM_SOCKNAME=bench-$bench-$$
+    rm -f "$out/ibsim"
     # ibsim ends when its input does. Its input is a pipe that it holds at both ends, so it never ends, and no other
     # process is needed to keep it open.
     ibsim -s -n -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 <> <(:) &
     simulator=$!
-    until grep -q 'simulator ready' "$out/ibsim"; do
+    until grep -qs 'simulator ready' "$out/ibsim"; do
         kill -0 "$simulator" 2>/dev/null || die "ibsim did not start: $(tail -1 "$out/ibsim")"
         read -rt 0.1 <> <(:) || true
     done
+    # It listens some time after it says so.
+    until grep -q "@$IBSIM_SOCKNAME:ctl" /proc/net/unix; do
+        kill -0 "$simulator" 2>/dev/null || die "ibsim ended: $(tail -1 "$out/ibsim")"
+        read -rt 0.1 <> <(:) || true
+    done
+}
+
+# start NET: simulates a fabric, lets OpenSM give LIDs, which stay in force, and writes the fabric with them to
+# $out/found.net.
+start() {
+    simulate "$1"
     configure 600 -R minhop || die "OpenSM does not configure the fabric: $(tail -1 "$out/log")"
     in_fabric ibnetdiscover -o 64 >"$out/found.net"
 }

@@ -9,7 +9,7 @@ use super::describe::{describe_board, describe_frames, describe_xbar};
 use super::{Args, routes};
 use crate::cli::error_chain;
 use crate::daemon::status::{
-    Board, ByDestination, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
+    Board, ByDestination, ByLid, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
 };
 use crate::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use mapper_machine::status::StatusSocketError;
@@ -39,6 +39,9 @@ struct BoardOutput<'a> {
     /// Hosts whose packets kernels forward by the destination alone, with the routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_destination: Option<&'a [ByDestination]>,
+    /// The ways by the tables of switches of InfiniBand, if routes were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_lid: Option<&'a [ByLid]>,
 }
 
 /// The answers of the status sockets.
@@ -174,6 +177,7 @@ impl Found {
             board,
             routes_in_force: told(nth).map(|told| told.map_or(&[][..], |told| &told.routes)),
             by_destination: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_destination)),
+            by_lid: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_lid)),
         });
         Output { schema: "mapper.board-info/1", boards: boards.collect(), xbars: self.xbars.as_deref() }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::cli::{CliError, output};
 use crate::daemon::options::HostType;
 use crate::daemon::status::{
-    AgentRequest, ByDestination, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
+    AgentRequest, ByDestination, ByLid, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
     requests_socket_path,
 };
 use crate::formats::json::VersionJson;
@@ -75,6 +75,12 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
             text,
             "  route to {name} in the kernel by its destination, out of {word} {ports}, {packets} packets"
         );
+    }
+    for ByLid { to, name, lid, layer, hop_names, .. } in &routes.by_lid {
+        let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
+        let via: Vec<_> = hop_names.iter().map(|hop| hop.escape_debug().to_string()).collect();
+        let _infallible =
+            writeln!(text, "  route to {name} at LID {lid}, service level {layer}, by {}", via.join(" "));
     }
     for host in &routes.without_route {
         let _infallible = writeln!(text, "  no route to {}: {}", host.mac, host.why);

@@ -56,11 +56,24 @@ pub(super) fn write(text: &mut String, board: &Board, subnet: &SubnetStanding) -
         writeln!(text, "  no tables: {why}")?;
     }
     for manager in &subnet.managers {
-        writeln!(text, "  another manager: {manager}")?;
+        let share = match manager.share {
+            0 => String::new(),
+            share => format!(", looks at {}", plural_switches(share)),
+        };
+        writeln!(text, "  another manager: {manager}{share}")?;
+    }
+    if let Some(version) = subnet.version.as_ref().filter(|_| !subnet.is_master() && subnet.share > 0) {
+        let (share, counter, master) = (plural_switches(subnet.share), version.counter, &version.master);
+        writeln!(text, "  looks at {share} for the master, of version {counter} of the subnet of {master}")?;
     }
     write_named(text, &subnet.blamed)?;
     let away = board.unreachable.iter().map(|Reason { why, .. }| why.clone());
     write_named(text, &away.collect::<Vec<_>>())
+}
+
+/// So many switches.
+fn plural_switches(count: usize) -> String {
+    if count == 1 { "1 switch".to_owned() } else { format!("{count} switches") }
 }
 
 /// Writes a line for each node, as far as they are not too many. What nodes are called is escaped already.
@@ -122,12 +135,14 @@ mod tests {
             name: "h2\u{1b}".to_owned(),
             priority: 3,
             state: "standby".to_owned(),
+            is_agent: true,
+            share: 2,
         }];
         subnet.blamed = (0..20).map(|nth| format!("\"leaf{nth}\" does not answer")).collect();
         let text = describe_board(&board);
         for wanted in [
             "configured: some nodes do not answer or obey as they should.\n",
-            "\n  another manager: h2\\u{1b} (0x2001) with priority 3: standby\n",
+            "\n  another manager: h2\\u{1b} (0x2001) with priority 3: standby, looks at 2 switches\n",
             "\n  \"leaf15\" does not answer\n  and 4 more\n",
         ] {
             assert!(text.contains(wanted), "{wanted}\n{text}");

@@ -32,6 +32,13 @@ pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
     text.counter("mapper_subnet_traps", Unit::None, "Traps of nodes.", counts.traps);
     let help = "Blocks of forwarding tables written.";
     text.counter("mapper_subnet_blocks_written", Unit::None, help, counts.blocks);
+    let help = "Switches that the agent itself looked at last, to see whether something changed.";
+    text.gauge("mapper_subnet_share", help, subnet.share as u64);
+    let help = "Shares of switches that the agent looked at for a master while it stood by.";
+    text.counter("mapper_subnet_shares", Unit::None, help, counts.shares);
+    let help =
+        "Shares on which agents that stand by did not report, so that this master looked at them itself.";
+    text.counter("mapper_subnet_shares_returned", Unit::None, help, counts.shares_returned);
     let help = "How often the subnet was brought up, each with tables that were proved.";
     text.counter("mapper_subnet_ups", Unit::None, help, counts.ups);
 }

@@ -35,10 +35,12 @@ pub use paths_number::{PathsNumber, PathsNumberReader, paths_number_path};
 pub use plan::{PlanDifference, PlanStanding};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
 pub use requests::{AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path};
-pub use routes::{ByDestination, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce};
+pub use routes::{
+    ByDestination, ByLid, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce,
+};
 pub use socket::{ask, bind, bind_at, socket_path, units};
 pub use soundings::{
     Answered, Hop, MAX_SOUNDED_BYTES, Measure, Pinged, PingedWay, SoundedHost, SoundingAsked, Traced,
     TracedHop, TracedWay, WayAsked,
 };
-pub use subnet::{ManagerSeen, SubnetCounts, SubnetStanding, role_names};
+pub use subnet::{ManagerSeen, SubnetCounts, SubnetStanding, SubnetVersionDto, role_names};

@@ -32,6 +32,26 @@ pub struct RoutesInForce {
     pub without_route: Vec<Reason>,
     /// Hosts whose packets this kernel and those of the crossbars forward by the destination alone.
     pub by_destination: Vec<ByDestination>,
+    /// On InfiniBand, the way to each host by the tables that this agent wrote; none if another manager did.
+    #[serde(default)]
+    pub by_lid: Vec<ByLid>,
+}
+
+/// A host of InfiniBand, and the way to it by the tables of switches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByLid {
+    /// The host's address.
+    pub to: String,
+    /// What the host is called.
+    pub name: String,
+    /// Its LID.
+    pub lid: u16,
+    /// The service level of packets to it.
+    pub layer: u8,
+    /// The id of each xbar on the way (as in `mapper.map/1`), and the port to leave it by.
+    pub hops: Vec<(String, u8)>,
+    /// The same by names for people.
+    pub hop_names: Vec<String>,
 }
 
 /// A host whose packets are forwarded by the destination alone.
@@ -132,6 +152,7 @@ impl RoutesAsked {
             routes: Vec::new(),
             without_route: Vec::new(),
             by_destination: Vec::new(),
+            by_lid: Vec::new(),
         };
         let Some(table) = &self.table else { return answer };
         let Some(map) = self.map.as_ref().filter(|map| map.version == table.version()) else { return answer };

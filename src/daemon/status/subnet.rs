@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mapper_ib::mad::SmState;
+use mapper_ib::mad::{SmState, SubnetVersion};
 use mapper_ib::manager::{OtherManager, Status, Work};
 use mapper_proto::Mac;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,11 @@ pub struct SubnetStanding {
     pub master: Option<ManagerSeen>,
     /// All other managers, as they answered last.
     pub managers: Vec<ManagerSeen>,
+    /// The subnet as its master brought it up, as this agent is or was told it; `None` if it was not told.
+    pub version: Option<SubnetVersionDto>,
+    /// How many switches this agent itself looked at last, to see whether something changed. What is left of them was looked at by
+    /// agents that stand by.
+    pub share: usize,
     /// How many switches there are.
     pub switches: usize,
     /// How many of them have no key of management (M_Key), so that whoever can send to them can write to them.
@@ -56,6 +61,25 @@ pub struct ManagerSeen {
     pub priority: u8,
     /// What it is: `master`, `standby`, `discovering` or `not-active`.
     pub state: String,
+    /// Whether it is an agent of this program.
+    pub is_agent: bool,
+    /// How many switches it looked at last for this master.
+    pub share: usize,
+}
+
+/// Which state of a subnet: whose, and the how manyth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetVersionDto {
+    /// The GUID of the port of the master that brought the subnet up.
+    pub master: String,
+    /// How often it had done so.
+    pub counter: u32,
+}
+
+impl SubnetVersionDto {
+    fn of(version: SubnetVersion) -> Self {
+        Self { master: hex(version.master), counter: version.counter }
+    }
 }
 
 /// How often an agent of a port of InfiniBand did something since its start.
@@ -71,6 +95,10 @@ pub struct SubnetCounts {
     pub blocks: u64,
     /// How often the subnet was brought up.
     pub ups: u64,
+    /// Shares of switches that the agent looked at for a master while it stood by.
+    pub shares: u64,
+    /// Shares on which agents did not report in time, so that this master looked at them itself.
+    pub shares_returned: u64,
 }
 
 impl fmt::Display for ManagerSeen {
@@ -88,6 +116,8 @@ impl ManagerSeen {
             name: manager.description.clone(),
             priority: manager.priority,
             state: role_name(manager.state).to_owned(),
+            is_agent: manager.is_agent,
+            share: manager.share,
         }
     }
 
@@ -108,6 +138,8 @@ impl SubnetStanding {
             master_lid: given(status.manager_lid),
             master: status.master.as_ref().map(ManagerSeen::of),
             managers: status.others.iter().map(ManagerSeen::of).collect(),
+            version: status.version.map(SubnetVersionDto::of),
+            share: status.share,
             switches: status.switches,
             open_switches: status.open_switches,
             adapters: status.adapters,
@@ -121,6 +153,8 @@ impl SubnetStanding {
                 traps: counts.traps,
                 blocks: counts.blocks,
                 ups: counts.ups,
+                shares: counts.shares,
+                shares_returned: counts.shares_returned,
             },
         }
     }
@@ -258,6 +292,8 @@ mod tests {
             manager_lid: 1,
             master: None,
             others: Vec::new(),
+            version: None,
+            share: 3,
             switches: 3,
             open_switches: 0,
             adapters: 3,
@@ -276,7 +312,15 @@ mod tests {
     }
 
     fn other(state: SmState) -> OtherManager {
-        OtherManager { guid: 0x2001, node: 0x2000, description: "h2".to_owned(), priority: 3, state }
+        OtherManager {
+            guid: 0x2001,
+            node: 0x2000,
+            description: "h2".to_owned(),
+            priority: 3,
+            state,
+            is_agent: true,
+            share: 0,
+        }
     }
 
     #[test]

@@ -123,6 +123,7 @@ mod tests {
             ],
             without_route: Vec::new(),
             by_destination: Vec::new(),
+            by_lid: Vec::new(),
         };
         let mut in_force = InForce::default();
         let ends = cables(&known.fabric.map);

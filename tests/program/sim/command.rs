@@ -306,6 +306,10 @@ fn what_cannot_be_is_refused_before_the_run() {
         (&["--replay", "trace", "--seed", "2"], 2),
         (&["--replay", "trace", "ring:n=2"], 2),
         (&["--fault-seed", "1", "--loss", "1%"], 2),
+        (&["--infiniband"], 2),
+        (&["--infiniband", "--fault-seed", "1", "--trace", "trace"], 2),
+        (&["--fault-seed", "1", "--fault-seeds", "2"], 2),
+        (&["--infiniband", "clos:hosts=648,ports=36", "--fault-seed", "1"], 1),
         (&["--map-file", "/no/such/folder/map"], 1),
         (&["--map-file", "/"], 1),
         (&["--routes-dir", "/dev/null/routes"], 1),
@@ -462,6 +466,20 @@ fn the_help_lists_shapes_and_faults() {
 fn a_seed_of_the_fault_search_can_be_run_again() {
     let report = sim(&["--fault-seed", "3"]);
     assert_eq!((report["seed"].as_u64(), report["schema"].as_str()), (Some(3), Some("mapper.sim-fault/1")));
+}
+
+#[test]
+fn the_fault_search_over_infiniband_runs_a_seed_many_and_a_given_fabric() {
+    let report = sim(&["--infiniband", "--fault-seed", "7"]);
+    let seed = (report["seed"].as_u64(), report["schema"].as_str());
+    assert_eq!(seed, (Some(7), Some("mapper.sim-subnet-fault/1")));
+    let given = sim(&["--infiniband", "clos:hosts=8,ports=4", "--fault-seed", "2"]);
+    assert_eq!([&given["hosts"], &given["switches"]].map(serde_json::Value::as_u64), [Some(8), Some(6)]);
+    let many = sim(&["--infiniband", "--fault-seed", "20", "--fault-seeds", "5"]);
+    assert_eq!((many["tried"].as_u64(), many["failed"].as_array().map(Vec::len)), (Some(5), Some(0)));
+    let output = mapper(&["sim", "--infiniband", "--fault-seed", "7"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.starts_with("subnet "), "{text}");
 }
 
 /// Users send while cables break, and the report says what each fault cost them.

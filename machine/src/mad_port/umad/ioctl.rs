@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
+use mapper_ib::mad::{AGENT_CLASS, AGENT_OUI, SEND};
+
 use super::super::CLASS_BY_LID;
 
 /// `_IOWR(0x1B, 1, struct ib_user_mad_reg_req)`.
@@ -20,16 +22,18 @@ pub(super) struct Class {
     queue_pair: u8,
     /// The methods of requests that are taken, a bit each.
     methods: u32,
+    /// The vendor whose class it is; 0 for none.
+    oui: [u8; 3],
 }
 
 impl Class {
     /// For who only asks by directed routes, and takes no request.
     pub(super) const ASKING: Self =
-        Self { number: super::CLASS_DIRECTED, version: 1, queue_pair: 0, methods: 0 };
+        Self { number: super::CLASS_DIRECTED, version: 1, queue_pair: 0, methods: 0, oui: [0; 3] };
 
     /// For subnet managers: Get, Set, Trap and TrapRepress of the subnet, and of its administration Get, Set, GetTable
-    /// and Delete.
-    pub(super) const OF_MANAGERS: [Self; 3] = [
+    /// and Delete; and what agents send each other.
+    pub(super) const OF_MANAGERS: [Self; 4] = [
         Self { methods: 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7, ..Self::ASKING },
         Self { number: CLASS_BY_LID, methods: 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7, ..Self::ASKING },
         Self {
@@ -37,7 +41,9 @@ impl Class {
             version: 2,
             queue_pair: 1,
             methods: 1 << 1 | 1 << 2 | 1 << 0x12 | 1 << 0x15,
+            ..Self::ASKING
         },
+        Self { number: AGENT_CLASS, version: 1, queue_pair: 1, methods: 1 << SEND, oui: AGENT_OUI },
     ];
 }
 
@@ -76,6 +82,7 @@ pub(super) fn register(device: &File, class: &Class) -> io::Result<u32> {
         queue_pair: class.queue_pair,
         class: class.number,
         class_version: class.version,
+        oui: class.oui,
         ..Registration::default()
     };
     // SAFETY: the call reads and writes the 28 bytes that its number tells, which is the size of `registration`, and

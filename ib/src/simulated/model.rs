@@ -1,10 +1,10 @@
-//! A subnet that answers a manager, for tests: switches with tables, ports with states, and what becomes of datagrams.
+//! A subnet that answers managers: switches with tables, ports with states, and what becomes of datagrams.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mad::{
-    Attribute, Data, Make, ManagerMethod, MulticastTable, NodeDescription, NodeInfo, NodeKind, PortSettings,
-    PortState, Route, Smp, SwitchInfo,
+    Attribute, DATA_BYTES, Data, Make, ManagerMethod, MulticastTable, NodeDescription, NodeInfo, NodeKind,
+    PortSettings, PortState, Route, Smp, SwitchInfo,
 };
 use crate::sweep::PortOf;
 
@@ -15,29 +15,29 @@ const MULTICAST_CAPACITY: u16 = 1024;
 
 /// A node of the model.
 #[derive(Clone, Debug)]
-pub(super) struct ModelNode {
-    pub(super) info: NodeInfo,
-    pub(super) ports: BTreeMap<u8, PortSettings>,
-    pub(super) table: Vec<u8>,
-    pub(super) switch: SwitchInfo,
+pub(crate) struct ModelNode {
+    pub(crate) info: NodeInfo,
+    pub(crate) ports: BTreeMap<u8, PortSettings>,
+    pub(crate) table: Vec<u8>,
+    pub(crate) switch: SwitchInfo,
     /// The parts of its multicast table, by modifier.
-    pub(super) multicast: BTreeMap<u32, MulticastTable>,
+    pub(crate) multicast: BTreeMap<u32, MulticastTable>,
     /// Whether a manager runs behind its port.
-    pub(super) is_manager: bool,
+    pub(crate) is_manager: bool,
 }
 
 /// Nodes and cables. Managers ask by port 1 of the adapters behind which they run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Model {
-    pub(super) nodes: Vec<ModelNode>,
-    pub(super) cables: BTreeMap<PortOf, PortOf>,
+pub(crate) struct Model {
+    pub(crate) nodes: Vec<ModelNode>,
+    pub(crate) cables: BTreeMap<PortOf, PortOf>,
     /// How often a block of a table was written, those of multicast tables among them.
-    pub(super) table_writes: u64,
+    pub(crate) table_writes: u64,
 }
 
 impl Model {
     /// Switches in a ring with a host each, in port 1; the next is behind port 2, the one before behind port 3.
-    pub(super) fn ring(count: usize) -> Self {
+    pub(crate) fn ring(count: usize) -> Self {
         let mut model = Self::default();
         for index in 0..2 * count {
             let (kind, ports) = if index < count { (NodeKind::Adapter, 1) } else { (NodeKind::Switch, 4) };
@@ -50,7 +50,7 @@ impl Model {
         model
     }
 
-    pub(super) fn add(&mut self, kind: NodeKind, count: u8) -> usize {
+    pub(crate) fn add(&mut self, kind: NodeKind, count: u8) -> usize {
         let node = self.nodes.len();
         let guid = 0x1000 + (node as u64) * 0x100;
         let info = NodeInfo {
@@ -75,20 +75,20 @@ impl Model {
         node
     }
 
-    pub(super) fn cable(&mut self, a: PortOf, b: PortOf) {
+    pub(crate) fn cable(&mut self, a: PortOf, b: PortOf) {
         self.cables.insert(a, b);
         self.cables.insert(b, a);
         self.set_states([a, b], PortState::Initialize);
     }
 
-    pub(super) fn cut(&mut self, a: PortOf) {
+    pub(crate) fn cut(&mut self, a: PortOf) {
         let Some(b) = self.cables.remove(&a) else { return };
         self.cables.remove(&b);
         self.set_states([a, b], PortState::Down);
     }
 
     /// A switch starts again, and knows nothing.
-    pub(super) fn reset(&mut self, node: usize) {
+    pub(crate) fn reset(&mut self, node: usize) {
         let ends: Vec<_> = self.cables.range((node, 0)..=(node, u8::MAX)).map(|(&a, &b)| [a, b]).collect();
         let switch = &mut self.nodes[node];
         switch.table.fill(0xFF);
@@ -101,7 +101,7 @@ impl Model {
     }
 
     /// A manager runs behind an adapter's port, or none does any more, which that port tells.
-    pub(super) fn set_manager(&mut self, host: usize, is_there: bool) {
+    pub(crate) fn set_manager(&mut self, host: usize, is_there: bool) {
         /// The byte of PortInfo with the capability, and its bit.
         const IS_MANAGER: (usize, u8) = (23, 1 << 1);
         if let Some(port) = self.nodes[host].ports.get_mut(&1) {
@@ -114,21 +114,33 @@ impl Model {
     }
 
     /// Whether some switches do not reach each other without the cable at an end.
-    pub(super) fn is_bridge(&self, end: PortOf) -> bool {
+    pub(crate) fn is_bridge(&self, end: PortOf) -> bool {
         let Some(&far) = self.cables.get(&end) else { return false };
-        let is_switch = |node: usize| self.nodes[node].info.kind == NodeKind::Switch;
-        if !is_switch(end.0) || !is_switch(far.0) {
-            return false;
-        }
-        let (mut seen, mut open) = (BTreeSet::from([end.0]), vec![end.0]);
+        self.is_switch(end.0)
+            && self.is_switch(far.0)
+            && !self.reached_without(end.0, Some(end)).contains(&far.0)
+    }
+
+    /// The switches that one reaches by cables between switches, itself among them.
+    pub(crate) fn switches_around(&self, first: usize) -> BTreeSet<usize> {
+        self.reached_without(first, None)
+    }
+
+    fn reached_without(&self, first: usize, cut: Option<PortOf>) -> BTreeSet<usize> {
+        let (mut seen, mut open) = (BTreeSet::from([first]), vec![first]);
         while let Some(node) = open.pop() {
             for (&from, &to) in self.cables.range((node, 0)..=(node, u8::MAX)) {
-                if from != end && from != far && is_switch(to.0) && seen.insert(to.0) {
+                let is_cut = cut == Some(from) || cut == Some(to);
+                if !is_cut && self.is_switch(to.0) && seen.insert(to.0) {
                     open.push(to.0);
                 }
             }
         }
-        !seen.contains(&far.0)
+        seen
+    }
+
+    fn is_switch(&self, node: usize) -> bool {
+        self.nodes[node].info.kind == NodeKind::Switch
     }
 
     fn set_states(&mut self, ends: [PortOf; 2], state: PortState) {
@@ -142,7 +154,7 @@ impl Model {
     }
 
     /// The port that a datagram comes to which leaves an adapter by a directed route.
-    pub(super) fn walk(&self, from: usize, route: &Route) -> Option<PortOf> {
+    pub(crate) fn walk(&self, from: usize, route: &Route) -> Option<PortOf> {
         let mut at = (from, 1);
         for (hop, &port) in route.ports().iter().enumerate() {
             if hop > 0 && self.nodes[at.0].info.kind != NodeKind::Switch {
@@ -153,14 +165,24 @@ impl Model {
         Some(at)
     }
 
-    /// What is answered, if anybody is there.
-    pub(super) fn answer(
+    /// What is answered at the end of a directed route, if anybody is there.
+    pub(crate) fn answer(
         &mut self,
         from: usize,
         asked: &Smp<ManagerMethod>,
         refuse: bool,
     ) -> Option<Smp<ManagerMethod>> {
-        let (at, came_by) = self.walk(from, &asked.route)?;
+        let end = self.walk(from, &asked.route)?;
+        Some(self.answer_at(end, asked, refuse))
+    }
+
+    /// What a node answers to a datagram that came by a port.
+    pub(crate) fn answer_at(
+        &mut self,
+        (at, came_by): PortOf,
+        asked: &Smp<ManagerMethod>,
+        refuse: bool,
+    ) -> Smp<ManagerMethod> {
         let is_set = asked.method == ManagerMethod::Set;
         let result = match asked.attribute {
             _ if is_set && refuse => Err(INVALID),
@@ -187,14 +209,19 @@ impl Model {
                 Ok(node.switch.emit())
             }
             Attribute::LinearTable => {
-                let first = asked.modifier as usize * 64;
-                let block = &mut self.nodes[at].table[first..first + 64];
-                if is_set {
-                    block.copy_from_slice(&asked.data);
-                    self.table_writes += 1;
+                let first = asked.modifier as usize * DATA_BYTES;
+                match self.nodes[at].table.get_mut(first..first + DATA_BYTES) {
+                    Some(block) => {
+                        if is_set {
+                            block.copy_from_slice(&asked.data);
+                            self.table_writes += 1;
+                        }
+                        let mut data = [0; DATA_BYTES];
+                        data.copy_from_slice(block);
+                        Ok(data)
+                    }
+                    None => Err(INVALID),
                 }
-                let block = &self.nodes[at].table[first..first + 64];
-                Ok(block.try_into().unwrap())
             }
             Attribute::MulticastTable => {
                 let table = self.nodes[at].multicast.entry(asked.modifier).or_insert(MulticastTable::EMPTY);
@@ -204,10 +231,12 @@ impl Model {
                 }
                 Ok(table.emit())
             }
-            other => panic!("nobody asks for {}", other.name()),
+            Attribute::Notice | Attribute::SlToVl | Attribute::LaneArbitration | Attribute::SmInfo => {
+                Err(INVALID)
+            }
         };
         let (status, data) = result.map_or_else(|status| (status, asked.data), |data| (0, data));
-        Some(Smp { method: ManagerMethod::GetResponse, status, data, ..asked.clone() })
+        Smp { method: ManagerMethod::GetResponse, status, data, ..asked.clone() }
     }
 
     fn port(&mut self, at: usize, port: u8, data: Data, is_set: bool) -> Result<Data, u16> {
@@ -234,7 +263,7 @@ impl Model {
     }
 
     /// The LID of each host's port.
-    pub(super) fn hosts(&self) -> Vec<(usize, u16)> {
+    pub(crate) fn hosts(&self) -> Vec<(usize, u16)> {
         let hosts = self.nodes.iter().enumerate().filter(|(_, node)| node.info.kind == NodeKind::Adapter);
         hosts.map(|(at, node)| (at, node.ports[&1].lid())).collect()
     }
@@ -246,8 +275,27 @@ impl Model {
         (state(from) == PortState::Active && state(to) >= PortState::Armed).then_some(to)
     }
 
+    /// The node that a packet comes to that goes from a node to a LID by the tables in force, switches' own LIDs among them.
+    pub(crate) fn reached(&self, from: usize, lid: u16) -> Option<PortOf> {
+        let entry = |node: usize| {
+            let here = &self.nodes[node];
+            if lid > here.switch.linear_top() { 0xFF } else { here.table[usize::from(lid)] }
+        };
+        let mut at = (from, if self.is_switch(from) { entry(from) } else { 1 });
+        for _ in 0..=self.nodes.len() {
+            let (node, port) = self.beyond(at)?;
+            let out = if self.is_switch(node) { entry(node) } else { 0 };
+            if out == 0 {
+                let own = if self.is_switch(node) { 0 } else { port };
+                return (self.nodes[node].ports[&own].lid() == lid).then_some((node, port));
+            }
+            at = (node, out);
+        }
+        None
+    }
+
     /// The cables that a packet takes, by the ports that it leaves; whether it arrives.
-    pub(super) fn trace(&self, from: usize, to: u16) -> (Vec<PortOf>, bool) {
+    pub(crate) fn trace(&self, from: usize, to: u16) -> (Vec<PortOf>, bool) {
         let mut way = Vec::new();
         let mut at = self.beyond((from, 1));
         while let Some((node, port)) = at {
@@ -267,8 +315,11 @@ impl Model {
         (way, false)
     }
 
-    /// The hosts that a packet to a multicast LID reaches, each as often as it does. Fails if it goes round.
-    pub(super) fn flood(&self, from: usize, lid: u16) -> Vec<usize> {
+    /// The hosts that a packet to a multicast LID reaches, each as often as it does.
+    ///
+    /// # Errors
+    /// If it goes round.
+    pub(crate) fn flood(&self, from: usize, lid: u16) -> Result<Vec<usize>, String> {
         let mut reached = Vec::new();
         // Each copy with the ports that it left by.
         let mut open: Vec<(PortOf, Vec<PortOf>)> =
@@ -288,31 +339,46 @@ impl Model {
             };
             for port in (1..=node.info.ports).filter(|&port| port != came_by).filter(leads) {
                 let Some(next) = self.beyond((at, port)) else { continue };
-                assert!(!way.contains(&(at, port)), "a packet to {lid:#x} from node {from} goes round");
+                if way.contains(&(at, port)) {
+                    return Err(format!("a packet to {lid:#x} from node {from} goes round"));
+                }
                 open.push((next, [&way[..], &[(at, port)]].concat()));
             }
         }
         reached.sort_unstable();
-        reached
+        Ok(reached)
     }
 
-    /// Fails if a packet to IPoIB's group of broadcast goes round.
-    pub(super) fn assert_no_storm(&self) {
-        for (host, _) in self.hosts() {
-            self.flood(host, 0xC000);
-        }
+    /// Whether a packet to IPoIB's group of broadcast ends, from wherever it comes.
+    ///
+    /// # Errors
+    /// If one goes round.
+    pub(crate) fn check_storms(&self) -> Result<(), String> {
+        self.hosts().into_iter().try_for_each(|(host, _)| self.flood(host, 0xC000).map(drop))
     }
 
-    /// Fails unless a packet to a multicast LID from each of these hosts reaches the others, once each.
-    pub(super) fn assert_group(&self, lid: u16, members: &[usize]) {
+    /// Whether a packet to a multicast LID from each of these hosts reaches the others, once each.
+    ///
+    /// # Errors
+    /// If it reaches others.
+    pub(crate) fn check_group(&self, lid: u16, members: &[usize]) -> Result<(), String> {
         for &from in members {
             let others: Vec<usize> = members.iter().copied().filter(|&member| member != from).collect();
-            assert_eq!(self.flood(from, lid), others, "from node {from} to group {lid:#x}");
+            let reached = self.flood(from, lid)?;
+            if reached != others {
+                return Err(format!(
+                    "from node {from} to group {lid:#x}: nodes {reached:?} instead of {others:?}"
+                ));
+            }
         }
+        Ok(())
     }
 
-    /// Fails if packets between hosts can wait for each other in a circle, by the tables that switches hold now.
-    pub(super) fn assert_no_circle(&self) {
+    /// Whether packets between hosts cannot wait for each other in a circle, by the tables that switches hold now.
+    ///
+    /// # Errors
+    /// If they can; the circle is among the ports that are named, each with those that follow.
+    pub(crate) fn check_circles(&self) -> Result<(), String> {
         let mut after: BTreeMap<PortOf, BTreeSet<PortOf>> = BTreeMap::new();
         let lids: BTreeSet<u16> =
             self.hosts().into_iter().map(|(_, lid)| lid).filter(|&lid| lid > 0).collect();
@@ -330,25 +396,34 @@ impl Model {
                 next.remove(&end);
             }
         }
-        assert!(after.is_empty(), "packets wait in a circle: {after:?}");
+        if after.is_empty() { Ok(()) } else { Err(format!("packets wait in a circle: {after:?}")) }
     }
 
-    /// Fails unless every cable is up and every host reaches every other, each with a LID of its own.
-    pub(super) fn assert_up(&self) {
+    /// Whether every cable is up and every host reaches every other, each with a LID of its own.
+    ///
+    /// # Errors
+    /// If not.
+    pub(crate) fn check_up(&self) -> Result<(), String> {
         for (node, port) in self.cables.keys() {
-            let state = self.nodes[*node].ports[port].state();
-            assert_eq!(state, PortState::Active, "node {node} port {port}");
+            let state = self.nodes[*node].ports.get(port).map(PortSettings::state);
+            if state != Some(PortState::Active) {
+                return Err(format!("node {node} port {port} is {state:?}"));
+            }
         }
         let hosts = self.hosts();
         let lids: BTreeSet<u16> = hosts.iter().map(|&(_, lid)| lid).collect();
-        assert!(lids.len() == hosts.len() && !lids.contains(&0), "{hosts:?}");
+        if lids.len() < hosts.len() || lids.contains(&0) {
+            return Err(format!("hosts without a LID of their own: {hosts:?}"));
+        }
         for &(from, _) in &hosts {
             for &(to, lid) in hosts.iter().filter(|&&(to, _)| to != from) {
-                assert!(self.trace(from, lid).1, "from node {from} to node {to}");
+                if !self.trace(from, lid).1 {
+                    return Err(format!("nothing comes from node {from} to node {to}"));
+                }
             }
         }
         let all: Vec<usize> = hosts.iter().map(|&(host, _)| host).collect();
-        self.assert_group(0xC000, &all);
+        self.check_group(0xC000, &all)
     }
 }
 

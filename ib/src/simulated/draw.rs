@@ -6,8 +6,12 @@ use mapper_proto::time::Instant;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::model::Model;
+use mapper_proto::map::Fabric;
+
+use super::model::Model;
+use super::subnet_of::SubnetError;
 use super::world::{Fault, Noise, World};
+use super::{Engines, Violation};
 use crate::mad::NodeKind;
 use crate::sweep::PortOf;
 
@@ -20,7 +24,7 @@ const QUIET: Duration = Duration::from_secs(15);
 
 /// A subnet, its managers, and what befalls it.
 #[derive(Debug)]
-pub(super) struct Scenario {
+pub struct Scenario {
     seed: u64,
     model: Model,
     /// The adapters behind which managers run, with their priorities.
@@ -29,10 +33,39 @@ pub(super) struct Scenario {
     faults: Vec<(Instant, Fault)>,
 }
 
+/// What a scenario came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Blocks of tables that were written, those of multicast tables among them.
+    pub blocks: u64,
+    /// Datagrams that the managers sent that ran at the end.
+    pub sent: u64,
+    /// Shares of switches that agents which stood by at the end had looked at.
+    pub shares: u64,
+}
+
 impl Scenario {
-    pub(super) fn draw(seed: u64) -> Self {
+    /// The scenario of a seed, in a subnet that is drawn as well.
+    pub fn draw(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (model, hosts, switches) = draw_model(&mut rng);
+        Self::befalling(seed, (model, &hosts, &switches), rng)
+    }
+
+    /// The scenario of a seed in a subnet as a fabric describes it.
+    ///
+    /// # Errors
+    /// If the fabric is no whole subnet, or a large one.
+    pub fn draw_in(fabric: &Fabric, seed: u64) -> Result<Self, SubnetError> {
+        let (model, hosts, switches) = Model::of(fabric)?;
+        Ok(Self::befalling(seed, (model, &hosts, &switches), ChaCha8Rng::seed_from_u64(seed)))
+    }
+
+    fn befalling(
+        seed: u64,
+        (model, hosts, switches): (Model, &[usize], &[usize]),
+        mut rng: ChaCha8Rng,
+    ) -> Self {
         let count = [1, 1, 2, 2, 3][rng.random_range(0..5)].min(hosts.len());
         let managers: Vec<_> = hosts[..count].iter().map(|&host| (host, rng.random_range(1..4))).collect();
         let noise = match rng.random_range(0..3) {
@@ -78,22 +111,44 @@ impl Scenario {
         Self { seed, model, managers, noise, faults }
     }
 
-    /// Runs it, and panics if something does not hold.
-    pub(super) fn run(self) {
-        let whole = self.model.clone();
-        let mut world = World::new(self.model, &self.managers, self.noise, self.seed);
-        for (at, fault) in self.faults {
-            world.run_until(at);
+    /// What befalls the subnet, and when; what is mended at the end is not told.
+    pub fn faults(&self) -> impl Iterator<Item = (Instant, Fault)> {
+        self.faults.iter().copied()
+    }
+
+    /// How many hosts, switches, cables and managers there are.
+    pub fn size(&self) -> [usize; 4] {
+        let hosts = self.model.hosts().len();
+        [hosts, self.model.nodes.len() - hosts, self.model.cables.len() / 2, self.managers.len()]
+    }
+
+    /// Runs it with the engines that compute tables.
+    ///
+    /// # Errors
+    /// If something does not hold.
+    pub fn run(&self, engines: Engines<'_>) -> Result<Outcome, Violation> {
+        let mut world = World::new(self.model.clone(), engines, &self.managers, self.noise, self.seed);
+        for &(at, fault) in &self.faults {
+            world.run_until(at)?;
             world.strike(fault);
         }
-        world.run_until(Instant::ZERO + TROUBLE);
-        world.heal(&whole);
-        world.run_until(Instant::ZERO + TROUBLE + REST);
-        world.assert_well();
-        let written = world.writes();
-        world.run_until(Instant::ZERO + TROUBLE + REST + QUIET);
-        world.assert_well();
-        assert_eq!(world.writes(), written, "tables are written that were right");
+        world.run_until(Instant::ZERO + TROUBLE)?;
+        world.heal(&self.model);
+        world.run_until(Instant::ZERO + TROUBLE + REST)?;
+        world.check_well()?;
+        let (written, shares) = (world.writes(), world.shares());
+        let at = Instant::ZERO + TROUBLE + REST + QUIET;
+        world.run_until(at)?;
+        world.check_well()?;
+        world.check_shares()?;
+        if world.writes() != written {
+            return Err(Violation { at, why: "tables are written that were right".to_owned() });
+        }
+        if world.shares() == shares && self.managers.len() > 1 {
+            return Err(Violation { at, why: "agents that stand by look at no switches".to_owned() });
+        }
+        let sent = world.statuses().iter().map(|status| status.counts.sent).sum();
+        Ok(Outcome { blocks: written, sent, shares: world.shares() })
     }
 }
 
