@@ -5,7 +5,7 @@
 //! - [`sweep`]: breadth-first exploration by GUID. It only ever asks: no request of it changes anything.
 //! - [`lids`]: which LIDs ports have.
 //! - [`manager`]: a subnet manager, which writes what differs (`program`), settles with others who is master, and answers
-//!   hosts (`administration`).
+//!   hosts (`administration`), and asks for paths itself (`inquiries`).
 //! - [`record`]: datagrams as lines of text, for a person and to be played again.
 //!
 //! Sweep and manager are state machines like the agent: time is a number, datagrams come and go as bytes.
@@ -14,6 +14,7 @@
 
 mod administration;
 mod exchange;
+mod inquiries;
 pub mod lids;
 pub mod mad;
 pub mod manager;

@@ -18,6 +18,7 @@ mod administering;
 mod election;
 mod event;
 mod glance;
+mod inquiring;
 pub(crate) mod inventory;
 mod known;
 #[cfg(test)]
@@ -39,12 +40,15 @@ use std::time::Duration;
 use mapper_proto::time::Instant;
 
 pub use crate::program::multicast::{Groups, Members};
+pub use crate::inquiries::{Destination, FoundPath};
 pub use event::Event;
+pub use inquiring::OwnPort;
 pub use status::{Counts, OtherManager, Status, Work};
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
 use crate::administration::Administration;
 use crate::exchange::{Exchange, Failure, Manner};
+use crate::inquiries::Inquiries;
 use crate::lids::Lids;
 use crate::mad::{Attribute, ManagerMethod, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
@@ -119,6 +123,8 @@ pub struct SubnetManager {
     master: Option<Manager>,
     /// What hosts ask, and are answered.
     administration: Administration,
+    /// What programs of this machine ask.
+    inquiries: Inquiries,
     /// Commands to other managers, beside all else.
     commands: Exchange<election::Told>,
     out: VecDeque<Packet>,
@@ -163,6 +169,8 @@ pub struct SubnetManager {
 
 /// Where the transactions of commands begin, far from those of everything else.
 const FIRST_COMMAND: u32 = 1 << 31;
+/// How long an answer of the subnet's administration is waited for at least, as it may have much to do.
+const ADMINISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most events that wait to be told.
 const MAX_EVENTS: usize = 1000;
 
@@ -182,6 +190,7 @@ impl SubnetManager {
             is_somebody_silent: false,
             master: None,
             administration: Administration::default(),
+            inquiries: Inquiries::new(settings.sweep.timeout.max(ADMINISTRATION_TIMEOUT)),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
             out: VecDeque::new(),
             task: None,
@@ -229,7 +238,7 @@ impl SubnetManager {
             Some(Packet { address: Address::Directed, mad })
         });
         if packet.is_none() {
-            return self.administration.poll_transmit(now);
+            return self.administration.poll_transmit(now).or_else(|| self.inquiries.poll_transmit());
         }
         self.counts.sent += 1;
         packet
@@ -247,7 +256,11 @@ impl SubnetManager {
             Stage::Polling(polling) => polling.poll_timeout(),
             Stage::Computing { .. } => None,
         };
-        let others = [self.commands.poll_timeout(), self.administration.poll_timeout()];
+        let others = [
+            self.commands.poll_timeout(),
+            self.administration.poll_timeout(),
+            self.inquiries.poll_timeout(),
+        ];
         stage.into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -257,6 +270,7 @@ impl SubnetManager {
             self.command_ended(&done, now);
         }
         self.administration.handle_timeout(now);
+        self.inquiries.handle_timeout(now);
         match &mut self.stage {
             Stage::Waiting { until } if *until <= now => self.stop_waiting(now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
@@ -277,6 +291,9 @@ impl SubnetManager {
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
         self.counts.received += 1;
         if packet.mad[sa::CLASS_AT] == sa::CLASS {
+            if self.inquiries.handle_packet(packet, now) {
+                return;
+            }
             self.administration.handle_packet(packet, now);
             return self.take_groups(now);
         }
@@ -326,6 +343,7 @@ impl SubnetManager {
         self.hand_over_at_the_end();
         self.role = SmState::NotActive;
         self.administration.end();
+        self.paths_changed();
         self.stage = Stage::Waiting { until: Instant::FAR };
     }
 
