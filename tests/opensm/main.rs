@@ -1,5 +1,6 @@
 //! Tests that compare our tables with OpenSM's own, on fabrics that ibsim simulates.
 //!
+//! - [`acm`]: programs that ask a machine's ACM service are told the paths of a subnet.
 //! - [`administration`]: hosts are answered by our agents as by OpenSM.
 //! - [`boards`]: our agents show their subnet on boards, in metrics, as a map and to the doctor.
 //! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
@@ -24,6 +25,7 @@
     reason = "helpers of tests fail by panicking, and show the logs of what ran"
 )]
 
+mod acm;
 mod administration;
 mod bisection;
 mod boards;

@@ -55,6 +55,17 @@ impl FromStr for PortName {
     }
 }
 
+impl PortName {
+    /// The name of the device that the port is at, as `mlx5_0`; the port's own name if that is not known.
+    pub fn device(&self) -> String {
+        let of_kernel = |number| std::fs::read_to_string(format!("/sys/class/infiniband_mad/umad{number}/ibdev"));
+        match self {
+            Self::Umad(number) => of_kernel(number).map_or_else(|_| self.to_string(), |name| name.trim().to_owned()),
+            Self::Ibsim(_) => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for PortName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
