@@ -182,7 +182,8 @@ impl Inquiries {
     /// Sends again what was not answered, or gives it up; and ends what holds no longer.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         let is_late = |open: &Open| open.deadline <= now;
-        let late: Vec<u32> = self.open.iter().filter(|(_, open)| is_late(open)).map(|(&tid, _)| tid).collect();
+        let late: Vec<u32> =
+            self.open.iter().filter(|(_, open)| is_late(open)).map(|(&tid, _)| tid).collect();
         for tid in late {
             let Some(mut open) = self.open.remove(&tid) else { continue };
             if open.times_sent > RETRIES {

@@ -262,7 +262,8 @@ pub(super) async fn ask(path: &Path, request: &AgentRequest, most_bytes: u64) ->
 
 /// What an agent knows, whether that is settled, and the number of these paths.
 fn read_paths(bytes: &[u8]) -> Result<(bool, Option<u64>, Unit), AgentError> {
-    let KnownPaths { interface, host, is_settled, paths_number, hosts, learned, port, .. } = read_json(bytes)?;
+    let KnownPaths { interface, host, is_settled, paths_number, hosts, learned, port, .. } =
+        read_json(bytes)?;
     if let Some(port) = port {
         return Ok((is_settled, paths_number, read_port(port)));
     }

@@ -21,7 +21,7 @@ use super::listener::{ListenError, Listener, Moved, Stream};
 use super::options::{AcmConfigError, AcmSource, Config, Place};
 use super::places::Places;
 use super::state::State;
-use super::{agents, finding, connection};
+use super::{agents, connection, finding};
 
 /// How long to wait after a connection could not be accepted, as it still waits then.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -44,8 +44,7 @@ pub(super) async fn serve(
     let manager_settings = settings::of(&config)?;
     let lid_file = LidFile::of(&config);
     let lids = lid_file.read()?;
-    let answers = manager_settings.sweep.timeout.saturating_mul(manager_settings.sweep.retries + 1);
-    let port = ManagerPort::open(&name, answers)?;
+    let port = ManagerPort::open(&name, manager_settings.sweep.timeout)?;
     let server = bind_status(&mut config)?;
     let requests_path = requests_socket_path(&config.service.run_dir, config.unit);
     let requests_server = status::bind_at(requests_path, config.unit, config.service.group.as_deref())?;

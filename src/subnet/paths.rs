@@ -107,7 +107,16 @@ impl Paths {
         let device = self.device.clone();
         let Some(own) = own else {
             let gid = Ipv6Addr::UNSPECIFIED;
-            return KnownPort { device, device_guid: 0, number: 1, count: 1, gid, lid: 0, lmc: 0, names: Vec::new() };
+            return KnownPort {
+                device,
+                device_guid: 0,
+                number: 1,
+                count: 1,
+                gid,
+                lid: 0,
+                lmc: 0,
+                names: Vec::new(),
+            };
         };
         let first = own.description.split(' ').next().unwrap_or_default();
         let mut names = vec![own.description.clone(), first.to_owned()];

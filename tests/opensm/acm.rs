@@ -36,8 +36,9 @@ fn told(simulation: &Simulation, words: &[&str]) -> Option<String> {
 }
 
 /// A number that `ib_acme` or `saquery` prints.
-fn number(printed: &str, name: &str) -> u32 {
-    let line = printed.lines().find_map(|line| line.trim().strip_prefix(name));
+fn number<'a>(printed: &'a str, name: &str) -> u32 {
+    let of_name = |line: &'a str| line.trim().strip_prefix(name).filter(|rest| rest.starts_with(['.', ':']));
+    let line = printed.lines().find_map(of_name);
     let line = line.unwrap_or_else(|| panic!("no {name} in {printed}"));
     let text = line.trim_start_matches(['.', ':', ' ']).split(' ').next().unwrap();
     let hex = text.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
@@ -65,7 +66,7 @@ fn assert_judged(simulation: &Simulation, from: &str, to: &str) {
     let judged = String::from_utf8_lossy(&output.stdout).into_owned();
     // The selector of MTU and rate is in the upper two bits of the byte that is printed.
     let names = ["slid", "dlid", "sl", "mtu", "rate"];
-    let theirs = path(&judged, names).map(|number| number & 0xffff);
+    let theirs = path(&judged, names);
     let of_code = |number: u32| number & 0x3f;
     assert_eq!(ours[..3], theirs[..3], "{printed}\n{judged}");
     assert_eq!([ours[3], ours[4]], [of_code(theirs[3]), of_code(theirs[4])], "{printed}\n{judged}");
@@ -85,7 +86,7 @@ fn ib_acme_is_told_the_paths_of_a_subnet_by_its_master_and_by_an_agent_that_stan
     }
     let fabric = formats::resolve("torus:x=3,y=3,z=3,hosts=1").unwrap();
     let mut simulation = Simulation::with_console(&fabric);
-    let layers = ["--engine", "torus", "--max-layers", "4"];
+    let layers = ["--engine", "dfsssp", "--max-layers", "4"];
     let _master = Running::agent(&simulation, "h1", &[&["--level", "2"], &layers[..]].concat());
     let _service = Service::start(&simulation);
     let standby = ["--level", "1", "--unit", "1"];
@@ -122,9 +123,7 @@ fn ib_acme_is_told_the_paths_of_a_subnet_that_opensm_manages() {
     let _opensm = opensm(&simulation, "h1", "5");
     let _service = Service::start(&simulation);
     let _ours = Running::agent(&simulation, "h2", &["--level", "0"]);
-    wait_for("the first path is told", || {
-        told(&simulation, &["-f", "n", "-s", "h2", "-d", "h8"]).is_some()
-    });
+    wait_for("the first path is told", || told(&simulation, &["-f", "n", "-s", "h2", "-d", "h8"]).is_some());
     for to in ["h2", "h3", "h8"] {
         assert_judged(&simulation, "h2", to);
     }

@@ -7,6 +7,7 @@
 //! - [`options`]: the same with OpenSM's options.
 //! - [`help`]: all of OpenSM's options of routing are ours, too.
 //! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
+//! - [`judged`]: `ibdmchk` judges what our agents wrote into switches.
 //! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
 //! - [`explored`]: our exploration finds what the tools of InfiniBand find.
 //! - [`checked`]: tables are read out of switches and judged.
@@ -39,6 +40,7 @@ mod explored;
 mod fabrics;
 mod help;
 mod io_nodes;
+mod judged;
 mod lists;
 mod managed;
 mod options;

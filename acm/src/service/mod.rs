@@ -304,10 +304,11 @@ impl Service {
         self.asking.end(unit, wanted);
         let Some(known) = self.units.get_mut(&unit) else { return };
         known.unit.learn_path(wanted, found);
-        if self.settings.addresses.is_empty() {
+        let is_own = *wanted == Wanted::Address(Address::V6(known.unit.own_gid()));
+        if self.settings.addresses.is_empty() && !is_own {
             self.try_waiting_for(now, wanted);
         } else {
-            // Files may give this GID other names, by which others wait.
+            // Files may give this GID other names, and this node has its own, by which others wait.
             self.try_waiting(now);
         }
     }

@@ -210,7 +210,9 @@ impl Service {
                 self.routes.insert(now, (from, gid), path, keep);
                 Looked::Found(path)
             }
-            None if self.units.get(&from.0).is_some_and(|known| known.unit.has_to_ask(gid)) => Looked::Unknown,
+            None if self.units.get(&from.0).is_some_and(|known| known.unit.has_to_ask(gid)) => {
+                Looked::Unknown
+            }
             None => Looked::Refused(Status::NOT_CONNECTED),
         }
     }

@@ -1,8 +1,6 @@
 //! One question for a path, step by step: whose a name is, and then which path leads there.
 
-use crate::mad::sa::{
-    Gid, PathRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus,
-};
+use crate::mad::sa::{Gid, PathRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus};
 
 /// Where a path is to lead.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,7 +97,9 @@ impl Inquiry {
             Step::Path if answer.status == 0 => Some(FoundPath::Path(PathRecord::parse(&answer.data))),
             Step::Path if is(answer, SaStatus::InvalidGid) => Some(FoundPath::Nobody),
             // Which LIDs there are is not told otherwise.
-            Step::Path if self.is_by_lid && (is(answer, SaStatus::NoRecords) || is(answer, SaStatus::Invalid)) => {
+            Step::Path
+                if self.is_by_lid && (is(answer, SaStatus::NoRecords) || is(answer, SaStatus::Invalid)) =>
+            {
                 Some(FoundPath::Nobody)
             }
             Step::Path if is(answer, SaStatus::NoRecords) => Some(FoundPath::NoPath),

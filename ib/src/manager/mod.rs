@@ -39,8 +39,8 @@ use std::time::Duration;
 
 use mapper_proto::time::Instant;
 
-pub use crate::program::multicast::{Groups, Members};
 pub use crate::inquiries::{Destination, FoundPath};
+pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
 pub use inquiring::OwnPort;
 pub use status::{Counts, OtherManager, Status, Work};
@@ -256,11 +256,8 @@ impl SubnetManager {
             Stage::Polling(polling) => polling.poll_timeout(),
             Stage::Computing { .. } => None,
         };
-        let others = [
-            self.commands.poll_timeout(),
-            self.administration.poll_timeout(),
-            self.inquiries.poll_timeout(),
-        ];
+        let others =
+            [self.commands.poll_timeout(), self.administration.poll_timeout(), self.inquiries.poll_timeout()];
         stage.into_iter().chain(others.into_iter().flatten()).min()
     }
 

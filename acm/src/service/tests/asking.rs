@@ -41,7 +41,10 @@ fn agents_are_asked_for_what_they_have_not_told() {
     assert_eq!(ask(&mut service, Instant::ZERO, &no_delay), Some(Reply::Failed(Status::NO_DATA)));
     let Settings { timeout, retries, .. } = Settings::default();
     let asked = service.poll_ask(Instant::ZERO);
-    assert_eq!(asked, Some(Ask { unit: 0, wanted: Wanted::Address(named("alias")), seeks_path: false, timeout, retries }));
+    assert_eq!(
+        asked,
+        Some(Ask { unit: 0, wanted: Wanted::Address(named("alias")), seeks_path: false, timeout, retries })
+    );
     assert_eq!(resolve(&mut service, None, named("ALIAS")), None);
     assert_eq!(service.poll_ask(Instant::ZERO), None, "it is under way");
     service.handle_asked(Instant::ZERO, 0, &named("alias"), Some(&[learned(3)]));
@@ -51,7 +54,10 @@ fn agents_are_asked_for_what_they_have_not_told() {
     assert_eq!(path(ask(&mut service, Instant::ZERO, &no_delay)).0, record);
     // What nobody has is told when the agent says so, and not asked again for a while.
     assert_eq!(resolve(&mut service, None, named("nobody")), None);
-    assert_eq!(service.poll_ask(Instant::ZERO).map(|asked| asked.wanted), Some(Wanted::Address(named("nobody"))));
+    assert_eq!(
+        service.poll_ask(Instant::ZERO).map(|asked| asked.wanted),
+        Some(Wanted::Address(named("nobody")))
+    );
     service.handle_asked(Instant::ZERO, 0, &named("nobody"), Some(&[]));
     assert_eq!(late(&mut service), Some(Reply::Failed(Status::TIMED_OUT)));
     assert_eq!(resolve(&mut service, None, named("nobody")), Some(Reply::Failed(Status::TIMED_OUT)));

@@ -97,6 +97,9 @@ fn what_is_not_found_is_told_apart_and_asked_for_once() {
     }
     assert_eq!(resolve(&mut service, None, v4(1)), Some(Reply::Failed(Status::TIMED_OUT)));
     assert_eq!(service.poll_ask(Instant::ZERO), None, "a subnet knows no addresses of IPv4");
+    assert_eq!(resolve(&mut service, Some(named("n1")), named("n1")), None);
+    find(&mut service, Wanted::Address(Address::V6(gid(1))), FoundPath::Path(record(1)));
+    assert_eq!(path(late(&mut service)).0, record(1), "who asks for this node by its name is told, too");
     // An agent that could not ask is asked again after a pause.
     assert_eq!(resolve(&mut service, None, named("n2")), None);
     let asked = service.poll_ask(Instant::ZERO).unwrap();
@@ -138,6 +141,10 @@ fn a_name_of_a_file_is_asked_for_by_its_gid() {
     assert_eq!(resolve(&mut service, None, named("alias")), None);
     find(&mut service, Wanted::Address(Address::V6(gid(4))), FoundPath::Path(record(4)));
     assert_eq!(path(late(&mut service)).0, record(4));
+    // This port's own path is asked for like any other.
+    assert_eq!(resolve(&mut service, None, named("n1")), None);
+    find(&mut service, Wanted::Address(Address::V6(gid(1))), FoundPath::Path(record(1)));
+    assert_eq!(path(late(&mut service)).0, record(1));
     // A path in another partition than the endpoint's is none for it.
     assert_eq!(resolve(&mut service, None, named("n5")), None);
     let elsewhere = PathRecord { pkey: 0x8001, ..record(5) };
