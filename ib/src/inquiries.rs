@@ -116,7 +116,7 @@ impl Inquiries {
         self.is_subscribed = false;
         self.out.clear();
         for open in std::mem::take(&mut self.open).into_values() {
-            self.give_up(open.purpose);
+            self.give_up(&open.purpose);
         }
         self.rise();
     }
@@ -187,7 +187,7 @@ impl Inquiries {
         for tid in late {
             let Some(mut open) = self.open.remove(&tid) else { continue };
             if open.times_sent > RETRIES {
-                self.give_up(open.purpose);
+                self.give_up(&open.purpose);
                 continue;
             }
             open.times_sent += 1;
@@ -288,9 +288,9 @@ impl Inquiries {
         Some(Packet { address, mad: mad.emit() })
     }
 
-    fn give_up(&mut self, purpose: Purpose) {
+    fn give_up(&mut self, purpose: &Purpose) {
         if let Purpose::Path(number, _) = purpose {
-            self.found.push_back((number, FoundPath::Unavailable));
+            self.found.push_back((*number, FoundPath::Unavailable));
         }
     }
 

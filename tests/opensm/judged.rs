@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use mapper::formats;
 
-use crate::managed::bring_up;
+use crate::managed::{bring_up, wait_for};
 use crate::peers::{Simulation, are_there};
 
 /// An end of a cable, as `ibnetdiscover -p` lists it: kind, LID, port and GUID of the node.
@@ -60,7 +60,9 @@ fn write_tables(simulation: &Simulation, cables: &[(End<'_>, End<'_>)]) {
         let read = simulation.run("ibroute", &["-t", "5000", "-n", lid]);
         for line in String::from_utf8_lossy(&read.stdout).lines() {
             let mut words = line.split_ascii_whitespace();
-            if let (Some(lid), Some(port)) = (words.next().filter(|word| word.starts_with("0x")), words.next()) {
+            if let (Some(lid), Some(port)) =
+                (words.next().filter(|word| word.starts_with("0x")), words.next())
+            {
                 writeln!(text, "{lid} : {port} : 00   : yes").unwrap();
             }
         }
@@ -92,6 +94,8 @@ fn judge(spec: &str, more: &[&str]) {
     assert_judged(&simulation, hosts, "brought up");
     let end = fabric.map.cables[0].a;
     simulation.console(&format!("Unlink \"{}\"[{}]", fabric.xbars[end.xbar as usize].name, end.port));
+    let left = fabric.map.cables.len() - 1;
+    wait_for("the cable is cut", || simulation.found().map.cables.len() == left);
     assert_eq!(bring_up(&simulation, more) as usize, hosts);
     assert_judged(&simulation, hosts, "after a cut");
 }

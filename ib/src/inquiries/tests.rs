@@ -118,7 +118,7 @@ fn a_question_that_is_lost_is_sent_again_and_one_that_nobody_answers_is_given_up
     for second in 1..=3 {
         assert_eq!(inquiries.poll_timeout(), Some(at(second)));
         inquiries.handle_timeout(at(second));
-        assert_eq!(sent(&mut inquiries), [question.clone()]);
+        assert_eq!(sent(&mut inquiries), std::slice::from_ref(&question));
     }
     inquiries.handle_timeout(at(4));
     assert_eq!(inquiries.poll_found(), Some((1, FoundPath::Unavailable)));

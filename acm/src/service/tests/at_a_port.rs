@@ -43,10 +43,10 @@ fn named(text: &str) -> Address {
 }
 
 /// Has the agent find what it is to be asked for.
-fn find(service: &mut Service, expected: Wanted, found: FoundPath) {
+fn find(service: &mut Service, expected: &Wanted, found: FoundPath) {
     let asked = service.poll_ask(Instant::ZERO).expect("the agent is asked");
-    assert_eq!((asked.seeks_path, &asked.wanted), (true, &expected));
-    service.handle_path(Instant::ZERO, 0, &expected, Some(&found));
+    assert_eq!((asked.seeks_path, &asked.wanted), (true, expected));
+    service.handle_path(Instant::ZERO, 0, expected, Some(&found));
 }
 
 fn along(service: &mut Service, path: PathRecord, flags: EntryFlags) -> Option<Reply> {
@@ -58,21 +58,21 @@ fn names_gids_and_lids_become_paths_that_the_agent_finds() {
     let mut service = at_port_service();
     let by_name = Wanted::Address(named("n2"));
     assert_eq!(resolve(&mut service, None, named("N2")), None);
-    find(&mut service, by_name, FoundPath::Path(record(2)));
+    find(&mut service, &by_name, FoundPath::Path(record(2)));
     assert_eq!(path(late(&mut service)).0, record(2));
     // The path is known now, by whatever it is asked for.
     let (again, source) = path(resolve(&mut service, None, Address::V6(gid(2))));
     assert_eq!((again, source), (record(2), Some(named("n1 mlx5_0"))));
     assert_eq!(path(resolve(&mut service, Some(named("n1")), named("n2"))).0, record(2));
     assert_eq!(path(along(&mut service, record(2), EntryFlags::VERIFY)).0, record(2));
-    let other_level = PathRecord { sl: 0, ..record(2) };
+    let other_level = PathRecord { sl: 1, ..record(2) };
     let failed = along(&mut service, other_level, EntryFlags::VERIFY);
     assert_eq!(failed, Some(Reply::Failed(Status::NO_DATA)));
     assert_eq!(service.poll_ask(Instant::ZERO), None);
     // By LID, from the second LID of this port.
     let by_lid = PathRecord { dlid: 24, slid: 9, ..PathRecord::default() };
     assert_eq!(along(&mut service, by_lid, EntryFlags::default()), None);
-    find(&mut service, Wanted::Lid(24), FoundPath::Path(record(3)));
+    find(&mut service, &Wanted::Lid(24), FoundPath::Path(record(3)));
     assert_eq!(path(late(&mut service)).0, record(3));
     assert_eq!(path(along(&mut service, by_lid, EntryFlags::default())).0, record(3));
     let from_elsewhere = PathRecord { slid: 10, ..by_lid };
@@ -91,14 +91,14 @@ fn what_is_not_found_is_told_apart_and_asked_for_once() {
         ("twins", FoundPath::Several, Status::DESTINATION_ADDRESS),
     ] {
         assert_eq!(resolve(&mut service, None, named(name)), None);
-        find(&mut service, Wanted::Address(named(name)), found);
+        find(&mut service, &Wanted::Address(named(name)), found);
         assert_eq!(late(&mut service), Some(Reply::Failed(status)), "{name}");
         assert_eq!(resolve(&mut service, None, named(name)), Some(Reply::Failed(status)));
     }
     assert_eq!(resolve(&mut service, None, v4(1)), Some(Reply::Failed(Status::TIMED_OUT)));
     assert_eq!(service.poll_ask(Instant::ZERO), None, "a subnet knows no addresses of IPv4");
     assert_eq!(resolve(&mut service, Some(named("n1")), named("n1")), None);
-    find(&mut service, Wanted::Address(Address::V6(gid(1))), FoundPath::Path(record(1)));
+    find(&mut service, &Wanted::Address(Address::V6(gid(1))), FoundPath::Path(record(1)));
     assert_eq!(path(late(&mut service)).0, record(1), "who asks for this node by its name is told, too");
     // An agent that could not ask is asked again after a pause.
     assert_eq!(resolve(&mut service, None, named("n2")), None);
@@ -114,10 +114,10 @@ fn what_is_not_found_is_told_apart_and_asked_for_once() {
 fn a_change_of_the_subnet_ends_what_was_found() {
     let mut service = at_port_service();
     assert_eq!(resolve(&mut service, None, named("n2")), None);
-    find(&mut service, Wanted::Address(named("n2")), FoundPath::Path(record(2)));
+    find(&mut service, &Wanted::Address(named("n2")), FoundPath::Path(record(2)));
     path(late(&mut service));
     assert_eq!(resolve(&mut service, None, named("n9")), None);
-    find(&mut service, Wanted::Address(named("n9")), FoundPath::Nobody);
+    find(&mut service, &Wanted::Address(named("n9")), FoundPath::Nobody);
     late(&mut service);
     service.suspect(0);
     assert_eq!(resolve(&mut service, None, named("n2")), None);
@@ -125,11 +125,11 @@ fn a_change_of_the_subnet_ends_what_was_found() {
     service.set_unit(Instant::ZERO, 0, at_port());
     assert_eq!(service.cached(), (0, 0));
     let changed = PathRecord { sl: 1, ..record(2) };
-    find(&mut service, Wanted::Address(named("n2")), FoundPath::Path(changed));
+    find(&mut service, &Wanted::Address(named("n2")), FoundPath::Path(changed));
     assert_eq!(path(late(&mut service)).0, changed);
     // Who was not there may have come.
     assert_eq!(resolve(&mut service, None, named("n9")), None);
-    find(&mut service, Wanted::Address(named("n9")), FoundPath::Path(record(9)));
+    find(&mut service, &Wanted::Address(named("n9")), FoundPath::Path(record(9)));
     assert_eq!(path(late(&mut service)).0, record(9));
 }
 
@@ -139,15 +139,15 @@ fn a_name_of_a_file_is_asked_for_by_its_gid() {
     let mut service = Service::new(Settings { addresses, ..Settings::default() });
     service.set_unit(Instant::ZERO, 0, at_port());
     assert_eq!(resolve(&mut service, None, named("alias")), None);
-    find(&mut service, Wanted::Address(Address::V6(gid(4))), FoundPath::Path(record(4)));
+    find(&mut service, &Wanted::Address(Address::V6(gid(4))), FoundPath::Path(record(4)));
     assert_eq!(path(late(&mut service)).0, record(4));
     // This port's own path is asked for like any other.
     assert_eq!(resolve(&mut service, None, named("n1")), None);
-    find(&mut service, Wanted::Address(Address::V6(gid(1))), FoundPath::Path(record(1)));
+    find(&mut service, &Wanted::Address(Address::V6(gid(1))), FoundPath::Path(record(1)));
     assert_eq!(path(late(&mut service)).0, record(1));
     // A path in another partition than the endpoint's is none for it.
     assert_eq!(resolve(&mut service, None, named("n5")), None);
     let elsewhere = PathRecord { pkey: 0x8001, ..record(5) };
-    find(&mut service, Wanted::Address(named("n5")), FoundPath::Path(elsewhere));
+    find(&mut service, &Wanted::Address(named("n5")), FoundPath::Path(elsewhere));
     assert_eq!(late(&mut service), Some(Reply::Failed(Status::NOT_CONNECTED)));
 }
