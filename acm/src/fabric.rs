@@ -7,7 +7,7 @@
 //!   stand, and if others stand there whose MACs come first, it takes the next that is free. So a host keeps its LID as
 //!   others come and go, but for the few that stand close behind each other.
 //!
-//! A port of InfiniBand has numbers of its own ([`port`]), and so have all others of its subnet.
+//! A port of InfiniBand has numbers of its own ([`Port`]), and so have all others of its subnet.
 
 mod port;
 

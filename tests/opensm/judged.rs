@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mapper::formats;
+use mapper_proto::map::Fabric;
 
 use crate::managed::{bring_up, wait_for};
 use crate::peers::{Simulation, are_there};
@@ -49,15 +50,18 @@ fn write_subnet(simulation: &Simulation, cables: &[(End<'_>, End<'_>)]) {
     simulation.write("opensm.mcfdbs", "");
 }
 
-/// Writes the tables that `ibroute` reads out of the switches in the format of OpenSM's dump of them.
-fn write_tables(simulation: &Simulation, cables: &[(End<'_>, End<'_>)]) {
+/// Writes the tables that `ibroute` reads out of the switches in the format of OpenSM's dump of them. It asks from this host:
+/// from a leaf whose cable to a spine is cut, no way up and down leads to that spine's own LID, though ways lead to all hosts.
+fn write_tables(simulation: &Simulation, at: &str, cables: &[(End<'_>, End<'_>)]) {
     let ends = cables.iter().flat_map(|(from, to)| [from, to]);
     let switches: BTreeMap<&str, &str> =
         ends.filter(|end| end[0] == "SW").map(|&[_, lid, _, guid]| (guid, lid)).collect();
     let mut text = String::new();
     for (guid, lid) in switches {
         writeln!(text, "dump_ucast_routes: Switch {guid}\nLID    : Port : Hops : Optimal").unwrap();
-        let read = simulation.run("ibroute", &["-t", "5000", "-n", lid]);
+        let mut ibroute = simulation.command("ibroute");
+        let read = ibroute.args(["-t", "5000", "-n", lid]).env("SIM_HOST", at).output().unwrap();
+        assert!(read.status.success(), "{read:?}");
         for line in String::from_utf8_lossy(&read.stdout).lines() {
             let mut words = line.split_ascii_whitespace();
             if let (Some(lid), Some(port)) =
@@ -72,11 +76,12 @@ fn write_tables(simulation: &Simulation, cables: &[(End<'_>, End<'_>)]) {
 }
 
 /// Fails unless `ibdmchk` finds a path for each pair of hosts, and no credit loop.
-fn assert_judged(simulation: &Simulation, hosts: usize, what: &str) {
+fn assert_judged(simulation: &Simulation, fabric: &Fabric, what: &str) {
+    let (hosts, last) = (fabric.hosts.len(), &fabric.hosts[fabric.hosts.len() - 1].name);
     let list = simulation.list_of_ports();
     let cables = cables(&list);
     write_subnet(simulation, &cables);
-    write_tables(simulation, &cables);
+    write_tables(simulation, last, &cables);
     let said = simulation.ibdmchk(&[]);
     let paths = format!("-I- Scanned:{} CA to CA paths", hosts * (hosts - 1));
     assert!(said.contains(&paths), "{what}: expected `{paths}`:\n{said}");
@@ -90,14 +95,15 @@ fn judge(spec: &str, more: &[&str]) {
     }
     let fabric = formats::resolve(spec).unwrap();
     let mut simulation = Simulation::with_console(&fabric);
-    let hosts = bring_up(&simulation, more) as usize;
-    assert_judged(&simulation, hosts, "brought up");
+    let hosts = fabric.hosts.len();
+    assert_eq!(bring_up(&simulation, more) as usize, hosts);
+    assert_judged(&simulation, &fabric, "brought up");
     let end = fabric.map.cables[0].a;
     simulation.console(&format!("Unlink \"{}\"[{}]", fabric.xbars[end.xbar as usize].name, end.port));
     let left = fabric.map.cables.len() - 1;
     wait_for("the cable is cut", || simulation.found().map.cables.len() == left);
     assert_eq!(bring_up(&simulation, more) as usize, hosts);
-    assert_judged(&simulation, hosts, "after a cut");
+    assert_judged(&simulation, &fabric, "after a cut");
 }
 
 #[test]
