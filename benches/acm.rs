@@ -164,6 +164,7 @@ impl StandInState {
             paths_number: Some(self.paths.get()),
             hosts: (1..=HOSTS).map(host).collect(),
             learned: Vec::new(),
+            port: None,
         }
     }
 }

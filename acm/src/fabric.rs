@@ -6,11 +6,18 @@
 //! - The **LID** of a host is that of its place in a row of all 49,151 unicast LIDs: its MAC tells where it would like to
 //!   stand, and if others stand there whose MACs come first, it takes the next that is free. So a host keeps its LID as
 //!   others come and go, but for the few that stand close behind each other.
+//!
+//! A port of InfiniBand has numbers of its own ([`Port`]), and so have all others of its subnet.
+
+mod port;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_proto::Mac;
+
+use port::{Answer, FromPort};
+pub use port::{FoundPath, Port, Wanted};
 
 use crate::codes::{mtu_code, rate_code};
 use crate::wire::{Address, PathRecord, Selected};
@@ -118,6 +125,8 @@ pub struct Unit {
     learned: BTreeMap<Address, Vec<Mac>>,
     /// What the ends of a path have said that both can do.
     limits: BTreeMap<Mac, Learned>,
+    /// The port of InfiniBand that the agent is at, if it is at one: paths are asked for one by one.
+    port: Option<FromPort>,
 }
 
 /// A host that said that it has what was asked for.
@@ -133,11 +142,15 @@ pub struct Learned {
 
 /// Whom a name or an address stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner<'a> {
-    /// This host.
-    One(Mac),
-    /// Several hosts say that it is theirs.
-    Several(&'a [Mac]),
+pub enum Owner {
+    /// The host with this GID.
+    One(Ipv6Addr),
+    /// Several hosts say that it is theirs, or are called so.
+    Several,
+    /// It was asked for, and it is nobody's.
+    Nobody,
+    /// Somebody goes by it, and no path leads there.
+    Unreachable,
 }
 
 impl Unit {
@@ -155,6 +168,7 @@ impl Unit {
             by_address: BTreeMap::new(),
             learned: BTreeMap::new(),
             limits: BTreeMap::new(),
+            port: None,
         };
         for (mac, Host { name, addresses, path, .. }) in hosts {
             let named = name.into_iter().map(Address::Name);
@@ -174,14 +188,30 @@ impl Unit {
         unit
     }
 
+    /// What an agent knows that is at this port of InfiniBand, of the device `device`, whose node is called so.
+    pub fn at_port(device: String, port: Port, names: impl IntoIterator<Item = String>) -> Self {
+        let own_addresses: Vec<Address> = names.into_iter().map(Address::Name).collect();
+        Self { own_addresses, port: Some(FromPort::new(port)), ..Self::new(device, Mac::default(), []) }
+    }
+
     /// The interface that the agent is at.
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// The agent's own MAC.
-    pub fn own(&self) -> Mac {
-        self.own
+    /// The agent's own GID.
+    pub fn own_gid(&self) -> Ipv6Addr {
+        self.port.as_ref().map_or_else(|| gid_of(self.own), |from| from.port.gid)
+    }
+
+    /// The port of InfiniBand that the agent is at, if it is at one.
+    pub fn port(&self) -> Option<&Port> {
+        self.port.as_ref().map(|from| &from.port)
+    }
+
+    /// The GUID of the agent's own device.
+    pub fn device_guid(&self) -> u64 {
+        self.port().map_or_else(|| guid_of(self.own), |port| port.device_guid)
     }
 
     /// The agent's own name and addresses.
@@ -194,14 +224,27 @@ impl Unit {
         self.hosts.len()
     }
 
-    /// Whom a name or an address stands for, as [`Address::into_key`] writes it. An address of IPv6 may be a GID.
-    pub fn owner(&self, key: &Address) -> Option<Owner<'_>> {
+    /// Whom a name or an address stands for, as [`Address::into_key`] writes it. An address of IPv6 may be a GID. `None` if
+    /// that is not known.
+    pub fn owner(&self, key: &Address) -> Option<Owner> {
+        if let Some(from) = &self.port {
+            let is_own = self.own_addresses.iter().any(|own| own.clone().into_key() == *key);
+            let own = is_own.then_some(Answer::To(from.port.gid));
+            return own.or_else(|| from.answer(&Wanted::Address(key.clone()))).map(Owner::from);
+        }
         let known = self.by_address.get(key).or_else(|| self.learned.get(key));
         match (known.map(Vec::as_slice), key) {
-            (Some(&[mac]), _) => Some(Owner::One(mac)),
-            (Some(several), _) => Some(Owner::Several(several)),
-            (None, Address::V6(ip)) => self.with_gid(*ip).map(Owner::One),
+            (Some(&[mac]), _) => Some(Owner::One(gid_of(mac))),
+            (Some(_), _) => Some(Owner::Several),
+            (None, Address::V6(gid)) if self.has_gid(*gid) => Some(Owner::One(*gid)),
             (None, _) => None,
+        }
+    }
+
+    /// Takes in what was found when the path from a port of InfiniBand was asked for.
+    pub fn learn_path(&mut self, wanted: &Wanted, found: &FoundPath) {
+        if let Some(from) = &mut self.port {
+            from.learn(wanted, found);
         }
     }
 
@@ -237,18 +280,34 @@ impl Unit {
         all.filter(|(_, owners)| owners.len() > 1).map(|(key, owners)| (key, &owners[..]))
     }
 
-    /// The host that has this GID.
-    pub fn with_gid(&self, gid: Ipv6Addr) -> Option<Mac> {
-        mac_of(gid).filter(|mac| self.hosts.contains_key(mac))
+    /// Whether a host with this GID is known.
+    pub fn has_gid(&self, gid: Ipv6Addr) -> bool {
+        match &self.port {
+            Some(from) => gid == from.port.gid || !from.has_to_ask(gid),
+            None => mac_of(gid).is_some_and(|mac| self.hosts.contains_key(&mac)),
+        }
     }
 
-    /// The host that has this LID.
-    pub fn with_lid(&self, lid: u16) -> Option<Mac> {
-        self.by_lid.get(&lid).copied()
+    /// Whom a LID stands for; `None` if that is not known.
+    pub fn owner_of_lid(&self, lid: u16) -> Option<Owner> {
+        match &self.port {
+            Some(from) if from.has_lid(lid) => Some(Owner::One(from.port.gid)),
+            Some(from) => from.answer(&Wanted::Lid(lid)).map(Owner::from),
+            None => self.by_lid.get(&lid).map(|&mac| Owner::One(gid_of(mac))),
+        }
+    }
+
+    /// Whether the path to this GID is to be asked for, as nobody was asked so far.
+    pub fn has_to_ask(&self, gid: Ipv6Addr) -> bool {
+        self.port.as_ref().is_some_and(|from| from.has_to_ask(gid))
     }
 
     /// The path to a host as a record, in this partition; `None` if no route leads there.
-    pub fn record(&self, to: Mac, pkey: u16) -> Option<PathRecord> {
+    pub fn record(&self, gid: Ipv6Addr, pkey: u16) -> Option<PathRecord> {
+        if let Some(from) = &self.port {
+            return from.record(gid, pkey);
+        }
+        let to = mac_of(gid)?;
         let (from, found) = (self.hosts.get(&self.own)?, self.hosts.get(&to)?);
         let mut path = found.path?;
         if let Some(limits) = self.limits.get(&to) {
@@ -271,6 +330,17 @@ impl Unit {
             life_time: Selected::exactly(LIFE_TIME),
             ..PathRecord::default()
         })
+    }
+}
+
+impl From<Answer> for Owner {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::To(gid) => Self::One(gid),
+            Answer::Nobody => Self::Nobody,
+            Answer::NoPath => Self::Unreachable,
+            Answer::Several => Self::Several,
+        }
     }
 }
 

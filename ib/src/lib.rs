@@ -5,7 +5,7 @@
 //! - [`sweep`]: breadth-first exploration by GUID. It only ever asks: no request of it changes anything.
 //! - [`lids`]: which LIDs ports have.
 //! - [`manager`]: a subnet manager, which writes what differs (`program`), settles with others who is master, and answers
-//!   hosts (`administration`).
+//!   hosts (`administration`), and asks for paths itself (`inquiries`).
 //! - [`simulated`]: subnets without hardware, and the fault search over them.
 //! - [`record`]: datagrams as lines of text, for a person and to be played again.
 //!
@@ -15,6 +15,7 @@
 
 mod administration;
 mod exchange;
+mod inquiries;
 pub mod lids;
 pub mod mad;
 pub mod manager;

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use mapper_acm::fabric::{Host, Learned, Path as FabricPath, Unit};
-use mapper_acm::service::Ask;
+use mapper_acm::fabric::{Host, Learned, Path as FabricPath, Port, Unit};
 use mapper_acm::wire::Address;
 use mapper_proto::Mac;
 use serde::de::DeserializeOwned;
@@ -20,14 +19,14 @@ use tracing::{debug, info, warn};
 
 use super::state::State;
 use crate::daemon::status::{
-    AgentRequest, Change, KnownOwner, KnownPaths, MAX_RESOLVED_BYTES, MAX_ROUTES_BYTES, PathsNumberReader,
-    WhoHas, paths_number_path, requests_socket_path,
+    AgentRequest, Change, KnownOwner, KnownPaths, KnownPort, MAX_ROUTES_BYTES, PathsNumberReader,
+    paths_number_path, requests_socket_path,
 };
 
 /// How often the run directory is looked at for agents that have started.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long an agent may take to answer. It answers at once unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait before an agent that did not answer is asked again.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How many times in a row an agent does not answer before it counts as gone.
@@ -41,7 +40,7 @@ const MAX_CHANGE_BYTES: u64 = 1024;
 
 /// Why an agent cannot be followed.
 #[derive(Debug, Error)]
-enum AgentError {
+pub(super) enum AgentError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error("it does not answer")]
@@ -50,6 +49,8 @@ enum AgentError {
     NotJson(#[from] serde_json::Error),
     #[error("it names a host {0:?}, which is no MAC")]
     NoMac(String),
+    #[error("it tells a path of {0} bytes, where a record has 64")]
+    NoRecord(usize),
     #[error("{0}")]
     Refused(String),
 }
@@ -164,55 +165,6 @@ pub(super) async fn withdraw_names(run_dir: &Path, state: &State) {
     }
 }
 
-/// Has agents find out what the service wants to know, for ever.
-pub(super) async fn have_found_out(run_dir: PathBuf, state: Rc<State>) {
-    loop {
-        state.next_to_ask().await;
-        loop {
-            // The service must not stay borrowed while a task begins.
-            let asked = state.service.borrow_mut().poll_ask(state.clock.now());
-            let Some(asked) = asked else { break };
-            // From now on it is waited for.
-            state.question_waits();
-            let (path, state) = (requests_socket_path(&run_dir, asked.unit), Rc::clone(&state));
-            tokio::task::spawn_local(async move { find_out(&path, asked, &state).await });
-        }
-    }
-}
-
-async fn find_out(path: &Path, asked: Ask, state: &State) {
-    let Ask { unit, wanted, timeout, retries } = asked;
-    let millis = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
-    let request = AgentRequest::WhoHas { wanted: wanted.to_string(), timeout_ms: millis(timeout), retries };
-    let patience = timeout.saturating_mul(retries.saturating_add(1)) + PATIENCE;
-    let found = match tokio::time::timeout(patience, owners(path, &request)).await {
-        Ok(found) => found,
-        Err(_) => Err(AgentError::Silent),
-    };
-    if let Err(error) = &found {
-        debug!(unit, "the agent did not ask who has {wanted:?}: {error}");
-    }
-    let owners = found.ok();
-    if let Some(several) = owners.as_deref().filter(|owners| owners.len() > 1) {
-        let all: Vec<_> = several.iter().map(|owner| owner.mac.to_string()).collect();
-        let shown = wanted.to_string().escape_debug().to_string();
-        state.tell_of_clash(unit, shown, all.join(" and "));
-    }
-    state.change(|service| service.handle_asked(state.clock.now(), unit, &wanted, owners.as_deref()));
-}
-
-async fn owners(path: &Path, request: &AgentRequest) -> Result<Vec<Learned>, AgentError> {
-    match read_json(&ask(path, request, MAX_RESOLVED_BYTES as u64).await?)? {
-        WhoHas::Owners(owners) => owners.iter().map(read_owner).collect(),
-        WhoHas::Refused(why) => Err(AgentError::Refused(why)),
-    }
-}
-
-fn read_owner(owner: &KnownOwner) -> Result<Learned, AgentError> {
-    let &KnownOwner { ref mac, rate_mbps, mtu_bytes } = owner;
-    Ok(Learned { mac: read_mac(mac)?, rate_mbps, mtu_bytes })
-}
-
 /// Waits until an agent knows something else than at the change `seen`, and takes that.
 async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) -> Result<u64, AgentError> {
     let request = AgentRequest::Changed { seen };
@@ -290,12 +242,12 @@ fn are_of_now(unit: u8, requests_path: &Path, state: &State, number: Option<u64>
     }
 }
 
-async fn in_time<T>(asked: impl Future<Output = Result<T, AgentError>>) -> Result<T, AgentError> {
+pub(super) async fn in_time<T>(asked: impl Future<Output = Result<T, AgentError>>) -> Result<T, AgentError> {
     timeout(PATIENCE, asked).await.map_err(|_| AgentError::Silent)?
 }
 
 /// Asks an agent, and reads all of its answer.
-async fn ask(path: &Path, request: &AgentRequest, most_bytes: u64) -> Result<Vec<u8>, AgentError> {
+pub(super) async fn ask(path: &Path, request: &AgentRequest, most_bytes: u64) -> Result<Vec<u8>, AgentError> {
     let mut stream = UnixStream::connect(path).await?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
@@ -310,7 +262,11 @@ async fn ask(path: &Path, request: &AgentRequest, most_bytes: u64) -> Result<Vec
 
 /// What an agent knows, whether that is settled, and the number of these paths.
 fn read_paths(bytes: &[u8]) -> Result<(bool, Option<u64>, Unit), AgentError> {
-    let KnownPaths { interface, host, is_settled, paths_number, hosts, learned, .. } = read_json(bytes)?;
+    let KnownPaths { interface, host, is_settled, paths_number, hosts, learned, port, .. } =
+        read_json(bytes)?;
+    if let Some(port) = port {
+        return Ok((is_settled, paths_number, read_port(port)));
+    }
     let mut macs = BTreeMap::new();
     for known in hosts {
         let path = known.path.map(|path| FabricPath {
@@ -331,10 +287,20 @@ fn read_paths(bytes: &[u8]) -> Result<(bool, Option<u64>, Unit), AgentError> {
     Ok((is_settled, paths_number, unit))
 }
 
-fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AgentError> {
+fn read_port(known: KnownPort) -> Unit {
+    let KnownPort { device, device_guid, number, count, gid, lid, lmc, names } = known;
+    Unit::at_port(device, Port { device_guid, number, count, gid, lid, lmc }, names)
+}
+
+pub(super) fn read_owner(owner: &KnownOwner) -> Result<Learned, AgentError> {
+    let &KnownOwner { ref mac, rate_mbps, mtu_bytes } = owner;
+    Ok(Learned { mac: read_mac(mac)?, rate_mbps, mtu_bytes })
+}
+
+pub(super) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AgentError> {
     Ok(serde_json::from_slice(bytes)?)
 }
 
-fn read_mac(text: &str) -> Result<Mac, AgentError> {
+pub(super) fn read_mac(text: &str) -> Result<Mac, AgentError> {
     text.parse().map_err(|_| AgentError::NoMac(text.to_owned()))
 }

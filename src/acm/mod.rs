@@ -9,6 +9,7 @@
 
 mod agents;
 mod connection;
+mod finding;
 mod listener;
 pub mod options;
 mod places;

@@ -21,7 +21,7 @@ use super::listener::{ListenError, Listener, Moved, Stream};
 use super::options::{AcmConfigError, AcmSource, Config, Place};
 use super::places::Places;
 use super::state::State;
-use super::{agents, connection};
+use super::{agents, connection, finding};
 
 /// How long to wait after a connection could not be accepted, as it still waits then.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -62,7 +62,7 @@ async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>)
     config.notes.iter().for_each(|note| warn!("{note}"));
     let state = Rc::new(State::new(std::mem::take(&mut config.settings)));
     tokio::task::spawn_local(agents::follow_all(config.service.run_dir.clone(), Rc::clone(&state)));
-    tokio::task::spawn_local(agents::have_found_out(config.service.run_dir.clone(), Rc::clone(&state)));
+    tokio::task::spawn_local(finding::have_found_out(config.service.run_dir.clone(), Rc::clone(&state)));
     let timer = Rc::clone(&state);
     tokio::task::spawn_local(async move { timer.give_up_in_time().await });
     info!(place = listener.shown(), clients = config.most_clients, "the ACM service runs");

@@ -52,6 +52,11 @@ impl State {
         is_so_still
     }
 
+    /// Whether this number is that of the paths that an agent told last, as far as it says how often they changed.
+    pub(super) fn is_of_told_paths(&self, unit: u8, number: Option<u64>) -> bool {
+        self.paths.borrow().get(&unit).is_none_or(|&(_, told)| Some(told) == number)
+    }
+
     /// Forgets how often the paths of an agent have changed that is gone.
     pub(super) fn forget_paths(&self, unit: u8) {
         self.paths.borrow_mut().remove(&unit);

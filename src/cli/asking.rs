@@ -57,8 +57,7 @@ impl<'a> Asker<'a> {
             max_nodes: (MAX_HOSTS + MAX_XBARS) as usize,
             key,
         };
-        // The kernel hands on an answer to a question that was asked again as well, so it waits for all of them.
-        let port = AskingPort::open(name, timeout.saturating_mul(options.retries + 1))?;
+        let port = AskingPort::open(name, timeout)?;
         Ok(Self { name, port, settings })
     }
 

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
 use super::lid_file::LidFile;
+use super::paths::Paths;
 use super::record_file::RecordFile;
 use super::shown::Shown;
 use super::tables::{self, Computed};
@@ -43,8 +44,7 @@ pub(super) async fn serve(
     let manager_settings = settings::of(&config)?;
     let lid_file = LidFile::of(&config);
     let lids = lid_file.read()?;
-    let answers = manager_settings.sweep.timeout.saturating_mul(manager_settings.sweep.retries + 1);
-    let port = ManagerPort::open(&name, answers)?;
+    let port = ManagerPort::open(&name, manager_settings.sweep.timeout)?;
     let server = bind_status(&mut config)?;
     let requests_path = requests_socket_path(&config.service.run_dir, config.unit);
     let requests_server = status::bind_at(requests_path, config.unit, config.service.group.as_deref())?;
@@ -60,6 +60,7 @@ pub(super) async fn serve(
     if let Some(starter) = starter {
         starter.ready().map_err(ServiceError::from)?;
     }
+    let paths = Paths::new(&config, &name);
     let clock = Clock::start();
     let mut manager = SubnetManager::new(manager_settings, lids, clock.now());
     if let PortName::Ibsim(_) = name {
@@ -75,6 +76,7 @@ pub(super) async fn serve(
         notifier: Notifier::new(),
         last_problem: String::new(),
         shown: Shown::default(),
+        paths,
         record,
         exporter,
         config,
@@ -94,6 +96,7 @@ struct Driver {
     notifier: Notifier,
     last_problem: String,
     shown: Shown,
+    paths: Paths,
     record: Option<RecordFile>,
     exporter: Exporter,
     config: Config,
@@ -116,6 +119,7 @@ impl Driver {
             if self.manager.poll_timeout().is_some_and(|at| at <= now) {
                 self.manager.handle_timeout(now);
             }
+            self.paths.see(&mut self.manager);
             self.send()?;
             if let Some(hosts) = self.tell()
                 && self.config.map_once.is_some()
@@ -161,7 +165,7 @@ impl Driver {
                     Ok(client) => drop(tokio::spawn(take_request(client, asking.clone()))),
                     Err(error) => debug!(%error, "cannot accept on the socket of requests"),
                 },
-                Some((request, client)) = asked.recv() => self.shown.answer(&request, client),
+                Some((request, client)) = asked.recv() => self.answer(&request, client),
                 request = self.exporter.requested() => self.shown.tell_metrics(&self.board(), request),
                 signal = signals.next() => match signal {
                     Signal::Stop if leave_by.is_none() => leave_by = Some(self.begin_to_leave()),
@@ -170,6 +174,20 @@ impl Driver {
                     Signal::ReopenLog => log::reopen(),
                 },
             }
+        }
+    }
+
+    /// Answers a request of a program.
+    fn answer(&mut self, request: &AgentRequest, client: Client) {
+        match request {
+            AgentRequest::Paths => self.paths.tell(client),
+            AgentRequest::Changed { seen } => self.paths.follow(*seen, client),
+            AgentRequest::PathTo(end) => {
+                self.paths.find(&mut self.manager, end, client, self.clock.now());
+            }
+            // Nodes of a subnet go by their descriptions alone.
+            AgentRequest::MoreNames(_) => drop(tokio::spawn(client.answer_json(|| serde_json::to_vec(&())))),
+            other => self.shown.answer(other, client),
         }
     }
 

@@ -4,10 +4,12 @@
 //! - `tables`: the engines, which compute and prove what it is to write.
 //! - `lid_file`: the LIDs that it gave, for the next start.
 //! - `record_file`: all datagrams, if they are to be recorded.
+//! - `paths`: what a service of names and paths is told.
 //! - `shown`: what programs of this machine are told; `ways`: the ways to other hosts among it.
 
 mod driver;
 mod lid_file;
+mod paths;
 mod record_file;
 mod settings;
 mod shown;

@@ -1,11 +1,13 @@
 //! Tests that compare our tables with OpenSM's own, on fabrics that ibsim simulates.
 //!
+//! - [`acm`]: programs that ask a machine's ACM service are told the paths of a subnet.
 //! - [`administration`]: hosts are answered by our agents as by OpenSM.
 //! - [`boards`]: our agents show their subnet on boards, in metrics, as a map and to the doctor.
 //! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
 //! - [`options`]: the same with OpenSM's options.
 //! - [`help`]: all of OpenSM's options of routing are ours, too.
 //! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
+//! - [`judged`]: `ibdmchk` judges what our agents wrote into switches.
 //! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
 //! - [`explored`]: our exploration finds what the tools of InfiniBand find.
 //! - [`checked`]: tables are read out of switches and judged.
@@ -24,6 +26,7 @@
     reason = "helpers of tests fail by panicking, and show the logs of what ran"
 )]
 
+mod acm;
 mod administration;
 mod bisection;
 mod boards;
@@ -37,6 +40,7 @@ mod explored;
 mod fabrics;
 mod help;
 mod io_nodes;
+mod judged;
 mod lists;
 mod managed;
 mod options;

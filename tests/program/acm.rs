@@ -26,6 +26,7 @@ fn stand_in(listener: UnixListener, own: Mac) {
         paths_number: None,
         hosts: vec![host],
         learned: Vec::new(),
+        port: None,
     };
     std::thread::spawn(move || {
         let mut waiting = Vec::new();

@@ -12,7 +12,9 @@ use std::time::Duration;
 use mapper_proto::Instant;
 
 use super::ClientId;
-use crate::wire::Address;
+#[cfg(doc)]
+use super::Service;
+use crate::fabric::Wanted;
 
 /// The most questions for one agent that no client waits for. Those that clients wait for are as many as these may ask.
 const MOST_OF_NOBODY: usize = 4096;
@@ -21,13 +23,16 @@ pub(super) const QUEUED_FOR: Duration = Duration::from_secs(20);
 /// How long an agent is left alone that could not ask.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A question for an agent: who has a name or an address.
+/// A question for an agent: who has a name or an address, or which path leads there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     /// The agent's number on this machine.
     pub unit: u8,
-    /// What is asked for, as [`Address::into_key`] writes it.
-    pub wanted: Address,
+    /// What is asked for.
+    pub wanted: Wanted,
+    /// Whether the path to it is asked for, of an agent at a port of InfiniBand. Then [`Service::handle_path`] takes what
+    /// came of it, else [`Service::handle_asked`].
+    pub seeks_path: bool,
     /// How long the agent waits for an answer before it asks again.
     pub timeout: Duration,
     /// How many more times it asks.
@@ -50,9 +55,9 @@ struct Asked {
 /// The questions for one agent, each once.
 #[derive(Debug, Default)]
 struct Queue {
-    asked: BTreeMap<Address, Asked>,
+    asked: BTreeMap<Wanted, Asked>,
     /// What is to be asked on behalf of each, in the order in which it came. None of these is empty.
-    turns: BTreeMap<Turn, BTreeMap<u64, Address>>,
+    turns: BTreeMap<Turn, BTreeMap<u64, Wanted>>,
     /// Who had a turn last.
     last: Turn,
     next_place: u64,
@@ -62,7 +67,7 @@ struct Queue {
 }
 
 impl Queue {
-    fn push(&mut self, now: Instant, wanted: &Address, turn: Turn) {
+    fn push(&mut self, now: Instant, wanted: &Wanted, turn: Turn) {
         let is_full = turn.is_none() && self.turns.get(&None).is_some_and(|own| own.len() >= MOST_OF_NOBODY);
         if is_full && !self.asked.contains_key(wanted) {
             return;
@@ -80,7 +85,7 @@ impl Queue {
     }
 
     /// The next question, if fewer than `most` are under way.
-    fn poll(&mut self, now: Instant, most: usize) -> Option<Address> {
+    fn poll(&mut self, now: Instant, most: usize) -> Option<Wanted> {
         while self.under_way < most && self.pauses_until.is_none() {
             let after = (Bound::Excluded(self.last), Bound::Unbounded);
             let next = self.turns.range(after).next().or_else(|| self.turns.first_key_value());
@@ -102,7 +107,7 @@ impl Queue {
     }
 
     /// Takes a question out of all turns.
-    fn leave_queue(&mut self, wanted: &Address) {
+    fn leave_queue(&mut self, wanted: &Wanted) {
         let Some(asked) = self.asked.get(wanted) else { return };
         for (turn, place) in &asked.wanted_by {
             remove_place(&mut self.turns, *turn, *place);
@@ -110,7 +115,7 @@ impl Queue {
     }
 
     /// Takes in that a question has ended that was under way.
-    fn end(&mut self, wanted: &Address) -> Option<Asked> {
+    fn end(&mut self, wanted: &Wanted) -> Option<Asked> {
         let asked = self.asked.remove(wanted)?;
         if asked.is_under_way {
             self.under_way -= 1;
@@ -119,7 +124,7 @@ impl Queue {
     }
 
     /// Puts a question that could not be asked behind the others of each who wants to know.
-    fn put_back(&mut self, now: Instant, wanted: &Address) {
+    fn put_back(&mut self, now: Instant, wanted: &Wanted) {
         self.pauses_until = Some(now + PAUSE);
         let Some(asked) = self.end(wanted).filter(|asked| asked.until > now) else { return };
         for turn in asked.wanted_by.into_keys() {
@@ -131,7 +136,7 @@ impl Queue {
     }
 
     /// Takes in that a client does not want to know any more. What nobody else wants to know is not asked.
-    fn leave(&mut self, client: ClientId, wanted: &Address) {
+    fn leave(&mut self, client: ClientId, wanted: &Wanted) {
         let Some(asked) = self.asked.get_mut(wanted) else { return };
         if let Some(place) = asked.wanted_by.remove(&Some(client)) {
             remove_place(&mut self.turns, Some(client), place);
@@ -142,7 +147,7 @@ impl Queue {
     }
 }
 
-fn remove_place(turns: &mut BTreeMap<Turn, BTreeMap<u64, Address>>, turn: Turn, place: u64) {
+fn remove_place(turns: &mut BTreeMap<Turn, BTreeMap<u64, Wanted>>, turn: Turn, place: u64) {
     if let Some(own) = turns.get_mut(&turn) {
         own.remove(&place);
         if own.is_empty() {
@@ -159,12 +164,12 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Has an agent asked on behalf of a client that waits, or of nobody.
-    pub(super) fn push(&mut self, now: Instant, unit: u8, wanted: &Address, turn: Turn) {
+    pub(super) fn push(&mut self, now: Instant, unit: u8, wanted: &Wanted, turn: Turn) {
         self.units.entry(unit).or_default().push(now, wanted, turn);
     }
 
     /// The next question for an agent that has fewer than `most` to answer.
-    pub(super) fn poll(&mut self, now: Instant, most: usize) -> Option<(u8, Address)> {
+    pub(super) fn poll(&mut self, now: Instant, most: usize) -> Option<(u8, Wanted)> {
         self.units.iter_mut().find_map(|(&unit, queue)| Some((unit, queue.poll(now, most)?)))
     }
 
@@ -174,27 +179,27 @@ impl Asking {
     }
 
     /// Takes in that a question has come to its end.
-    pub(super) fn end(&mut self, unit: u8, wanted: &Address) {
+    pub(super) fn end(&mut self, unit: u8, wanted: &Wanted) {
         if let Some(queue) = self.units.get_mut(&unit) {
             queue.end(wanted);
         }
     }
 
     /// Takes in that an agent could not ask. It is asked again after a pause.
-    pub(super) fn fail(&mut self, now: Instant, unit: u8, wanted: &Address) {
+    pub(super) fn fail(&mut self, now: Instant, unit: u8, wanted: &Wanted) {
         if let Some(queue) = self.units.get_mut(&unit) {
             queue.put_back(now, wanted);
         }
     }
 
     /// Whether a client waits for something that no agent has been asked for yet.
-    pub(super) fn is_queued(&self, client: ClientId, wanted: &Address) -> bool {
+    pub(super) fn is_queued(&self, client: ClientId, wanted: &Wanted) -> bool {
         let asked = self.units.values().filter_map(|queue| queue.asked.get(wanted));
         asked.into_iter().any(|asked| !asked.is_under_way && asked.wanted_by.contains_key(&Some(client)))
     }
 
     /// Takes in that a client does not want to know any more.
-    pub(super) fn leave(&mut self, client: ClientId, wanted: &Address) {
+    pub(super) fn leave(&mut self, client: ClientId, wanted: &Wanted) {
         self.units.values_mut().for_each(|queue| queue.leave(client, wanted));
     }
 

@@ -1,10 +1,10 @@
 //! The endpoints of this machine: one for each agent and partition.
 
-use crate::fabric::{DEFAULT_PKEY, Unit, guid_of};
+use crate::fabric::{DEFAULT_PKEY, Unit};
 use crate::files::address_file::NamedEndpoint;
 use crate::wire::{Address, COUNTERS, EndpointInfo, MOST_ADDRESSES};
 
-/// The only port of every device here.
+/// The only port of every device that is not one of InfiniBand.
 const PORT: u8 = 1;
 /// What the service is called where `ibacm` names who resolves for an endpoint.
 const PROVIDER: &str = "mapper";
@@ -51,6 +51,10 @@ pub struct Endpoint {
     pub key: EndpointKey,
     /// The GUID of its device.
     pub guid: u64,
+    /// The number of its port at that device.
+    pub port: u8,
+    /// How many ports the device has.
+    pub ports: u8,
     /// The name and the addresses that it goes by.
     pub addresses: Vec<Address>,
 }
@@ -63,7 +67,8 @@ impl Endpoint {
         unit: &'a Unit,
         named: &'a [NamedEndpoint],
     ) -> impl Iterator<Item = Self> + 'a {
-        let here = || named.iter().filter(|it| it.device == unit.device() && it.port == PORT);
+        let (port, ports) = unit.port().map_or((PORT, PORT), |port| (port.number, port.count));
+        let here = move || named.iter().filter(move |it| it.device == unit.device() && it.port == port);
         let mut pkeys: Vec<u16> = here().map(|it| it.pkey).filter(|&pkey| pkey != DEFAULT_PKEY).collect();
         pkeys.sort_unstable();
         pkeys.dedup();
@@ -75,7 +80,7 @@ impl Endpoint {
                     addresses.push(address.clone());
                 }
             }
-            Self { key: (number, pkey), guid: guid_of(unit.own()), addresses }
+            Self { key: (number, pkey), guid: unit.device_guid(), port, ports, addresses }
         })
     }
 
@@ -83,14 +88,14 @@ impl Endpoint {
     /// addresses.
     pub fn info(&self, port: u8, page: u8) -> Option<EndpointInfo> {
         let skipped = usize::from(page) * MOST_ADDRESSES;
-        if ![0, PORT].contains(&port) || (page > 0 && skipped >= self.addresses.len()) {
+        if ![0, self.port].contains(&port) || (page > 0 && skipped >= self.addresses.len()) {
             return None;
         }
         let addresses = self.addresses.iter().skip(skipped).take(MOST_ADDRESSES);
         Some(EndpointInfo {
             guid: self.guid,
-            port: PORT,
-            ports: 1,
+            port: self.port,
+            ports: self.ports,
             pkey: self.key.1,
             provider: PROVIDER.to_owned(),
             addresses: addresses.map(ToString::to_string).collect(),

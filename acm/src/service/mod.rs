@@ -30,7 +30,7 @@ use std::net::Ipv6Addr;
 use mapper_proto::{Instant, Mac};
 
 use crate::cache::Cache;
-use crate::fabric::{Learned, Owner, Unit, gid_of};
+use crate::fabric::{FoundPath, Learned, Owner, Unit, Wanted, gid_of, mac_of};
 use crate::wire::{Address, EntryFlags, Malformed, PathRecord, Reply, Request, Status};
 use asking::Asking;
 use resolve::Looked;
@@ -161,7 +161,7 @@ impl Service {
     fn ask_again(&mut self, now: Instant, number: u8, before: &Unit) {
         for key in before.learned() {
             if matches!(self.look_up(number, key), Looked::Unknown) {
-                self.asking.push(now, number, key, None);
+                self.asking.push(now, number, &Wanted::Address(key.clone()), None);
             }
         }
     }
@@ -259,9 +259,10 @@ impl Service {
         let Settings { timeout, retries, most_asked, .. } = self.settings;
         loop {
             let (unit, wanted) = self.asking.poll(now, most_asked)?;
-            if matches!(self.look_up(unit, &wanted), Looked::Unknown) {
+            let seeks_path = self.units.get(&unit).is_some_and(|known| known.unit.port().is_some());
+            if self.is_to_be_asked(unit, &wanted) {
                 self.is_asked_now(now, &wanted);
-                return Some(Ask { unit, wanted, timeout, retries });
+                return Some(Ask { unit, wanted, seeks_path, timeout, retries });
             }
             // It was told while it waited for its turn.
             self.asking.end(unit, &wanted);
@@ -276,8 +277,9 @@ impl Service {
     /// Takes what an agent found out: who has what was asked for, nobody, or `None` if it could not ask. Then it is asked
     /// again after a pause.
     pub fn handle_asked(&mut self, now: Instant, unit: u8, wanted: &Address, owners: Option<&[Learned]>) {
-        let Some(owners) = owners else { return self.asking.fail(now, unit, wanted) };
-        self.asking.end(unit, wanted);
+        let key = Wanted::Address(wanted.clone());
+        let Some(owners) = owners else { return self.asking.fail(now, unit, &key) };
+        self.asking.end(unit, &key);
         let Some(known) = self.units.get_mut(&unit) else { return };
         if owners.is_empty() {
             self.nobody_has(now, unit, wanted);
@@ -292,7 +294,23 @@ impl Service {
             self.addresses.remove(&(unit, wanted.clone()));
             self.count_change();
         }
-        self.try_waiting_for(now, wanted);
+        self.try_waiting_for(now, &key);
+    }
+
+    /// Takes what an agent at a port of InfiniBand found, or `None` if it could not ask. Then it is asked again after a
+    /// pause.
+    pub fn handle_path(&mut self, now: Instant, unit: u8, wanted: &Wanted, found: Option<&FoundPath>) {
+        let Some(found) = found else { return self.asking.fail(now, unit, wanted) };
+        self.asking.end(unit, wanted);
+        let Some(known) = self.units.get_mut(&unit) else { return };
+        known.unit.learn_path(wanted, found);
+        let is_own = *wanted == Wanted::Address(Address::V6(known.unit.own_gid()));
+        if self.settings.addresses.is_empty() && !is_own {
+            self.try_waiting_for(now, wanted);
+        } else {
+            // Files may give this GID other names, and this node has its own, by which others wait.
+            self.try_waiting(now);
+        }
     }
 
     /// The names and addresses of this machine that only a file tells, in the fabric of an agent. The agent is to tell them
@@ -307,9 +325,12 @@ impl Service {
     /// The names and addresses that several hosts of an agent's fabric have, this one with those of its files among them.
     pub fn clashes(&self, unit: u8) -> Vec<(Address, Vec<Mac>)> {
         let Some(Known { unit: known, .. }) = self.units.get(&unit) else { return Vec::new() };
+        let own = mac_of(known.own_gid());
         let several = known.clashes().map(|(address, owners)| (address.clone(), owners.to_vec()));
         let of_files = self.more_names(unit).into_iter().filter_map(|address| match known.owner(&address) {
-            Some(Owner::One(other)) if other != known.own() => Some((address, vec![known.own(), other])),
+            Some(Owner::One(other)) if other != known.own_gid() => {
+                Some((address, vec![own?, mac_of(other)?]))
+            }
             _ => None,
         });
         several.chain(of_files).collect()

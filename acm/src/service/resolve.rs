@@ -7,7 +7,7 @@ use mapper_proto::Instant;
 
 use super::{ClientId, Counter, Endpoint, EndpointKey, Owned, Service};
 use crate::codes::{mtu_bytes, rate_mbps};
-use crate::fabric::{Owner, gid_of};
+use crate::fabric::{Owner, Unit, Wanted};
 use crate::wire::{Address, EntryFlags, PathRecord, Question, Reply, Sought, Status};
 
 /// What came of looking for something.
@@ -46,7 +46,10 @@ impl Service {
 
     /// Has agents find out whose the address is that a question is for, as far as they have not told. `client` waits for it.
     pub(super) fn have_asked(&mut self, now: Instant, question: &Question, client: Option<ClientId>) {
-        let Sought::Destination { source, destination } = &question.sought else { return };
+        let (source, destination) = match &question.sought {
+            Sought::Destination { source, destination } => (source, destination),
+            Sought::Path(path) => return self.have_path_asked(now, path, client),
+        };
         let key = destination.clone().into_key();
         let from = source.clone().map(|source| self.endpoint_with(source));
         let of_source = match from {
@@ -59,9 +62,43 @@ impl Service {
         for unit in units.into_iter().filter(|unit| of_source.is_none_or(|of| of == *unit)) {
             let is_sure = self.units.get(&unit).is_some_and(|known| !known.is_suspect);
             let is_nobodys = self.addresses.get(now, &(unit, key.clone())) == Some(&Owned::ByNobody);
-            if is_sure && !is_nobodys && matches!(self.look_up(unit, &key), Looked::Unknown) {
-                self.asking.push(now, unit, &key, client);
+            match self.look_up(unit, &key) {
+                _ if !is_sure || is_nobodys => {}
+                Looked::Unknown => self.asking.push(now, unit, &Wanted::Address(key.clone()), client),
+                // A file tells whose it is.
+                Looked::Found(gid) => self.have_gid_asked(now, unit, gid, client),
+                Looked::Refused(_) => {}
             }
+        }
+    }
+
+    /// Has the agent at a port of InfiniBand find the path to a GID, if nobody was asked for it.
+    fn have_gid_asked(&mut self, now: Instant, unit: u8, gid: Ipv6Addr, client: Option<ClientId>) {
+        if self.units.get(&unit).is_some_and(|known| known.unit.has_to_ask(gid)) {
+            self.asking.push(now, unit, &Wanted::Address(Address::V6(gid)), client);
+        }
+    }
+
+    /// Has the agents at ports of InfiniBand find a path that is known in part and begins there.
+    fn have_path_asked(&mut self, now: Instant, path: &PathRecord, client: Option<ClientId>) {
+        let Some(wanted) = Wanted::along(path) else { return };
+        let from = self.endpoints.iter().filter(|endpoint| self.is_from(endpoint, path));
+        let units: Vec<u8> = from.map(|endpoint| endpoint.key.0).collect();
+        for unit in units {
+            let is_sure = self.units.get(&unit).is_some_and(|known| !known.is_suspect);
+            if is_sure && self.is_to_be_asked(unit, &wanted) {
+                self.asking.push(now, unit, &wanted, client);
+            }
+        }
+    }
+
+    /// Whether an agent is to be asked for something, as it has not told, and was not asked so far.
+    pub(super) fn is_to_be_asked(&self, unit: u8, wanted: &Wanted) -> bool {
+        let Some(known) = self.units.get(&unit) else { return false };
+        match wanted {
+            Wanted::Lid(lid) => known.unit.port().is_some() && known.unit.owner_of_lid(*lid).is_none(),
+            Wanted::Address(Address::V6(gid)) if known.unit.port().is_some() => known.unit.has_to_ask(*gid),
+            Wanted::Address(key) => matches!(self.look_up(unit, key), Looked::Unknown),
         }
     }
 
@@ -139,19 +176,20 @@ impl Service {
         let endpoint = self.own.get(to).and_then(|&at| self.endpoints.get(at));
         let is_own = endpoint.is_some_and(|endpoint| endpoint.key.0 == unit);
         match known.unit.owner(to) {
-            Some(Owner::One(mac)) if !is_own || mac == known.unit.own() => {
-                return Looked::Found(gid_of(mac));
-            }
+            Some(Owner::One(gid)) if !is_own || gid == known.unit.own_gid() => return Looked::Found(gid),
             // It is reported with all its owners elsewhere, and answered as none of them.
-            Some(Owner::One(_) | Owner::Several(_)) => return Looked::Refused(Status::DESTINATION_ADDRESS),
-            None => {}
+            Some(Owner::One(_) | Owner::Several) => return Looked::Refused(Status::DESTINATION_ADDRESS),
+            Some(Owner::Unreachable) => return Looked::Refused(Status::NOT_CONNECTED),
+            // A file may tell whose it is.
+            Some(Owner::Nobody) | None => {}
         }
         if is_own {
-            return Looked::Found(gid_of(known.unit.own()));
+            return Looked::Found(known.unit.own_gid());
         }
         match self.settings.addresses.get(to).map(Vec::as_slice) {
             Some(&[gid]) => Looked::Found(gid),
             Some(_) => Looked::Refused(Status::DESTINATION_ADDRESS),
+            None if known.unit.owner(to) == Some(Owner::Nobody) => Looked::Refused(Status::TIMED_OUT),
             None => Looked::Unknown,
         }
     }
@@ -172,6 +210,9 @@ impl Service {
                 self.routes.insert(now, (from, gid), path, keep);
                 Looked::Found(path)
             }
+            None if self.units.get(&from.0).is_some_and(|known| known.unit.has_to_ask(gid)) => {
+                Looked::Unknown
+            }
             None => Looked::Refused(Status::NOT_CONNECTED),
         }
     }
@@ -179,10 +220,11 @@ impl Service {
     /// The path as the map and the routes in force have it, or else a file.
     fn make_path(&self, (unit, pkey): EndpointKey, gid: Ipv6Addr) -> Option<PathRecord> {
         let unit = &self.units.get(&unit)?.unit;
-        match unit.with_gid(gid) {
-            Some(mac) => unit.record(mac, pkey),
-            None => self.settings.paths.path(gid_of(unit.own()), gid, pkey),
+        // A subnet's administration knows better than any file.
+        if unit.has_gid(gid) || unit.port().is_some() {
+            return unit.record(gid, pkey);
         }
+        self.settings.paths.path(unit.own_gid(), gid, pkey)
     }
 
     /// Completes or verifies a path.
@@ -195,19 +237,18 @@ impl Service {
         let Some(known) = self.units.get(&key.0).filter(|known| !known.is_suspect) else {
             return Looked::Unknown;
         };
-        let to = match (wanted.dgid.is_unspecified(), wanted.dlid) {
-            (false, _) => Some(wanted.dgid),
-            (true, 0) => return Looked::Refused(Status::DESTINATION_TYPE),
-            (true, lid) => known.unit.with_lid(lid).map(gid_of).or_else(|| self.settings.paths.with_lid(lid)),
+        let Some(to) = Wanted::along(wanted) else { return Looked::Refused(Status::DESTINATION_TYPE) };
+        let to = match self.end_of(&known.unit, &to) {
+            Looked::Found(gid) => gid,
+            Looked::Refused(status) => return Looked::Refused(status),
+            Looked::Unknown => return Looked::Unknown,
         };
-        let Some(to) = to else { return Looked::Refused(Status::DESTINATION_ADDRESS) };
         let found = if flags.has(EntryFlags::VERIFY) {
             // The map and the routes in force decide, and no cache.
             let path = self.make_path(key, to).filter(|path| agrees(wanted, path));
             path.map_or(Looked::Refused(Status::NO_DATA), Looked::Found)
         } else {
-            let is_known = known.unit.with_gid(to).is_some() || self.settings.paths.has_gid(to);
-            if is_known { self.path(now, key, to) } else { Looked::Refused(Status::DESTINATION_ADDRESS) }
+            self.path(now, key, to)
         };
         match found {
             Looked::Found(path) => {
@@ -219,16 +260,40 @@ impl Service {
         }
     }
 
+    /// The GID of the end of a path from an agent's port.
+    fn end_of(&self, unit: &Unit, to: &Wanted) -> Looked<Ipv6Addr> {
+        let known = match to {
+            Wanted::Lid(lid) => unit.owner_of_lid(*lid),
+            Wanted::Address(key) if unit.port().is_some() => unit.owner(key),
+            // What is no host of the map may be in a file.
+            Wanted::Address(Address::V6(gid)) if unit.has_gid(*gid) => Some(Owner::One(*gid)),
+            Wanted::Address(_) => None,
+        };
+        let of_file = || match to {
+            Wanted::Lid(lid) => self.settings.paths.with_lid(*lid),
+            Wanted::Address(Address::V6(gid)) => Some(*gid).filter(|gid| self.settings.paths.has_gid(*gid)),
+            Wanted::Address(_) => None,
+        };
+        match known {
+            Some(Owner::One(gid)) if unit.has_to_ask(gid) => Looked::Unknown,
+            Some(Owner::One(gid)) => Looked::Found(gid),
+            Some(Owner::Unreachable) => Looked::Refused(Status::NOT_CONNECTED),
+            None if unit.port().is_some() => Looked::Unknown,
+            None => of_file().map_or(Looked::Refused(Status::DESTINATION_ADDRESS), Looked::Found),
+            Some(Owner::Nobody | Owner::Several) => Looked::Refused(Status::DESTINATION_ADDRESS),
+        }
+    }
+
     /// Whether a path that is known in part begins at this endpoint.
     fn is_from(&self, endpoint: &Endpoint, wanted: &PathRecord) -> bool {
         let (unit, pkey) = endpoint.key;
         let Some(unit) = self.units.get(&unit).map(|known| &known.unit) else { return false };
         // A file of paths has LIDs of its own.
         let has_lid = |lid| {
-            unit.with_lid(lid) == Some(unit.own())
-                || self.settings.paths.with_lid(lid) == Some(gid_of(unit.own()))
+            unit.owner_of_lid(lid) == Some(Owner::One(unit.own_gid()))
+                || self.settings.paths.with_lid(lid) == Some(unit.own_gid())
         };
-        (wanted.sgid.is_unspecified() || wanted.sgid == gid_of(unit.own()))
+        (wanted.sgid.is_unspecified() || wanted.sgid == unit.own_gid())
             && (wanted.slid == 0 || has_lid(wanted.slid))
             && (wanted.pkey == 0 || wanted.pkey == pkey)
     }
@@ -238,7 +303,7 @@ impl Service {
         self.own.get(&key).copied().or_else(|| {
             // A GID names an endpoint as well.
             let Address::V6(gid) = key else { return None };
-            let own = |endpoint: &Endpoint| self.units.get(&endpoint.key.0).map(|it| gid_of(it.unit.own()));
+            let own = |endpoint: &Endpoint| self.units.get(&endpoint.key.0).map(|it| it.unit.own_gid());
             self.endpoints.iter().position(|endpoint| own(endpoint) == Some(gid))
         })
     }

@@ -1,7 +1,9 @@
 //! The service with agents that tell what they know; what they are asked to find out is in [`asking`], and
-//! machines with several of them in [`several`].
+//! machines with several of them in [`several`], and those
+//! at ports of InfiniBand in [`at_a_port`].
 
 mod asking;
+mod at_a_port;
 mod several;
 
 use std::time::Duration;
@@ -129,7 +131,7 @@ fn who_is_not_known_is_waited_for() {
 
     // Three times two seconds. As no agent has said that nobody has it, that is not remembered.
     assert_eq!(resolve(&mut service, None, v4(4)), None);
-    assert_eq!(service.poll_ask(Instant::ZERO).map(|asked| asked.wanted), Some(v4(4)));
+    assert_eq!(service.poll_ask(Instant::ZERO).map(|asked| asked.wanted), Some(Wanted::Address(v4(4))));
     let at = service.poll_timeout().unwrap();
     assert_eq!(at, Instant::ZERO + Duration::from_secs(6));
     service.handle_timeout(at);

@@ -7,7 +7,8 @@ use mapper_proto::Instant;
 
 use super::asking::QUEUED_FOR;
 use super::{ClientId, Service, Settings};
-use crate::wire::{Address, Header, Question, Reply, Sought, Status};
+use crate::fabric::Wanted;
+use crate::wire::{Header, Question, Reply, Sought, Status};
 
 /// How long a client waits for a change until it is told that there was none, so that it knows that the service is there.
 const WATCH: Duration = Duration::from_secs(10);
@@ -32,13 +33,14 @@ pub(super) enum Awaited {
 }
 
 impl Awaited {
-    /// What agents are asked for, as [`Address::into_key`] writes it.
-    fn wanted(&self) -> Option<Address> {
+    /// What agents are asked for.
+    fn wanted(&self) -> Option<Wanted> {
         match self {
             Self::Answer(Question { sought: Sought::Destination { destination, .. }, .. }) => {
-                Some(destination.clone().into_key())
+                Some(Wanted::Address(destination.clone().into_key()))
             }
-            Self::Answer(_) | Self::Change(_) => None,
+            Self::Answer(Question { sought: Sought::Path(path), .. }) => Wanted::along(path),
+            Self::Change(_) => None,
         }
     }
 }
@@ -49,7 +51,7 @@ pub(super) struct Waiters {
     all: BTreeMap<u64, Waiting>,
     by_deadline: BTreeSet<(Instant, u64)>,
     by_client: BTreeMap<ClientId, BTreeSet<u64>>,
-    by_wanted: BTreeMap<Address, BTreeSet<(ClientId, u64)>>,
+    by_wanted: BTreeMap<Wanted, BTreeSet<(ClientId, u64)>>,
     for_a_change: BTreeSet<u64>,
     next: u64,
 }
@@ -108,12 +110,12 @@ impl Waiters {
     }
 
     /// Whether a client waits for this name or address.
-    fn wants(&self, client: ClientId, wanted: &Address) -> bool {
+    fn wants(&self, client: ClientId, wanted: &Wanted) -> bool {
         let all = self.by_wanted.get(wanted);
         all.is_some_and(|all| all.range((client, 0)..=(client, u64::MAX)).next().is_some())
     }
 
-    fn with_wanted(&self, wanted: &Address) -> Vec<u64> {
+    fn with_wanted(&self, wanted: &Wanted) -> Vec<u64> {
         self.by_wanted.get(wanted).into_iter().flatten().map(|&(_, number)| number).collect()
     }
 }
@@ -158,7 +160,7 @@ impl Service {
     }
 
     /// Begins the time anew that all wait who want to know what an agent is asked for now.
-    pub(super) fn is_asked_now(&mut self, now: Instant, wanted: &Address) {
+    pub(super) fn is_asked_now(&mut self, now: Instant, wanted: &Wanted) {
         let deadline = now + self.settings.patience();
         for number in self.waiting.with_wanted(wanted) {
             self.waiting.put_off(number, deadline);
@@ -195,7 +197,7 @@ impl Service {
     }
 
     /// Tries those requests once more that wait for this name or address, or for any change.
-    pub(super) fn try_waiting_for(&mut self, now: Instant, wanted: &Address) {
+    pub(super) fn try_waiting_for(&mut self, now: Instant, wanted: &Wanted) {
         let mut numbers = self.waiting.with_wanted(wanted);
         numbers.extend(&self.waiting.for_a_change);
         numbers.into_iter().for_each(|number| self.try_once_more(now, number));

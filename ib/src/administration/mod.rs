@@ -126,6 +126,23 @@ impl Administration {
         }
     }
 
+    /// Whether there is a subnet that hosts are answered from.
+    pub(crate) const fn is_up(&self) -> bool {
+        self.subnet.is_some()
+    }
+
+    /// The answer to a question for one record, of the port behind which the manager itself runs.
+    pub(crate) fn answer_own(&self, request: &SaMad, lid: u16, now: Instant) -> SaMad {
+        let asker = Asker { lid, queue_pair: 1, is_trusted: false };
+        let found = self.subnet.as_ref().ok_or(SaStatus::Busy);
+        let found = found.and_then(|subnet| self.find(subnet, request, asker, now)?.only());
+        match found {
+            Ok(Answer::One(record)) => request.answered(0).with_record(&record),
+            Ok(Answer::Several(_)) => request.answered(SaStatus::TooManyRecords.code()),
+            Err(status) => request.answered(status.code()),
+        }
+    }
+
     /// Passes on what a node of the subnet told.
     pub(crate) fn pass_on(&mut self, trap: &Data) {
         let Some(subnet) = &self.subnet else { return };

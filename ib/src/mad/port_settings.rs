@@ -107,6 +107,11 @@ impl PortSettings {
         u16_at(&self.0, MANAGER_LID_AT)
     }
 
+    /// The service level to the manager.
+    pub const fn manager_level(&self) -> u8 {
+        self.0[MTU_AT] & 0xF
+    }
+
     /// Whether a subnet manager runs behind the port.
     pub fn is_manager(&self) -> bool {
         u32_at(&self.0, CAPABILITIES_AT) & IS_MANAGER != 0

@@ -26,6 +26,7 @@ impl SubnetManager {
         );
         if let Some(subnet) = subnet {
             self.administration.begin(subnet);
+            self.paths_changed();
             self.take_groups(now);
         }
     }

@@ -120,6 +120,7 @@ impl SubnetManager {
     fn become_master(&mut self, now: Instant) {
         if self.role != SmState::Master {
             self.role = SmState::Master;
+            self.look_for_administration();
             self.reregister = true;
             self.tell(Event::Master);
         }
@@ -141,6 +142,7 @@ impl SubnetManager {
         self.unwritten.clear();
         self.routing_failure = None;
         self.administration.end();
+        self.look_for_administration();
         // Whoever is master writes to switches: what is known of them counts no more.
         self.held = crate::program::Held::default();
         self.master = other;
@@ -188,6 +190,7 @@ impl SubnetManager {
         if self.role == SmState::Standby {
             self.role = SmState::Discovering;
             self.share = None;
+            self.look_for_administration();
             self.master = None;
             self.begin_sweep(now);
         }
@@ -195,8 +198,7 @@ impl SubnetManager {
 
     pub(super) fn begin_polling(&mut self, master: &Manager) {
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
-        let mut adapters = self.inventory.adapters.iter().chain(&self.inventory.own_left_out);
-        if let Some(own) = adapters.find(|adapter| adapter.port_guid == self.inventory.own) {
+        if let Some(own) = self.inventory.own_adapter() {
             let asked = Asked::OwnPort { node: own.node_guid, port: own.port };
             exchange.order(Order::get(asked, Attribute::PortInfo, own.port.into()), Route::LOCAL);
         }
@@ -230,6 +232,7 @@ impl SubnetManager {
         }
         let (answer, next) = (polling.answer, polling.exchange.next_tid());
         self.take_tids(next);
+        self.look_for_administration();
         let own = self.info();
         let Some(master) = &mut self.master else { return };
         let info = answer.map(|data| SmInfo::parse(&data)).filter(|info| info.guid == master.info.guid);
@@ -267,6 +270,7 @@ impl SubnetManager {
             {
                 self.role = SmState::Master;
                 self.share = None;
+                self.look_for_administration();
                 self.reregister = true;
                 let before =
                     self.others.iter().chain(&self.master).find(|other| other.info.guid == sender.guid);
@@ -290,6 +294,7 @@ impl SubnetManager {
             (Command::Disable, SmState::Standby) => {
                 self.role = SmState::NotActive;
                 self.share = None;
+                self.look_for_administration();
                 self.master = None;
                 self.stage = Stage::Waiting { until: Instant::FAR };
             }

@@ -239,6 +239,11 @@ impl Inventory {
         self.switches.iter().flat_map(of_switch).chain(adapters).collect()
     }
 
+    /// The port that sends, if it is an adapter's.
+    pub(crate) fn own_adapter(&self) -> Option<&Adapter> {
+        self.adapters.iter().chain(&self.own_left_out).find(|adapter| adapter.port_guid == self.own)
+    }
+
     /// The prefix of the subnet: what the port that sends has, or what subnets have that were given none.
     pub(crate) fn prefix(&self) -> u64 {
         let of_switch = self.switches.iter().filter(|switch| switch.port_guid == self.own);

@@ -18,6 +18,7 @@ mod administering;
 mod election;
 mod event;
 mod glance;
+mod inquiring;
 pub(crate) mod inventory;
 mod known;
 mod reading;
@@ -35,13 +36,16 @@ use std::time::Duration;
 
 use mapper_proto::time::Instant;
 
+pub use crate::inquiries::{Destination, FoundPath};
 pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
+pub use inquiring::OwnPort;
 pub use status::{Counts, OtherManager, Status, Work};
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
 use crate::administration::Administration;
 use crate::exchange::{Exchange, Failure, Manner};
+use crate::inquiries::Inquiries;
 use crate::lids::Lids;
 use crate::mad::{AGENT_CLASS, Attribute, ManagerMethod, RoutedByLid, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
@@ -130,6 +134,8 @@ pub struct SubnetManager {
     /// How often a switch did not answer an agent by LID and answered the master, by the GUIDs of the agent's port and of the
     /// switch, since it was last well; and how often an agent did not report, with its port's GUID for that of a switch.
     unreached: BTreeMap<(u64, u64), u8>,
+    /// What programs of this machine ask.
+    inquiries: Inquiries,
     /// Commands to other managers, beside all else.
     commands: Exchange<election::Told>,
     out: VecDeque<Packet>,
@@ -177,6 +183,8 @@ pub struct SubnetManager {
 
 /// Where the transactions of commands begin, far from those of everything else.
 const FIRST_COMMAND: u32 = 1 << 31;
+/// How long an answer of the subnet's administration is waited for at least, as it may have much to do.
+const ADMINISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most events that wait to be told.
 const MAX_EVENTS: usize = 1000;
 
@@ -204,6 +212,7 @@ impl SubnetManager {
             reported: BTreeMap::new(),
             resting: BTreeMap::new(),
             unreached: BTreeMap::new(),
+            inquiries: Inquiries::new(settings.sweep.timeout.max(ADMINISTRATION_TIMEOUT)),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
             out: VecDeque::new(),
             task: None,
@@ -253,7 +262,7 @@ impl SubnetManager {
             directed.or_else(|| self.share.as_mut()?.poll_transmit(now))
         });
         if packet.is_none() {
-            return self.administration.poll_transmit(now);
+            return self.administration.poll_transmit(now).or_else(|| self.inquiries.poll_transmit());
         }
         self.counts.sent += 1;
         packet
@@ -272,8 +281,9 @@ impl SubnetManager {
             Stage::Computing { .. } => None,
         };
         let share = self.share.as_ref().and_then(|share| share.poll_timeout());
-        let others = [self.commands.poll_timeout(), self.administration.poll_timeout(), share];
-        stage.into_iter().chain(others.into_iter().flatten()).min()
+        let services = [self.administration.poll_timeout(), self.inquiries.poll_timeout()];
+        let others = [self.commands.poll_timeout(), share].into_iter().chain(services);
+        stage.into_iter().chain(others.flatten()).min()
     }
 
     /// Acts on what time brings.
@@ -283,6 +293,7 @@ impl SubnetManager {
         }
         self.administration.handle_timeout(now);
         self.time_share(now);
+        self.inquiries.handle_timeout(now);
         match &mut self.stage {
             Stage::Waiting { until } if *until <= now => self.stop_waiting(now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
@@ -303,6 +314,9 @@ impl SubnetManager {
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
         self.counts.received += 1;
         if packet.mad[sa::CLASS_AT] == sa::CLASS {
+            if self.inquiries.handle_packet(packet, now) {
+                return;
+            }
             self.administration.handle_packet(packet, now);
             return self.take_groups(now);
         }
@@ -361,6 +375,7 @@ impl SubnetManager {
         self.role = SmState::NotActive;
         self.administration.end();
         self.share = None;
+        self.paths_changed();
         self.stage = Stage::Waiting { until: Instant::FAR };
     }
 

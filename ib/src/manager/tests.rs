@@ -349,6 +349,34 @@ fn groups_that_hosts_join_get_trees_that_reach_them_and_nobody_else() {
     trial.model.check_group(0xC000, &[0, 1, 2, 3, 4, 5]).unwrap();
 }
 
+#[test]
+fn paths_from_the_masters_own_port_are_found_and_hold_until_the_subnet_changes() {
+    let mut trial = Trial::new(Model::ring(4));
+    let find = |trial: &mut Trial, to: Destination| {
+        trial.manager.find_path(7, &to, trial.now);
+        trial.manager.poll_found()
+    };
+    assert_eq!(find(&mut trial, Destination::Lid(1)), Some((7, FoundPath::Unavailable)));
+    assert!(!trial.manager.can_find_paths());
+    trial.run(Duration::from_secs(15));
+    assert!(trial.manager.can_find_paths());
+    let own = trial.manager.own_port().unwrap();
+    let generation = trial.manager.paths_generation();
+    let (host, lid) = trial.model.hosts()[2];
+    let gid = Gid::of_port(Gid::LINK_PREFIX, trial.model.nodes[host].info.port_guid + 1);
+    let Some((7, FoundPath::Path(path))) = find(&mut trial, Destination::Gid(gid)) else { panic!("no path") };
+    assert_eq!((path.source_lid, path.destination_lid, path.destination), (own.lid, lid, gid));
+    assert_eq!(path.source, Gid::of_port(own.prefix, own.guid));
+    assert_eq!(find(&mut trial, Destination::Lid(lid)), Some((7, FoundPath::Path(path))));
+    assert_eq!(find(&mut trial, Destination::Lid(9999)), Some((7, FoundPath::Nobody)));
+    assert_eq!(find(&mut trial, Destination::Name("nobody".to_owned())), Some((7, FoundPath::Nobody)));
+    assert_eq!(trial.manager.paths_generation(), generation);
+    trial.model.cut((host, 1));
+    trial.run(Duration::from_secs(15));
+    assert!(trial.manager.paths_generation() > generation);
+    assert_eq!(find(&mut trial, Destination::Gid(gid)), Some((7, FoundPath::Nobody)));
+}
+
 /// A trap of a switch with a LID.
 #[test]
 fn a_trap_is_answered_and_what_changed_is_healed_at_once() {

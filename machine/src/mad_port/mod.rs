@@ -55,6 +55,20 @@ impl FromStr for PortName {
     }
 }
 
+impl PortName {
+    /// The name of the device that the port is at, as `mlx5_0`; the port's own name if that is not known.
+    pub fn device(&self) -> String {
+        let of_kernel =
+            |number| std::fs::read_to_string(format!("/sys/class/infiniband_mad/umad{number}/ibdev"));
+        match self {
+            Self::Umad(number) => {
+                of_kernel(number).map_or_else(|_| self.to_string(), |name| name.trim().to_owned())
+            }
+            Self::Ibsim(_) => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for PortName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,7 +94,7 @@ pub enum MadPortError {
 pub struct AskingPort(MadPort);
 
 impl AskingPort {
-    /// Opens a port. `answer_timeout` is how long the kernel expects an answer to what is sent.
+    /// Opens a port. `answer_timeout` is how long an answer is waited for until a question is sent again.
     ///
     /// # Errors
     /// If there is no such port, or this process may not use it.
@@ -123,7 +137,7 @@ enum MadPort {
 }
 
 impl MadPort {
-    /// Opens a port for a subnet manager. `answer_timeout` is how long the kernel expects an answer to what is sent.
+    /// Opens a port for a subnet manager. `answer_timeout` is how long an answer is waited for until a question is sent again.
     ///
     /// # Errors
     /// If there is no such port, this process may not use it, or another manager has it.

@@ -18,7 +18,7 @@ use mapper_ib::{Address, Packet};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
-use super::{CLASS_AT, CLASS_DIRECTED, MANAGEMENT_KEY, METHOD_AT, lost_without_room};
+use super::{CLASS_AT, CLASS_BY_LID, CLASS_DIRECTED, MANAGEMENT_KEY, METHOD_AT, lost_without_room};
 use ioctl::Class;
 
 const HEADER_BYTES: usize = 64;
@@ -77,19 +77,35 @@ pub struct UmadPort {
     device: File,
     /// The numbers of agents, by class.
     agents: Vec<(u8, u32)>,
-    answer_timeout_ms: u32,
+    /// How long whoever sends waits for an answer until it sends again.
+    answer_timeout: Duration,
     /// While it is open, the port says that a subnet manager is behind it.
     _mark: Option<File>,
 }
 
+/// How long an answer of the subnet's administration is waited for at least.
+const ADMINISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long the kernel is to wait for the answer to a datagram, in milliseconds. While it waits, it takes no second question
+/// with the number of the first, and then it hands on no answer any more. So its time is over just before the question is sent again.
+fn kernel_timeout_ms(answer_timeout: Duration, mad: &[u8; MAD_BYTES]) -> u32 {
+    // Nobody answers an answer.
+    if mad[METHOD_AT] & ANSWERS != 0 {
+        return 0;
+    }
+    let own = match mad[CLASS_AT] {
+        CLASS_DIRECTED | CLASS_BY_LID => answer_timeout,
+        _ => answer_timeout.max(ADMINISTRATION_TIMEOUT),
+    };
+    u32::try_from((own - own / 10).as_millis()).unwrap_or(u32::MAX).max(1)
+}
+
 /// The header and a datagram. Numbers are in the byte order of the machine, but for those that go out. The kernel itself
 /// repeats nothing.
-fn outgoing(agent: u32, answer_timeout_ms: u32, packet: &Packet) -> [u8; HEADER_BYTES + MAD_BYTES] {
+fn outgoing(agent: u32, answer_timeout: Duration, packet: &Packet) -> [u8; HEADER_BYTES + MAD_BYTES] {
     let mut bytes = [0; HEADER_BYTES + MAD_BYTES];
     bytes[..4].copy_from_slice(&agent.to_ne_bytes());
-    // Nobody answers an answer.
-    let is_answer = packet.mad[METHOD_AT] & ANSWERS != 0;
-    let timeout_ms = if is_answer { 0 } else { answer_timeout_ms };
+    let timeout_ms = kernel_timeout_ms(answer_timeout, &packet.mad);
     bytes[TIMEOUT_AT..TIMEOUT_AT + 4].copy_from_slice(&timeout_ms.to_ne_bytes());
     bytes[LENGTH_AT..LENGTH_AT + 4].copy_from_slice(&(MAD_BYTES as u32).to_ne_bytes());
     let lid = match packet.address {
@@ -161,8 +177,14 @@ impl UmadPort {
 
     fn open_at(path: PathBuf, answer_timeout: Duration, classes: &[Class]) -> Result<Self, UmadError> {
         let (device, path) = open_device(path)?;
-        let answer_timeout_ms = u32::try_from(answer_timeout.as_millis()).unwrap_or(u32::MAX).max(1);
-        let number = |class: &Class| match ioctl::register(&device, class) {
+        let register = |class: &Class| {
+            // Another program may take reports at this port. Then there is no word of changes.
+            ioctl::register(&device, class).or_else(|refused| match class.without_reports() {
+                Some(lesser) => ioctl::register(&device, &lesser),
+                None => Err(refused),
+            })
+        };
+        let number = |class: &Class| match register(class) {
             Ok(agent) => Ok((class.number, agent)),
             Err(source) => Err(UmadError::Register { path: path.clone(), class: class.number, source }),
         };
@@ -173,7 +195,7 @@ impl UmadPort {
         };
         ioctl::enable_partition_keys(&device).map_err(|_| refused())?;
         let agents = classes.iter().map(number).collect::<Result<_, _>>()?;
-        Ok(Self { device, agents, answer_timeout_ms, _mark: None })
+        Ok(Self { device, agents, answer_timeout, _mark: None })
     }
 
     pub(super) fn send(&self, packet: &Packet) -> io::Result<()> {
@@ -182,7 +204,11 @@ impl UmadPort {
         let Some(agent) = agent else {
             return Err(io::Error::new(ErrorKind::InvalidInput, format!("no agent for class {class:#x}")));
         };
-        lost_without_room((&self.device).write(&outgoing(agent, self.answer_timeout_ms, packet)))
+        match (&self.device).write(&outgoing(agent, self.answer_timeout, packet)) {
+            // The kernel still waits for the answer to the first question of this number.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            result => lost_without_room(result),
+        }
     }
 
     pub(super) fn receive(&self, timeout: Duration) -> io::Result<Option<Packet>> {
@@ -230,10 +256,10 @@ mod tests {
 
     #[test]
     fn a_datagram_goes_out_behind_the_kernels_header() {
-        let bytes = outgoing(3, 200, &packet(CLASS_DIRECTED, Address::Directed));
+        let bytes = outgoing(3, Duration::from_millis(200), &packet(CLASS_DIRECTED, Address::Directed));
         assert_eq!(bytes.len(), 320);
         // Agent, status, time-out, retries, length, then queue pair 0 and its key, 0.
-        assert_eq!([0, 4, 8, 12, 16, 20, 24].map(|at| number(&bytes, at)), [3, 0, 200, 0, 256, 0, 0]);
+        assert_eq!([0, 4, 8, 12, 16, 20, 24].map(|at| number(&bytes, at)), [3, 0, 180, 0, 256, 0, 0]);
         assert_eq!(bytes[28..32], [0xFF, 0xFF, 0, 0]);
         assert!(bytes[32..64].iter().all(|&byte| byte == 0) && bytes[66..].iter().all(|&byte| byte == 7));
     }
@@ -242,16 +268,27 @@ mod tests {
     fn an_answer_by_lid_goes_to_its_queue_pair_and_waits_for_nothing() {
         let mut answer = packet(3, Address::Lid { lid: 0x1234, queue_pair: 5, level: 2 });
         answer.mad[METHOD_AT] = 0x81;
-        let bytes = outgoing(3, 200, &answer);
+        let bytes = outgoing(3, Duration::from_millis(200), &answer);
         assert_eq!(number(&bytes, 8), 0);
         assert_eq!(bytes[20..31], [0, 0, 0, 5, 0x80, 1, 0, 0, 0x12, 0x34, 2]);
         assert_eq!(received(&bytes), Some(answer));
     }
 
     #[test]
+    fn the_kernel_gives_up_just_before_a_question_is_sent_again() {
+        let timeout_ms = |class, timeout_ms| {
+            let timeout = Duration::from_millis(timeout_ms);
+            number(&outgoing(3, timeout, &packet(class, Address::Directed)), 8)
+        };
+        assert_eq!([1, 1000].map(|own| timeout_ms(CLASS_BY_LID, own)), [1, 900]);
+        // The administration may have much to do.
+        assert_eq!([1, 5000].map(|own| timeout_ms(3, own)), [900, 4500]);
+    }
+
+    #[test]
     fn what_was_not_answered_is_no_datagram() {
         let packet = packet(CLASS_DIRECTED, Address::Directed);
-        let mut bytes = outgoing(3, 200, &packet);
+        let mut bytes = outgoing(3, Duration::from_millis(200), &packet);
         assert_eq!(received(&bytes), Some(packet));
         assert_eq!(received(&bytes[..319]), None);
         bytes[STATUS_AT..STATUS_AT + 4].copy_from_slice(&110_u32.to_ne_bytes());

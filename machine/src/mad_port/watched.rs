@@ -35,7 +35,7 @@ pub struct ManagerPort {
 }
 
 impl ManagerPort {
-    /// Opens a port. `answer_timeout` is how long the kernel expects an answer to what is sent. Needs a tokio runtime.
+    /// Opens a port. `answer_timeout` is how long an answer is waited for until a question is sent again. Needs a tokio runtime.
     ///
     /// # Errors
     /// If there is no such port, this process may not use it, or another manager has it.

@@ -13,7 +13,7 @@ const MOST_WAITING: usize = 4;
 
 /// Those who wait to be told of a change, and how often there was one.
 #[derive(Debug, Default)]
-pub(super) struct Followers {
+pub(crate) struct Followers {
     number: u64,
     waiting: VecDeque<Client>,
     /// How often paths have changed, where others see it at once.
@@ -22,18 +22,18 @@ pub(super) struct Followers {
 
 impl Followers {
     /// Has other processes see at once that paths have changed.
-    pub(super) fn tell_of_paths(&mut self, paths: PathsNumber) {
+    pub(crate) fn tell_of_paths(&mut self, paths: PathsNumber) {
         self.paths = Some(paths);
     }
 
     /// How often paths have changed, if others see it at once.
-    pub(super) fn paths_number(&self) -> Option<u64> {
+    pub(crate) fn paths_number(&self) -> Option<u64> {
         self.paths.as_ref().map(PathsNumber::get)
     }
 
     /// Takes in that paths have changed. It is to be called before anything else is done with a new map, so that nobody
     /// takes what was told before for what holds.
-    pub(super) fn paths_changed(&mut self) {
+    pub(crate) fn paths_changed(&mut self) {
         if let Some(Err(error)) = self.paths.as_mut().map(PathsNumber::raise) {
             warn!(%error, "programs hear of new paths a moment late, as the file with their number cannot be written");
             self.paths = None;
@@ -42,7 +42,7 @@ impl Followers {
 
     /// Tells a client the number of the last change as soon as it is another than it has seen. If too many wait, the one
     /// that has waited for longest is given up, as it may be a program that has ended.
-    pub(super) fn follow(&mut self, seen: Option<u64>, client: Client) {
+    pub(crate) fn follow(&mut self, seen: Option<u64>, client: Client) {
         if seen != Some(self.number) {
             return self.tell(client);
         }
@@ -53,7 +53,7 @@ impl Followers {
     }
 
     /// Tells all who wait that something has changed.
-    pub(super) fn changed(&mut self) {
+    pub(crate) fn changed(&mut self) {
         self.number += 1;
         while let Some(client) = self.waiting.pop_front() {
             self.tell(client);

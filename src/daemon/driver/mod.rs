@@ -41,6 +41,8 @@ use mapper_machine::signals::Signals;
 use mapper_machine::status::{StatusServer, StatusSocketError};
 use tracing::{info, warn};
 
+pub(crate) use followers::Followers;
+
 use super::DaemonError;
 use super::map_file;
 use super::options::{Config, Source};

@@ -101,6 +101,7 @@ impl Driver {
                 self.who_has(wanted, Patience { timeout, retries: *retries }, client);
             }
             AgentRequest::MoreNames(names) => self.take_more_names(names, client),
+            AgentRequest::PathTo(_) => tracing::debug!("paths are asked for at ports of InfiniBand only"),
         }
     }
 

@@ -15,6 +15,7 @@ mod narrow_cables;
 mod paths;
 mod paths_number;
 mod plan;
+mod port_paths;
 mod ports;
 mod requests;
 mod routes;
@@ -33,6 +34,7 @@ pub use narrow_cables::{CableEnd, NarrowCable};
 pub use paths::{Change, KnownHost, KnownLearned, KnownOwner, KnownPath, KnownPaths, PathsAsked, WhoHas};
 pub use paths_number::{PathsNumber, PathsNumberReader, paths_number_path};
 pub use plan::{PlanDifference, PlanStanding};
+pub use port_paths::{KnownPort, PathEnd, PathFound, PathTo};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
 pub use requests::{AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path};
 pub use routes::{

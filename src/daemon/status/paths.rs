@@ -11,6 +11,8 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Attached, Host, Map, PortRef};
 use serde::{Deserialize, Serialize};
 
+use super::KnownPort;
+
 /// How fast an interface is taken to be that does not say so, in Mb/s: as `ibacm` takes it.
 const UNKNOWN_RATE_MBPS: u32 = 10_000;
 
@@ -33,6 +35,9 @@ pub struct KnownPaths {
     pub hosts: Vec<KnownHost>,
     /// What was learned of names and addresses that hosts do not announce.
     pub learned: Vec<KnownLearned>,
+    /// The port of InfiniBand that the agent is at. Then there are no hosts here: paths are asked for one by one, by
+    /// [`AgentRequest::PathTo`](super::AgentRequest::PathTo).
+    pub port: Option<KnownPort>,
 }
 
 /// A name or an address that is not announced, and who has it.
@@ -171,6 +176,7 @@ impl PathsAsked {
             paths_number: self.paths_number,
             hosts,
             learned: self.learned.clone(),
+            port: None,
         }
     }
 

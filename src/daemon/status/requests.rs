@@ -9,6 +9,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 use serde::{Deserialize, Serialize};
 
+use super::PathEnd;
 use crate::hosts_file::block;
 
 /// The socket on which a board takes requests. It is not named like a status socket, so that nobody who looks
@@ -57,6 +58,9 @@ pub enum AgentRequest {
     /// What else this machine goes by, all of it, beside what agents announce. It counts for a minute, and is answered
     /// with null.
     MoreNames(Vec<String>),
+    /// The path from the agent's port of InfiniBand, answered with [`PathTo`](super::PathTo) as soon as it is known. Agents
+    /// elsewhere tell all paths by [`Self::Paths`], and do not answer.
+    PathTo(PathEnd),
     /// Where the ways to the host of this name or address break off, answered with [`Traced`](super::Traced).
     Trace(String),
     /// How long frames take along the ways to a host and back, answered with [`Pinged`](super::Pinged).

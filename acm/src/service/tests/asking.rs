@@ -8,7 +8,12 @@ fn named(text: &str) -> Address {
 
 /// All that agents are to be asked now.
 fn polled(service: &mut Service, now: Instant) -> Vec<Address> {
-    std::iter::from_fn(|| service.poll_ask(now)).map(|asked| asked.wanted).collect()
+    let all = std::iter::from_fn(|| service.poll_ask(now));
+    all.map(|asked| match asked.wanted {
+        Wanted::Address(address) => address,
+        Wanted::Lid(lid) => panic!("LID {lid}"),
+    })
+    .collect()
 }
 
 /// Has a client ask for a name that nobody has told.
@@ -36,7 +41,10 @@ fn agents_are_asked_for_what_they_have_not_told() {
     assert_eq!(ask(&mut service, Instant::ZERO, &no_delay), Some(Reply::Failed(Status::NO_DATA)));
     let Settings { timeout, retries, .. } = Settings::default();
     let asked = service.poll_ask(Instant::ZERO);
-    assert_eq!(asked, Some(Ask { unit: 0, wanted: named("alias"), timeout, retries }));
+    assert_eq!(
+        asked,
+        Some(Ask { unit: 0, wanted: Wanted::Address(named("alias")), seeks_path: false, timeout, retries })
+    );
     assert_eq!(resolve(&mut service, None, named("ALIAS")), None);
     assert_eq!(service.poll_ask(Instant::ZERO), None, "it is under way");
     service.handle_asked(Instant::ZERO, 0, &named("alias"), Some(&[learned(3)]));
@@ -46,7 +54,10 @@ fn agents_are_asked_for_what_they_have_not_told() {
     assert_eq!(path(ask(&mut service, Instant::ZERO, &no_delay)).0, record);
     // What nobody has is told when the agent says so, and not asked again for a while.
     assert_eq!(resolve(&mut service, None, named("nobody")), None);
-    assert_eq!(service.poll_ask(Instant::ZERO).map(|asked| asked.wanted), Some(named("nobody")));
+    assert_eq!(
+        service.poll_ask(Instant::ZERO).map(|asked| asked.wanted),
+        Some(Wanted::Address(named("nobody")))
+    );
     service.handle_asked(Instant::ZERO, 0, &named("nobody"), Some(&[]));
     assert_eq!(late(&mut service), Some(Reply::Failed(Status::TIMED_OUT)));
     assert_eq!(resolve(&mut service, None, named("nobody")), Some(Reply::Failed(Status::TIMED_OUT)));
@@ -79,7 +90,7 @@ fn what_an_agent_had_found_out_is_found_out_anew_after_it_was_gone() {
     assert_eq!(service.poll_ask(Instant::ZERO), None, "nobody is there to ask");
     // It is back, and has forgotten.
     service.set_unit(Instant::ZERO, 0, unit(3));
-    assert_eq!(service.poll_ask(Instant::ZERO).map(|ask| ask.wanted), Some(alias.clone()));
+    assert_eq!(service.poll_ask(Instant::ZERO).map(|ask| ask.wanted), Some(Wanted::Address(alias.clone())));
     service.handle_asked(Instant::ZERO, 0, &alias, Some(&[learned]));
     let at_once = question(None, alias, EntryFlags::NO_DELAY);
     assert_eq!(path(ask(&mut service, Instant::ZERO, &at_once)).0.dgid, gid_of(mac(3)));

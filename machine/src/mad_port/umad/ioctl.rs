@@ -31,8 +31,8 @@ impl Class {
     pub(super) const ASKING: Self =
         Self { number: super::CLASS_DIRECTED, version: 1, queue_pair: 0, methods: 0, oui: [0; 3] };
 
-    /// For subnet managers: Get, Set, Trap and TrapRepress of the subnet, and of its administration Get, Set, GetTable
-    /// and Delete; and what agents send each other.
+    /// For subnet managers: Get, Set, Trap and TrapRepress of the subnet, and of its administration Get, Set, Report,
+    /// GetTable and Delete; and what agents send each other.
     pub(super) const OF_MANAGERS: [Self; 4] = [
         Self { methods: 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7, ..Self::ASKING },
         Self { number: CLASS_BY_LID, methods: 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7, ..Self::ASKING },
@@ -40,13 +40,21 @@ impl Class {
             number: CLASS_ADMINISTRATION,
             version: 2,
             queue_pair: 1,
-            methods: 1 << 1 | 1 << 2 | 1 << 0x12 | 1 << 0x15,
+            methods: 1 << 1 | 1 << 2 | REPORT | 1 << 0x12 | 1 << 0x15,
             ..Self::ASKING
         },
         Self { number: AGENT_CLASS, version: 1, queue_pair: 1, methods: 1 << SEND, oui: AGENT_OUI },
     ];
+
+    /// The same without reports; `None` if it has none.
+    pub(super) fn without_reports(&self) -> Option<Self> {
+        let is_administration = self.number == CLASS_ADMINISTRATION && self.methods & REPORT != 0;
+        is_administration.then_some(Self { methods: self.methods & !REPORT, ..*self })
+    }
 }
 
+/// The bit of the method by which the administration tells what happened.
+const REPORT: u32 = 1 << 6;
 /// The class of the subnet's administration.
 const CLASS_ADMINISTRATION: u8 = 0x03;
 

@@ -1,0 +1,127 @@
+//! Tests that `ibdmchk` finds every path and no credit loop in the tables that switches hold, which an agent wrote there.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use mapper::formats;
+use mapper_proto::map::Fabric;
+
+use crate::managed::{bring_up, wait_for};
+use crate::peers::{Simulation, are_there};
+
+/// An end of a cable, as `ibnetdiscover -p` lists it: kind, LID, port and GUID of the node.
+type End<'a> = [&'a str; 4];
+
+/// The cables in such a list, each as often as it has ends at switches or hosts.
+fn cables(list: &str) -> Vec<(End<'_>, End<'_>)> {
+    let cable = |line| {
+        let words: Vec<&str> = str::split_ascii_whitespace(line).collect();
+        match words[..] {
+            [a, b, c, d, _, _, "-", e, f, g, h, ..] => Some(([a, b, c, d], [e, f, g, h])),
+            _ => None,
+        }
+    };
+    list.lines().filter_map(cable).collect()
+}
+
+/// Writes the subnet in the format of OpenSM's list of it.
+fn write_subnet(simulation: &Simulation, cables: &[(End<'_>, End<'_>)]) {
+    let port_of = |end: &End<'_>| end[2].parse::<u8>().unwrap();
+    let mut ports: BTreeMap<&str, u8> = BTreeMap::new();
+    for end in cables.iter().flat_map(|(from, to)| [from, to]) {
+        let most = ports.entry(end[3]).or_default();
+        *most = port_of(end).max(*most);
+    }
+    let shown = |end: &End<'_>| {
+        let [kind, lid, _, guid] = end;
+        let digits = guid.trim_start_matches("0x");
+        let (lid, port) = (lid.parse::<u16>().unwrap(), port_of(end));
+        format!(
+            "{{ {kind} Ports:{:02X} SystemGUID:{digits} NodeGUID:{digits} PortGUID:{digits} VenID:00000000 DevID:0000 \
+             Rev:00000000 {{{digits}}} LID:{lid:04X} PN:{port:02X} }}",
+            ports[guid]
+        )
+    };
+    let mut text = String::new();
+    for (from, to) in cables {
+        writeln!(text, "{} {} PHY=4x LOG=ACT SPD=2.5", shown(from), shown(to)).unwrap();
+    }
+    simulation.write("opensm-subnet.lst", &text);
+    simulation.write("opensm.mcfdbs", "");
+}
+
+/// Writes the tables that `ibroute` reads out of the switches in the format of OpenSM's dump of them. It asks from this host:
+/// from a leaf whose cable to a spine is cut, no way up and down leads to that spine's own LID, though ways lead to all hosts.
+fn write_tables(simulation: &Simulation, at: &str, cables: &[(End<'_>, End<'_>)]) {
+    let ends = cables.iter().flat_map(|(from, to)| [from, to]);
+    let switches: BTreeMap<&str, &str> =
+        ends.filter(|end| end[0] == "SW").map(|&[_, lid, _, guid]| (guid, lid)).collect();
+    let mut text = String::new();
+    for (guid, lid) in switches {
+        writeln!(text, "dump_ucast_routes: Switch {guid}\nLID    : Port : Hops : Optimal").unwrap();
+        let mut ibroute = simulation.command("ibroute");
+        let read = ibroute.args(["-t", "5000", "-n", lid]).env("SIM_HOST", at).output().unwrap();
+        assert!(read.status.success(), "{read:?}");
+        for line in String::from_utf8_lossy(&read.stdout).lines() {
+            let mut words = line.split_ascii_whitespace();
+            if let (Some(lid), Some(port)) =
+                (words.next().filter(|word| word.starts_with("0x")), words.next())
+            {
+                writeln!(text, "{lid} : {port} : 00   : yes").unwrap();
+            }
+        }
+        text.push('\n');
+    }
+    simulation.write("opensm.fdbs", &text);
+}
+
+/// Fails unless `ibdmchk` finds a path for each pair of hosts, and no credit loop.
+fn assert_judged(simulation: &Simulation, fabric: &Fabric, what: &str) {
+    let (hosts, last) = (fabric.hosts.len(), &fabric.hosts[fabric.hosts.len() - 1].name);
+    let list = simulation.list_of_ports();
+    let cables = cables(&list);
+    write_subnet(simulation, &cables);
+    write_tables(simulation, last, &cables);
+    let said = simulation.ibdmchk(&[]);
+    let paths = format!("-I- Scanned:{} CA to CA paths", hosts * (hosts - 1));
+    assert!(said.contains(&paths), "{what}: expected `{paths}`:\n{said}");
+    assert!(said.contains("-I- no credit loops found") && !said.contains("-E-"), "{what}: {said}");
+}
+
+/// Has an agent bring a fabric up, cuts a cable between xbars, and has it healed; `ibdmchk` judges both.
+fn judge(spec: &str, more: &[&str]) {
+    if !are_there() {
+        return;
+    }
+    let fabric = formats::resolve(spec).unwrap();
+    let mut simulation = Simulation::with_console(&fabric);
+    let hosts = fabric.hosts.len();
+    assert_eq!(bring_up(&simulation, more) as usize, hosts);
+    assert_judged(&simulation, &fabric, "brought up");
+    let end = fabric.map.cables[0].a;
+    simulation.console(&format!("Unlink \"{}\"[{}]", fabric.xbars[end.xbar as usize].name, end.port));
+    let left = fabric.map.cables.len() - 1;
+    wait_for("the cable is cut", || simulation.found().map.cables.len() == left);
+    assert_eq!(bring_up(&simulation, more) as usize, hosts);
+    assert_judged(&simulation, &fabric, "after a cut");
+}
+
+#[test]
+fn ibdmchk_finds_every_path_and_no_credit_loop_in_a_fat_tree_of_648_hosts() {
+    judge("clos:hosts=648,ports=36", &[]);
+}
+
+#[test]
+fn ibdmchk_finds_every_path_and_no_credit_loop_in_a_torus() {
+    judge("torus:x=6,y=5,z=5,hosts=1", &["--max-layers", "1"]);
+}
+
+#[test]
+fn ibdmchk_finds_every_path_and_no_credit_loop_in_a_random_fabric() {
+    judge("random:xbars=16,ports=12,hosts=48,links=40,seed=3", &["--max-layers", "1"]);
+}
+
+#[test]
+fn ibdmchk_finds_every_path_and_no_credit_loop_in_a_cluster_with_service_adapters() {
+    judge("cluster:leaves=6,spines=4,hosts=40,service=every", &[]);
+}
