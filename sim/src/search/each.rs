@@ -36,6 +36,10 @@ const MENDED_AFTER: [Duration; 3] =
 const MOVING_MOMENTS: usize = 6;
 /// What an interface is set to by a fault, in bytes.
 const OTHER_MTU: u16 = 9000;
+/// The level that a host is set to by a fault: higher than that of all others.
+const OTHER_LEVEL: u8 = 3;
+/// How many routes to a destination a host is set to compute by a fault.
+const OTHER_PASSES: u8 = 3;
 /// For so long the run without faults goes on once all are configured: rounds of verification.
 const VERIFIED: Duration = Duration::from_millis(300);
 /// So long at most behind the first of two faults the second strikes.
@@ -377,6 +381,8 @@ fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
             Fault::Hostile(host),
             Fault::Remove(host),
             Fault::Mtu { host, bytes: OTHER_MTU },
+            Fault::Level { host, level: OTHER_LEVEL },
+            Fault::Passes { host, passes: OTHER_PASSES },
             Fault::Alias { number: 0, to: host },
         ];
         let twin = (of != host).then_some(Fault::Twin { host, of });
@@ -406,9 +412,13 @@ fn firsts(plant: &Plant) -> Vec<Fault> {
 fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
     let (mended, left) = match fault {
         // There is nothing to mend, or all keep working as it is.
-        Fault::Restart(_) | Fault::Swap(_) | Fault::Mtu { .. } | Fault::Alias { .. } | Fault::Rekey(_) => {
-            (false, true)
-        }
+        Fault::Restart(_)
+        | Fault::Swap(_)
+        | Fault::Mtu { .. }
+        | Fault::Level { .. }
+        | Fault::Passes { .. }
+        | Fault::Alias { .. }
+        | Fault::Rekey(_) => (false, true),
         // Nothing can be asked of a fabric as long as one of its hosts does as it pleases, or has another's address.
         Fault::Hostile(_) | Fault::Twin { .. } => (true, false),
         _ => (true, true),

@@ -14,6 +14,7 @@ mod keys;
 mod names;
 mod options;
 mod queue;
+mod reload;
 mod routes;
 mod safety;
 mod strike;
@@ -105,6 +106,8 @@ pub enum Stopped {
 /// A host: its agent and what surrounds it.
 struct HostSlot {
     settings: Settings,
+    /// How its routes are computed.
+    routes: mapper_routing::Options,
     /// Its own address; the settings may have that of another.
     own_mac: Mac,
     /// `None` before power-on and while dead.
@@ -225,7 +228,7 @@ impl World {
             let mut settings = options.agent.clone();
             (settings.mac, settings.level, settings.host_type) = (host.mac, host.level, host.host_type);
             settings.plain_ports = plant.plain_ports().unwrap_or(settings.plain_ports);
-            hosts.push(HostSlot::new(settings));
+            hosts.push(HostSlot::new(settings, options.routes));
             let at = Instant::from_nanos(rng.random_range(0..=spread));
             queue.push(at, What::PowerOn { host: i as u32 });
         }
@@ -356,21 +359,17 @@ impl World {
     /// Starts an honest agent at a host, in place of what is there.
     fn start(&mut self, host: u32) {
         self.renew_users_of(host);
-        let slot = &mut self.hosts[host as usize];
-        let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
-        slot.starts += 1;
+        let seed = self.next_seed(host);
+        let settings = self.settings_at_start(host, seed);
         let secret = derive_seed(seed, SECRETS, 0);
+        let slot = &mut self.hosts[host as usize];
         let link_mtu = slot.mtu_bytes;
         slot.mtu_at_start_bytes = link_mtu;
-        let mut settings = self.settings_of(host, seed);
         let users = self.options.traffic.map(|_| UserFrames { link_mtu: link_mtu.into(), secret });
-        if users.is_some() {
-            settings.mtu = LinkMtu { bytes: link_mtu, ports: 0 };
-        }
         let start = Start {
             host,
             settings,
-            routes: self.options.routes,
+            routes: slot.routes,
             users,
             name: self.plant.name(PlantNode::Host(host)).parse().ok(),
             seed,
@@ -385,6 +384,23 @@ impl World {
         self.hosts[host as usize].seen = carriers::Seen { own, crossbar: None };
         self.show_carriers(host);
         self.begin_with_kernel(host, seed);
+    }
+
+    /// The seed of the agent that starts now at a host.
+    fn next_seed(&mut self, host: u32) -> u64 {
+        let slot = &mut self.hosts[host as usize];
+        let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
+        slot.starts += 1;
+        seed
+    }
+
+    /// What the agent of a host is set to that starts now with this seed.
+    fn settings_at_start(&self, host: u32, seed: u64) -> Settings {
+        let mut settings = self.settings_of(host, seed);
+        if self.options.traffic.is_some() {
+            settings.mtu = LinkMtu { bytes: self.hosts[host as usize].mtu_bytes, ports: 0 };
+        }
+        settings
     }
 
     /// Puts another agent, or none, in place of the one at a host. Its routes go with it.
@@ -527,10 +543,11 @@ impl World {
 }
 
 impl HostSlot {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: Settings, routes: mapper_routing::Options) -> Self {
         Self {
             own_mac: settings.mac,
             settings,
+            routes,
             node: None,
             starts: 0,
             powered_on: false,
