@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::fabric::Xbars;
+use crate::fabric::{PlantNode, PlantPort, Xbars};
 use mapper_fabric::generate;
 
 fn each(spec: &str, xbars: Xbars) -> Each {
