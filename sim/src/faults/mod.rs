@@ -79,6 +79,20 @@ pub enum Fault {
         /// The longest frame, its Ethernet header left out.
         bytes: u16,
     },
+    /// The host is set to another level while it runs: its agent begins anew, and its routes stay in use meanwhile.
+    Level {
+        /// Which host.
+        host: u32,
+        /// Its rank in the election is of this level from now on.
+        level: u8,
+    },
+    /// The host is set to another number of routes to a destination while it runs.
+    Passes {
+        /// Which host.
+        host: u32,
+        /// How many routes it computes for a destination from now on.
+        passes: u8,
+    },
     /// The name of this number, which nobody is told of, is the host's from now on, and no other's.
     Alias {
         /// The number of the name.
@@ -100,7 +114,7 @@ pub enum Fault {
     /// Somebody empties the tables of the host's kernel, and tells its daemon nothing.
     Flush(u32),
     /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
-    /// addresses, kernels forward, and there is no noise. Moves, swaps, keys and MTUs stay.
+    /// addresses, kernels forward, and there is no noise. Moves, swaps, keys, MTUs and settings stay.
     Heal,
     /// Frames are lost with this probability a cable.
     Loss(f64),
@@ -143,6 +157,8 @@ impl Fault {
             Self::LoseTries(_) => "lose-tries",
             Self::Rekey(_) => "rekey",
             Self::Mtu { .. } => "mtu",
+            Self::Level { .. } => "level",
+            Self::Passes { .. } => "passes",
             Self::Alias { .. } => "alias",
             Self::Ask { .. } => "ask",
             Self::Firewall(_) => "firewall",
@@ -182,6 +198,8 @@ impl Fault {
             Self::Twin { host: h, of } => format!("{word} {} of {}", host(h), host(of)),
             Self::Off(x) | Self::On(x) | Self::Swap(x) => format!("{word} {}", xbar(x)),
             Self::Mtu { host: h, bytes } => format!("{word} {} {bytes}", host(h)),
+            Self::Level { host: h, level } => format!("{word} {} {level}", host(h)),
+            Self::Passes { host: h, passes } => format!("{word} {} {passes}", host(h)),
             Self::Alias { number, to } => format!("{word} {number} to {}", host(to)),
             Self::Ask { host: h, number } => format!("{word} {} {number}", host(h)),
             Self::Lose(number) | Self::LoseTries(number) => format!("{word} {number}"),

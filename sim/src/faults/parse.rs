@@ -11,6 +11,8 @@ use crate::fabric::{Plant, PlantNode, PlantPort};
 
 /// The least MTU that all frames of the mapper fit.
 const LEAST_MTU: u16 = 1500;
+/// Most routes to a destination that a host can be set to.
+const MAX_PASSES: u8 = 64;
 /// Most bytes of a file's name in an error.
 const MAX_FILE_NAME_BYTES: usize = 1024;
 
@@ -183,6 +185,8 @@ impl<'a> Words<'a> {
             "lose-tries" => Fault::LoseTries(self.number_of_frame()?),
             "rekey" => Fault::Rekey(self.host()?),
             "mtu" => Fault::Mtu { host: self.host()?, bytes: self.mtu()? },
+            "level" => Fault::Level { host: self.host()?, level: self.level()? },
+            "passes" => Fault::Passes { host: self.host()?, passes: self.passes()? },
             "alias" => {
                 let number = self.number_of_name()?;
                 self.keyword("to")?;
@@ -202,6 +206,17 @@ impl<'a> Words<'a> {
         let word = self.expect("a number of bytes")?;
         let bytes = word.parse().ok().filter(|&bytes| bytes >= LEAST_MTU);
         bytes.ok_or_else(|| format!("{} is no MTU; expected {LEAST_MTU} to {} bytes", quoted(word), u16::MAX))
+    }
+
+    fn level(&mut self) -> Result<u8, String> {
+        let word = self.expect("a level")?;
+        word.parse().map_err(|_| format!("{} is no level; expected 0 to {}", quoted(word), u8::MAX))
+    }
+
+    fn passes(&mut self) -> Result<u8, String> {
+        let word = self.expect("a number of routes")?;
+        let passes = word.parse().ok().filter(|passes| (1..=MAX_PASSES).contains(passes));
+        passes.ok_or_else(|| format!("{} is no number of routes; expected 1 to {MAX_PASSES}", quoted(word)))
     }
 
     fn number_of_name(&mut self) -> Result<u16, String> {

@@ -25,6 +25,8 @@ const NAMES: u64 = 0x006e_616d_6573;
 const MORE_SETTINGS: u64 = 0x6d6f_7265;
 /// Tells the stream of whether kernels forward.
 const KERNELS: u64 = 0x006b_6572_6e65_6c73;
+/// Tells the stream of settings that change while hosts run.
+const RELOADS: u64 = 0x7265_6c6f_6164;
 /// Most hosts in a drawn fabric.
 const MAX_HOSTS: usize = 12;
 /// Most xbars in a drawn fabric.
@@ -83,6 +85,7 @@ impl Scenario {
         draw_haste(seed, healed_ms, &mut setup.faults.text);
         draw_names(seed, healed_ms, &fabric, &mut setup.faults.text);
         draw_more_settings(seed, &mut setup, healed_ms);
+        draw_reloads(seed, healed_ms, &fabric, &mut setup.faults.text);
         if kernels {
             (setup.xbars, setup.nodes, setup.kernels) = (Xbars::Tagged, true, true);
             setup.kernel_choice = draw_kernel_choice(seed);
@@ -251,6 +254,26 @@ fn draw_names(seed: u64, healed_ms: u64, fabric: &Fabric, text: &mut String) {
         }
     }
     text.insert_str(0, &names);
+}
+
+/// In half of all scenarios some hosts read configurations anew that have other numbers of routes or other levels. A level
+/// that changes brings a new agent beneath the routes in use. Nobody gets level 0, as a part of hosts that never map would
+/// not come to a map.
+fn draw_reloads(seed: u64, healed_ms: u64, fabric: &Fabric, text: &mut String) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ RELOADS);
+    let mut reloads = String::new();
+    for _ in 0..[0, 0, 1, 4][rng.random_range(0..4)] {
+        let host = &fabric.hosts[rng.random_range(0..fabric.hosts.len())].name;
+        let at_ms = rng.random_range(0..healed_ms);
+        let setting = if rng.random_bool(0.5) {
+            format!("level {host} {}", rng.random_range(1..4))
+        } else {
+            format!("passes {host} {}", [1, 2, 8, 16][rng.random_range(0..4)])
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(reloads, "at {at_ms}ms {setting}");
+    }
+    text.insert_str(0, &reloads);
 }
 
 /// Once everything is put right, a host goes, and comes back when also the last cable that was moved has been moved back:

@@ -10,6 +10,8 @@
 //! cable is cut, and at every moment until then a cable, host or xbar goes too.
 //! Each is a [`Scenario`], with all its checks.
 
+mod possible;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -23,19 +25,14 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use super::{Outcome, Scenario, Violation};
-use crate::fabric::{Plant, PlantNode, PlantPort};
+use crate::fabric::Plant;
 use crate::faults::Fault;
 use crate::setup::{FaultFile, Setup, SetupError, UserSetup};
 use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
+use possible::{cases_of, changes_the_fabric, firsts, mendings, moves, struck};
 
-/// Faults are mended while agents still take in that they struck, when a cable that was silent for longer than a path may
-/// be is held for dead and lives again, or when all have settled without what is gone.
-const MENDED_AFTER: [Duration; 3] =
-    [Duration::from_millis(20), Duration::from_millis(120), Duration::from_millis(1500)];
 /// At so many moments at most, the last one among them, ends of cables move: there are many more such faults than others.
 const MOVING_MOMENTS: usize = 6;
-/// What an interface is set to by a fault, in bytes.
-const OTHER_MTU: u16 = 9000;
 /// For so long the run without faults goes on once all are configured: rounds of verification.
 const VERIFIED: Duration = Duration::from_millis(300);
 /// So long at most behind the first of two faults the second strikes.
@@ -355,80 +352,6 @@ pub fn count_kinds<'a>(cases: impl IntoIterator<Item = &'a Case>) -> BTreeMap<&'
     let mut counts = BTreeMap::new();
     cases.into_iter().for_each(|case| *counts.entry(case.kind()).or_default() += 1);
     counts
-}
-
-/// A fault at each of these moments, mended in each way.
-fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item = Case> {
-    moments.iter().flat_map(move |&at| {
-        mendings(fault).map(move |mended_after| Case { fault, at, mended_after, then: None })
-    })
-}
-
-/// Every fault that can strike at any moment: those of cables, of hosts, of xbars. Keys are changed where hosts sign.
-fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
-    let cables = cables(plant).into_iter().flat_map(|[end, _]| [Fault::Cut(end), Fault::Silence(end)]);
-    let count = plant.hosts() as u32;
-    let hosts = (0..count).flat_map(move |host| {
-        let of = (host + 1) % count;
-        let always = [
-            Fault::Kill(host),
-            Fault::Restart(host),
-            Fault::Mute(host),
-            Fault::Hostile(host),
-            Fault::Remove(host),
-            Fault::Mtu { host, bytes: OTHER_MTU },
-            Fault::Alias { number: 0, to: host },
-        ];
-        let twin = (of != host).then_some(Fault::Twin { host, of });
-        always.into_iter().chain(twin).chain(signed.then_some(Fault::Rekey(host)))
-    });
-    let xbars = (0..plant.xbars() as u32).flat_map(|xbar| [Fault::Off(xbar), Fault::Swap(xbar)]);
-    cables.chain(hosts).chain(xbars).collect()
-}
-
-/// Whether a fault is one of what is cabled to what, or who runs there, and no more.
-const fn changes_the_fabric(fault: &Fault) -> bool {
-    matches!(fault, Fault::Cut(_) | Fault::Restart(_) | Fault::Remove(_) | Fault::Off(_) | Fault::Swap(_))
-}
-
-/// The first faults of pairs: each cable cut, and each end of each cable moved to the free port that comes first.
-fn firsts(plant: &Plant) -> Vec<Fault> {
-    let cuts = cables(plant).into_iter().map(|[end, _]| Fault::Cut(end));
-    let mut moves = moves(plant);
-    moves.dedup_by_key(|fault| match *fault {
-        Fault::Move { from, .. } => Some(from),
-        _ => None,
-    });
-    cuts.chain(moves).collect()
-}
-
-/// After how long a fault is mended, `None` for never.
-fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
-    let (mended, left) = match fault {
-        // There is nothing to mend, or all keep working as it is.
-        Fault::Restart(_) | Fault::Swap(_) | Fault::Mtu { .. } | Fault::Alias { .. } | Fault::Rekey(_) => {
-            (false, true)
-        }
-        // Nothing can be asked of a fabric as long as one of its hosts does as it pleases, or has another's address.
-        Fault::Hostile(_) | Fault::Twin { .. } => (true, false),
-        _ => (true, true),
-    };
-    let mended = MENDED_AFTER.into_iter().filter(move |_| mended).map(Some);
-    mended.chain(left.then_some(None))
-}
-
-/// Each end of each cable to each free port of an xbar.
-fn moves(plant: &Plant) -> Vec<Fault> {
-    let is_free = |end: &PlantPort| matches!(end.node, PlantNode::Xbar(_)) && !plant.is_plugged(*end);
-    let free: Vec<PlantPort> = plant.ends().filter(is_free).collect();
-    let ends = cables(plant).into_iter().flatten();
-    ends.flat_map(|from| free.iter().map(move |&to| Fault::Move { from, to })).collect()
-}
-
-/// Both ends of each cable.
-fn cables(plant: &Plant) -> Vec<[PlantPort; 2]> {
-    let ends = plant.ends().filter_map(|end| Some([end, plant.peer(end)?]));
-    ends.filter(|[near, far]| near < far).collect()
 }
 
 /// Writes down when anything happens.

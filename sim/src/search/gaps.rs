@@ -107,6 +107,8 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
         | Fault::LoseTries(_)
         | Fault::Rekey(_)
         | Fault::Mtu { .. }
+        | Fault::Level { .. }
+        | Fault::Passes { .. }
         | Fault::Alias { .. }
         | Fault::Ask { .. }
         | Fault::Open(_)

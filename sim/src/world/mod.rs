@@ -9,13 +9,16 @@ mod check;
 mod counts;
 mod events;
 mod frames;
+mod host_slot;
 mod kernels;
 mod keys;
 mod names;
 mod options;
 mod queue;
+mod reload;
 mod routes;
 mod safety;
+mod start;
 mod strike;
 mod trace;
 mod traffic;
@@ -30,16 +33,15 @@ pub use trace::{TraceError, TraceEvent, TraceSink};
 pub use traffic::{FaultEffect, PairGap, TrafficReport};
 pub use union::{Circle, CircleCause};
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_host::UserFrames;
 use mapper_host::directory::Directory;
 use mapper_host::resolution::Wanted;
 use mapper_host::routes::RouteTable;
-use mapper_proto::agent::{CableCause, PathId, PathUse, Settings, Status};
-use mapper_proto::map::{Fabric, LinkMtu, Map, MapVersion, PortRef};
+use mapper_proto::agent::{CableCause, PathId, PathUse, Status};
+use mapper_proto::map::{Fabric, Map, PortRef};
 use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
@@ -49,10 +51,11 @@ use thiserror::Error;
 
 use crate::fabric::{ChangeError, Noise, Plant, PlantNode, PlantPort};
 use crate::faults::Timed;
-use crate::node::{RealHosts, SimulatedHost, Spawn, Start};
+use crate::node::{RealHosts, Spawn};
+use host_slot::HostSlot;
 use options::derive_seed;
 use queue::{Flights, Queue, What};
-use routes::{Pending, SharedMaps};
+use routes::SharedMaps;
 use traffic::Traffic;
 
 /// Why a run cannot go on.
@@ -100,44 +103,6 @@ pub enum Stopped {
     Reached,
     /// The limit was reached first.
     Limit,
-}
-
-/// A host: its agent and what surrounds it.
-struct HostSlot {
-    settings: Settings,
-    /// Its own address; the settings may have that of another.
-    own_mac: Mac,
-    /// `None` before power-on and while dead.
-    node: Option<Box<dyn SimulatedHost>>,
-    /// How often an agent was started here.
-    starts: u64,
-    /// Whether an agent was started, or a fault decided on what runs here instead.
-    powered_on: bool,
-    /// The earliest timeout in the queue for it; `FAR` for none.
-    timeout_at: Instant,
-    /// Timeouts in a row without time passing.
-    timeouts_now: u32,
-    /// Busy with a frame until then.
-    busy_until: Instant,
-    /// Frames that wait: flights.
-    waiting: VecDeque<u32>,
-    /// What it has seen of carriers.
-    seen: carriers::Seen,
-    /// The computation of its routes that is under way.
-    pending: Option<Pending>,
-    /// The longest frame that its interface carries, the Ethernet header left out.
-    mtu_bytes: u16,
-    /// What it was when the host's machine started: users' frames are never longer, as their interface keeps
-    /// its own MTU.
-    mtu_at_start_bytes: u16,
-    /// The names that it goes by and nobody is told of.
-    more_names: BTreeSet<Wanted>,
-    /// How far it is in a change of keys.
-    key_step: KeyStep,
-    /// The map that its agent is configured with, as its events say.
-    configured: Option<MapVersion>,
-    /// The last map that its agent finished as global mapper, and when.
-    mapped: Option<(MapVersion, Instant)>,
 }
 
 /// A fabric with an agent at every host, in virtual time.
@@ -190,14 +155,8 @@ pub struct World {
     proved: Vec<Vec<Arc<RouteTable>>>,
 }
 
-/// Most bytes of a frame on a link, unless a fault says otherwise: Ethernet's.
-const ETHERNET_MTU: u16 = 1500;
-/// Names the stream of seeds for agents.
-const AGENTS: u64 = 1;
 /// Names the seed of the world's own randomness.
 const WORLD: u64 = 3;
-/// Names the stream of seeds for the tokens of users' frames.
-const SECRETS: u64 = 5;
 
 impl World {
     /// Most timeouts that an agent may ask for without letting time pass.
@@ -225,7 +184,7 @@ impl World {
             let mut settings = options.agent.clone();
             (settings.mac, settings.level, settings.host_type) = (host.mac, host.level, host.host_type);
             settings.plain_ports = plant.plain_ports().unwrap_or(settings.plain_ports);
-            hosts.push(HostSlot::new(settings));
+            hosts.push(HostSlot::new(settings, options.routes));
             let at = Instant::from_nanos(rng.random_range(0..=spread));
             queue.push(at, What::PowerOn { host: i as u32 });
         }
@@ -353,63 +312,6 @@ impl World {
         error.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Starts an honest agent at a host, in place of what is there.
-    fn start(&mut self, host: u32) {
-        self.renew_users_of(host);
-        let slot = &mut self.hosts[host as usize];
-        let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
-        slot.starts += 1;
-        let secret = derive_seed(seed, SECRETS, 0);
-        let link_mtu = slot.mtu_bytes;
-        slot.mtu_at_start_bytes = link_mtu;
-        let mut settings = self.settings_of(host, seed);
-        let users = self.options.traffic.map(|_| UserFrames { link_mtu: link_mtu.into(), secret });
-        if users.is_some() {
-            settings.mtu = LinkMtu { bytes: link_mtu, ports: 0 };
-        }
-        let start = Start {
-            host,
-            settings,
-            routes: self.options.routes,
-            users,
-            name: self.plant.name(PlantNode::Host(host)).parse().ok(),
-            seed,
-            now: self.now,
-        };
-        let node = self.spawn.spawn(start);
-        self.occupy(host, Some(node));
-        if !self.hosts[host as usize].more_names.is_empty() {
-            self.say_names(host);
-        }
-        let own = self.plant.sees_carrier(host);
-        self.hosts[host as usize].seen = carriers::Seen { own, crossbar: None };
-        self.show_carriers(host);
-        self.begin_with_kernel(host, seed);
-    }
-
-    /// Puts another agent, or none, in place of the one at a host. Its routes go with it.
-    fn occupy(&mut self, host: u32, node: Option<Box<dyn SimulatedHost>>) {
-        let slot = &mut self.hosts[host as usize];
-        if let Some(status) = slot.node.as_ref().and_then(|node| node.status()) {
-            self.retired.add(&status);
-        }
-        slot.node = node;
-        self.waiting_for_power -= usize::from(!slot.powered_on);
-        slot.powered_on = true;
-        slot.pending = None;
-        slot.configured = None;
-        slot.mapped = None;
-        slot.timeouts_now = 0;
-        for flight in slot.waiting.drain(..) {
-            if let Some(flight) = self.flights.take(flight) {
-                self.flights.recycle(flight.payload);
-            }
-        }
-        self.matches.occupancy += 1;
-        self.worth_checking = true;
-        self.drain(host);
-    }
-
     fn time_out(&mut self, host: u32) -> Result<(), WorldError> {
         let slot = &mut self.hosts[host as usize];
         if slot.timeout_at != self.now {
@@ -523,30 +425,6 @@ impl World {
     /// When the last fault strikes; `None` if none is still to come.
     pub fn last_fault_at(&self) -> Option<Instant> {
         self.faults.last().map(|timed| timed.at).filter(|_| self.faults_left > 0)
-    }
-}
-
-impl HostSlot {
-    fn new(settings: Settings) -> Self {
-        Self {
-            own_mac: settings.mac,
-            settings,
-            node: None,
-            starts: 0,
-            powered_on: false,
-            timeout_at: Instant::FAR,
-            timeouts_now: 0,
-            busy_until: Instant::ZERO,
-            waiting: VecDeque::new(),
-            seen: carriers::Seen::default(),
-            pending: None,
-            mtu_bytes: ETHERNET_MTU,
-            mtu_at_start_bytes: ETHERNET_MTU,
-            more_names: BTreeSet::new(),
-            key_step: KeyStep::default(),
-            configured: None,
-            mapped: None,
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use mapper_proto::Mac;
-use mapper_proto::map::LinkMtu;
 
 use super::names::alias;
 use super::options::derive_seed;
@@ -83,6 +82,8 @@ impl World {
             Fault::Heal => self.heal(),
             Fault::Rekey(host) => self.rekey(host),
             Fault::Mtu { host, bytes } => self.set_mtu(host, bytes),
+            Fault::Level { host, level } => self.set_level(host, level),
+            Fault::Passes { host, passes } => self.set_passes(host, passes),
             Fault::Lose(number) => {
                 self.to_lose.insert(self.stats.sent.saturating_add(number), false);
             }
@@ -97,30 +98,6 @@ impl World {
             Fault::Jitter(most) => self.options.timing.jitter = most,
         }
         Ok(())
-    }
-
-    /// The host's keys are changed by one step, whether it runs or not: its next agent finds them so.
-    fn rekey(&mut self, host: u32) {
-        let slot = &mut self.hosts[host as usize];
-        slot.key_step = slot.key_step.next();
-        let settings = self.settings_of(host, 0);
-        let now = self.now;
-        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
-            real.set_settings(now, &settings);
-        }
-        self.drain(host);
-    }
-
-    /// The host's interface carries frames of another length.
-    fn set_mtu(&mut self, host: u32, bytes: u16) {
-        let now = self.now;
-        let slot = &mut self.hosts[host as usize];
-        slot.mtu_bytes = bytes;
-        let carries = self.options.traffic.is_some();
-        if let Some(real) = slot.node.as_mut().and_then(|node| node.host_mut()).filter(|_| carries) {
-            real.set_mtu(now, LinkMtu { bytes, ports: 0 });
-        }
-        self.drain(host);
     }
 
     /// A new agent with this address.

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mapper_proto::agent::Transmit;
-use mapper_proto::map::{Cable, Host, HostLabel, Map, PortRef, Xbar, XbarLabel, host_type};
+use mapper_proto::map::{Cable, Host, HostLabel, Map, MapVersion, PortRef, Xbar, XbarLabel, host_type};
 use mapper_proto::wire::{Element, Info, Message, Probe, ProbeKind, Route};
 
 use super::*;
 use crate::fabric::{CableState, PlantNode, PlantPort, Xbars};
 use crate::faults::Fault;
+use crate::node::{SimulatedHost, Start};
 
 /// What stand-ins heard: when, at which host, what.
 type Heard = Arc<Mutex<Vec<(u64, u32, Vec<u8>)>>>;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use mapper_fabric::generate;
 use mapper_proto::Instant;
-use mapper_sim::fabric::Xbars;
+use mapper_sim::fabric::{PlantNode, Xbars};
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
-use mapper_sim::world::{KernelChoice, Until, World};
+use mapper_sim::world::{CircleCause, KernelChoice, Until, World};
 
 /// Four nodes in a ring, whose users send through kernels; `faults` befall them.
 fn ring(faults: &str) -> World {
@@ -32,10 +32,16 @@ fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
     world
 }
 
-fn run_to(world: &mut World, ms: u64) {
+/// Runs up to this moment. What is said of users' packets at all times holds.
+fn run_watched(world: &mut World, ms: u64) {
     let time = Duration::from_millis(ms);
     world.run(Until::After(time), Instant::ZERO + time).unwrap();
     world.check_traffic().unwrap();
+}
+
+/// As [`run_watched`], and the routes in force close no circle meanwhile.
+fn run_to(world: &mut World, ms: u64) {
+    run_watched(world, ms);
     assert_eq!(world.take_circles(), []);
 }
 
@@ -112,4 +118,27 @@ fn tables_by_destination_that_the_next_map_has_too_stay_in_use_while_maps_change
     let delivered = world.traffic().unwrap().delivered - before.1;
     let by_tap = delivered - (world.stats().by_kernel - before.0);
     assert!(delivered > 30 && 10 * by_tap < delivered, "{by_tap} of {delivered} went by the tap interface");
+}
+
+#[test]
+fn a_leader_that_starts_again_takes_over_from_its_kernel_which_has_carried_the_packets_of_others_meanwhile() {
+    // The crossbar of the leader's machine and its kernel go on while no daemon runs there.
+    let mut world = ring("at 2s kill h4\nat 2600ms restart h4\n");
+    run_to(&mut world, 1990);
+    let leader = world.verdict().leaders[0].host;
+    assert_eq!(world.plant().name(PlantNode::Host(leader)), "h4");
+    // What the kernel holds is of the map before, so that it may close a circle with the routes of the next one.
+    for ms in [2590, 6000] {
+        let by_kernel = world.stats().by_kernel;
+        run_watched(&mut world, ms);
+        assert!(world.take_circles().iter().all(|circle| circle.cause == CircleCause::Maps));
+        assert!(world.stats().by_kernel > by_kernel, "kernels go on");
+    }
+    let verdict = world.verdict();
+    assert_eq!((verdict.configured, verdict.leaders[0].host), (true, leader), "{}", verdict.why_not);
+    let (before, by_kernel) = (world.traffic().unwrap().delivered, world.stats().by_kernel);
+    run_to(&mut world, 8000);
+    let after = world.traffic().unwrap();
+    assert_eq!((after.lost, after.duplicated, after.reordered), (0, 0, 0));
+    assert!(world.stats().by_kernel - by_kernel > (after.delivered - before) / 2);
 }

@@ -19,6 +19,7 @@ mod options;
 mod paths;
 mod quiet;
 mod recabling;
+mod reloads;
 mod search;
 mod speed;
 mod stale;

@@ -40,6 +40,8 @@ fn reads_every_fault() {
     assert_eq!(one("at 1s lose-tries 17").fault, Fault::LoseTries(17));
     assert_eq!(one("at 1s rekey h3").fault, Fault::Rekey(2));
     assert_eq!(one("at 1s mtu h1 9000").fault, Fault::Mtu { host: 0, bytes: 9000 });
+    assert_eq!(one("at 1s level h1 0").fault, Fault::Level { host: 0, level: 0 });
+    assert_eq!(one("at 1s passes h1 16").fault, Fault::Passes { host: 0, passes: 16 });
     assert_eq!(one("at 1s heal").fault, Fault::Heal);
     assert_eq!(one("at 1s loss 2%").fault, Fault::Loss(0.02));
 }
@@ -49,7 +51,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (30, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (32, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }
@@ -67,6 +69,8 @@ fn a_fault_is_described_as_it_is_read() {
         "lose-tries 17",
         "rekey h1",
         "mtu h3 1500",
+        "level h3 0",
+        "passes h3 1",
     ] {
         assert_eq!(one(&format!("at 1s {line}")).fault.describe(&plant), line);
     }
@@ -111,6 +115,8 @@ fn errors_name_file_line_and_what_was_expected() {
         ("at 1s kill \"h1", "does not end"),
         ("at 1s lose 0", "the first has number 1"),
         ("at 1s lose h1", "`h1` is no number of a frame"),
+        ("at 1s level h1 256", "`256` is no level"),
+        ("at 1s passes h1 0", "expected 1 to 64"),
         ("at 1s twin h1 h3", "expected `of`"),
         ("loss 101%", "`101%` is no rate"),
         ("loss 1% until 1s from 2s", "ends before it begins"),

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::fabric::Xbars;
+use crate::fabric::{PlantNode, PlantPort, Xbars};
 use mapper_fabric::generate;
 
 fn each(spec: &str, xbars: Xbars) -> Each {
@@ -22,12 +22,14 @@ fn every_fault_of_every_place_strikes_at_every_moment() {
         ("cut", 8 * moments),
         ("hostile", 6 * moments),
         ("kill", 8 * moments),
+        ("level", 2 * moments),
         ("lose", frames),
         ("lose-tries", frames),
         ("move", 8 * 4 * moving.len()),
         ("mtu", 2 * moments),
         ("mute", 8 * moments),
         ("off", 4 * moments),
+        ("passes", 2 * moments),
         ("remove", 8 * moments),
         ("restart", 2 * moments),
         ("silence", 8 * moments),

@@ -179,7 +179,8 @@ impl World {
         match carried {
             Carried::User(frame) => {
                 self.stats.by_kernel += 1;
-                self.give_to_user(host, frame);
+                let addressed = self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac);
+                self.give_to_user(host, frame, addressed);
             }
             Carried::Relayed(frame) => self.relay_user_frame(host, frame),
             Carried::Datagram { bytes, from } => self.take_datagram(host, from, &bytes),

@@ -41,6 +41,11 @@ impl UserFrame {
         frame
     }
 
+    /// The address that a frame was sent to.
+    pub(in crate::world) fn destination(bytes: &[u8]) -> Option<Mac> {
+        bytes.first_chunk().map(|bytes| Mac(*bytes))
+    }
+
     /// `None` if it is no such frame, or garbled.
     pub(in crate::world) fn decode(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.get(ADDRESSES_BYTES + HEADERS.len()..)?;

@@ -171,14 +171,15 @@ impl World {
                 // All other frames are such that noise has garbled, and as good as lost.
                 continue;
             };
-            self.give_to_user(host, frame);
+            let addressed = UserFrame::destination(bytes);
+            self.give_to_user(host, frame, addressed);
         }
     }
 
-    /// A user's frame has come to the user of a host.
-    pub(in crate::world) fn give_to_user(&mut self, host: u32, frame: UserFrame) {
+    /// A user's frame has come to the user of a host. `addressed` is the address that it was sent to, if it has one.
+    pub(in crate::world) fn give_to_user(&mut self, host: u32, frame: UserFrame, addressed: Option<Mac>) {
         let upheavals = self.upheavals(frame.from);
-        let (here, meant) = (self.mac(host), self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac));
+        let here = self.mac(host);
         let Some(traffic) = &mut self.traffic else { return };
         let name = |host| match host {
             UserFrame::ALL => "all",
@@ -186,7 +187,8 @@ impl World {
         };
         let is_for_here = match frame.to {
             UserFrame::ALL => frame.from != host,
-            to => to == host || meant == Some(here),
+            // Who it is for may have had the address of this host when it was sent, and its own again by now.
+            to => to == host || addressed == Some(here),
         };
         if !is_for_here {
             let why =

@@ -1,0 +1,100 @@
+//! Which faults there are in a plant, where each can strike, and how it is mended.
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+
+use super::Case;
+use crate::fabric::{Plant, PlantNode, PlantPort};
+use crate::faults::Fault;
+
+/// Faults are mended while agents still take in that they struck, when a cable that was silent for longer than a path may
+/// be is held for dead and lives again, or when all have settled without what is gone.
+const MENDED_AFTER: [Duration; 3] =
+    [Duration::from_millis(20), Duration::from_millis(120), Duration::from_millis(1500)];
+/// What an interface is set to by a fault, in bytes.
+const OTHER_MTU: u16 = 9000;
+/// The level that a host is set to by a fault: higher than that of all others.
+const OTHER_LEVEL: u8 = 3;
+/// How many routes to a destination a host is set to compute by a fault.
+const OTHER_PASSES: u8 = 3;
+
+/// A fault at each of these moments, mended in each way.
+pub(super) fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item = Case> {
+    moments.iter().flat_map(move |&at| {
+        mendings(fault).map(move |mended_after| Case { fault, at, mended_after, then: None })
+    })
+}
+
+/// Every fault that can strike at any moment: those of cables, of hosts, of xbars. Keys are changed where hosts sign.
+pub(super) fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
+    let cables = cables(plant).into_iter().flat_map(|[end, _]| [Fault::Cut(end), Fault::Silence(end)]);
+    let count = plant.hosts() as u32;
+    let hosts = (0..count).flat_map(move |host| {
+        let of = (host + 1) % count;
+        let always = [
+            Fault::Kill(host),
+            Fault::Restart(host),
+            Fault::Mute(host),
+            Fault::Hostile(host),
+            Fault::Remove(host),
+            Fault::Mtu { host, bytes: OTHER_MTU },
+            Fault::Level { host, level: OTHER_LEVEL },
+            Fault::Passes { host, passes: OTHER_PASSES },
+            Fault::Alias { number: 0, to: host },
+        ];
+        let twin = (of != host).then_some(Fault::Twin { host, of });
+        always.into_iter().chain(twin).chain(signed.then_some(Fault::Rekey(host)))
+    });
+    let xbars = (0..plant.xbars() as u32).flat_map(|xbar| [Fault::Off(xbar), Fault::Swap(xbar)]);
+    cables.chain(hosts).chain(xbars).collect()
+}
+
+/// Whether a fault is one of what is cabled to what, or who runs there, and no more.
+pub(super) const fn changes_the_fabric(fault: &Fault) -> bool {
+    matches!(fault, Fault::Cut(_) | Fault::Restart(_) | Fault::Remove(_) | Fault::Off(_) | Fault::Swap(_))
+}
+
+/// The first faults of pairs: each cable cut, and each end of each cable moved to the free port that comes first.
+pub(super) fn firsts(plant: &Plant) -> Vec<Fault> {
+    let cuts = cables(plant).into_iter().map(|[end, _]| Fault::Cut(end));
+    let mut moves = moves(plant);
+    moves.dedup_by_key(|fault| match *fault {
+        Fault::Move { from, .. } => Some(from),
+        _ => None,
+    });
+    cuts.chain(moves).collect()
+}
+
+/// After how long a fault is mended, `None` for never.
+pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
+    let (mended, left) = match fault {
+        // There is nothing to mend, or all keep working as it is.
+        Fault::Restart(_)
+        | Fault::Swap(_)
+        | Fault::Mtu { .. }
+        | Fault::Level { .. }
+        | Fault::Passes { .. }
+        | Fault::Alias { .. }
+        | Fault::Rekey(_) => (false, true),
+        // Nothing can be asked of a fabric as long as one of its hosts does as it pleases, or has another's address.
+        Fault::Hostile(_) | Fault::Twin { .. } => (true, false),
+        _ => (true, true),
+    };
+    let mended = MENDED_AFTER.into_iter().filter(move |_| mended).map(Some);
+    mended.chain(left.then_some(None))
+}
+
+/// Each end of each cable to each free port of an xbar.
+pub(super) fn moves(plant: &Plant) -> Vec<Fault> {
+    let is_free = |end: &PlantPort| matches!(end.node, PlantNode::Xbar(_)) && !plant.is_plugged(*end);
+    let free: Vec<PlantPort> = plant.ends().filter(is_free).collect();
+    let ends = cables(plant).into_iter().flatten();
+    ends.flat_map(|from| free.iter().map(move |&to| Fault::Move { from, to })).collect()
+}
+
+/// Both ends of each cable.
+pub(super) fn cables(plant: &Plant) -> Vec<[PlantPort; 2]> {
+    let ends = plant.ends().filter_map(|end| Some([end, plant.peer(end)?]));
+    ends.filter(|[near, far]| near < far).collect()
+}

@@ -1,0 +1,72 @@
+//! Settings that change while a host runs, as a daemon follows its configuration, its keys and its interface.
+//!
+//! A host that does not run at that moment starts with the new setting later.
+
+use mapper_host::Host;
+use mapper_proto::map::LinkMtu;
+
+use super::World;
+
+impl World {
+    /// The host's keys are changed by one step.
+    pub(super) fn rekey(&mut self, host: u32) {
+        let slot = &mut self.hosts[host as usize];
+        slot.key_step = slot.key_step.next();
+        let settings = self.settings_of(host, 0);
+        let now = self.now;
+        if let Some(real) = self.real_host(host) {
+            real.set_settings(now, &settings);
+        }
+        self.drain(host);
+    }
+
+    /// The host's interface carries frames of another length.
+    pub(super) fn set_mtu(&mut self, host: u32, bytes: u16) {
+        let now = self.now;
+        self.hosts[host as usize].mtu_bytes = bytes;
+        let carries = self.options.traffic.is_some();
+        if let Some(real) = self.real_host(host).filter(|_| carries) {
+            real.set_mtu(now, LinkMtu { bytes, ports: 0 });
+        }
+        self.drain(host);
+    }
+
+    /// The host has another level. All others know it by the old one, so a new agent takes the place of the one that runs;
+    /// everything else at the host goes on.
+    pub(super) fn set_level(&mut self, host: u32, level: u8) {
+        self.hosts[host as usize].settings.level = level;
+        // Which map the hosts should have is another one now.
+        self.matches.occupancy += 1;
+        if self.real_host(host).is_none() {
+            return;
+        }
+        let seed = self.next_seed(host);
+        let settings = self.settings_at_start(host, seed);
+        let slot = &mut self.hosts[host as usize];
+        if let Some(status) = slot.node.as_ref().and_then(|node| node.status()) {
+            self.retired.add(&status);
+        }
+        (slot.configured, slot.mapped) = (None, None);
+        let now = self.now;
+        if let Some(real) = self.real_host(host) {
+            real.begin_anew(now, settings, seed);
+        }
+        self.drain(host);
+    }
+
+    /// The host computes another number of routes to each destination.
+    pub(super) fn set_passes(&mut self, host: u32, passes: u8) {
+        let slot = &mut self.hosts[host as usize];
+        slot.routes.passes = passes;
+        let routes = slot.routes;
+        if let Some(real) = self.real_host(host) {
+            real.set_route_options(routes);
+        }
+        self.drain(host);
+    }
+
+    /// What ships, if that is what runs at a host.
+    fn real_host(&mut self, host: u32) -> Option<&mut Host> {
+        self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut())
+    }
+}

@@ -1,0 +1,87 @@
+//! How the software of a host starts, and takes the place of what ran there before.
+
+use mapper_host::UserFrames;
+use mapper_proto::agent::Settings;
+use mapper_proto::map::LinkMtu;
+
+use super::options::derive_seed;
+use super::{World, carriers};
+use crate::fabric::PlantNode;
+use crate::node::{SimulatedHost, Start};
+
+/// Names the stream of seeds for agents.
+const AGENTS: u64 = 1;
+/// Names the stream of seeds for the tokens of users' frames.
+const SECRETS: u64 = 5;
+
+impl World {
+    /// Starts an honest agent at a host, in place of what is there.
+    pub(super) fn start(&mut self, host: u32) {
+        self.renew_users_of(host);
+        let seed = self.next_seed(host);
+        let settings = self.settings_at_start(host, seed);
+        let secret = derive_seed(seed, SECRETS, 0);
+        let slot = &mut self.hosts[host as usize];
+        let link_mtu = slot.mtu_bytes;
+        slot.mtu_at_start_bytes = link_mtu;
+        let users = self.options.traffic.map(|_| UserFrames { link_mtu: link_mtu.into(), secret });
+        let start = Start {
+            host,
+            settings,
+            routes: slot.routes,
+            users,
+            name: self.plant.name(PlantNode::Host(host)).parse().ok(),
+            seed,
+            now: self.now,
+        };
+        let node = self.spawn.spawn(start);
+        self.occupy(host, Some(node));
+        if !self.hosts[host as usize].more_names.is_empty() {
+            self.say_names(host);
+        }
+        let own = self.plant.sees_carrier(host);
+        self.hosts[host as usize].seen = carriers::Seen { own, crossbar: None };
+        self.show_carriers(host);
+        self.begin_with_kernel(host, seed);
+    }
+
+    /// The seed of the agent that starts now at a host.
+    pub(super) fn next_seed(&mut self, host: u32) -> u64 {
+        let slot = &mut self.hosts[host as usize];
+        let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
+        slot.starts += 1;
+        seed
+    }
+
+    /// What the agent of a host is set to that starts now with this seed.
+    pub(super) fn settings_at_start(&self, host: u32, seed: u64) -> Settings {
+        let mut settings = self.settings_of(host, seed);
+        if self.options.traffic.is_some() {
+            settings.mtu = LinkMtu { bytes: self.hosts[host as usize].mtu_bytes, ports: 0 };
+        }
+        settings
+    }
+
+    /// Puts another agent, or none, in place of the one at a host. Its routes go with it.
+    pub(super) fn occupy(&mut self, host: u32, node: Option<Box<dyn SimulatedHost>>) {
+        let slot = &mut self.hosts[host as usize];
+        if let Some(status) = slot.node.as_ref().and_then(|node| node.status()) {
+            self.retired.add(&status);
+        }
+        slot.node = node;
+        self.waiting_for_power -= usize::from(!slot.powered_on);
+        slot.powered_on = true;
+        slot.pending = None;
+        slot.configured = None;
+        slot.mapped = None;
+        slot.timeouts_now = 0;
+        for flight in slot.waiting.drain(..) {
+            if let Some(flight) = self.flights.take(flight) {
+                self.flights.recycle(flight.payload);
+            }
+        }
+        self.matches.occupancy += 1;
+        self.worth_checking = true;
+        self.drain(host);
+    }
+}
