@@ -26,9 +26,9 @@ const USED_WITHIN: Duration = Duration::from_millis(100);
 const MISSES_OF_USED: u8 = 5;
 /// How long after the first probe that is not answered such a way is left.
 pub(super) const USED_LEFT_AFTER: Duration = USED_WITHIN.saturating_mul(MISSES_OF_USED as u32);
-/// Every so manieth time a way that is used in full segments is tried in compressed ones.
+/// Of so many checks of a way that is used in full segments, one tries it in compressed ones.
 const TRY_COMPRESSED_EVERY: u8 = 4;
-/// Every so manieth time a way that is proved is tried with a probe as long as the longest packet: somebody may have made the
+/// Of so many checks of a way that is proved, one has a probe as long as the longest packet: somebody may have made the
 /// longest frame of an interface on it shorter, which probes that are short do not tell.
 const TRY_LENGTH_EVERY: u8 = 5;
 /// How many probes in a row get no answer from a way that does not work.
