@@ -8,7 +8,8 @@ use mapper_fib::{Objects, changes};
 use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
 
-use super::forwarding::{Acquaintances, Forwarding, ForwardingError, Opened, Wanted};
+use super::acquaintances::Acquaintances;
+use super::forwarding::{Forwarding, ForwardingError, Opened, Wanted};
 use super::process::{Config, Kind};
 use super::switch::Switch;
 use mapper_machine::clock::Clock;

@@ -5,6 +5,7 @@
 //!
 //! - [`switch`]: the ports, and what goes from one to the other.
 //! - [`forwarding`]: the kernel as a crossbar of users' packets.
+//! - [`acquaintances`]: who is at the other end of each cable, for the kernel.
 //! - [`hellos`]: what neighbours at the two ends of a cable tell each other.
 //! - [`cable`]: what is shown of the cable at a port, and what is wrong with it.
 //! - [`counters`]: what is counted at each port.
@@ -16,6 +17,7 @@
 //! - [`options`]: what the user may set of a crossbar.
 //! - [`ports`]: which interface is behind which port.
 
+pub mod acquaintances;
 mod bucket;
 pub mod cable;
 pub mod counters;

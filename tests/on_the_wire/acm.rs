@@ -16,8 +16,8 @@ use mapper_proto::Mac;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::daemon::Daemon;
 use crate::lab::wait_for;
-use crate::observe::Daemon;
 use crate::ring::Ring;
 use crate::{MAPPER, can_make_taps};
 

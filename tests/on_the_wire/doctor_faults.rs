@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::daemon::Daemon;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 use crate::ring::Ring;
 use crate::{MAPPER, can_carry_ip};
 

@@ -9,9 +9,9 @@ use mapper_proto::wire::{Hello, HelloEnd, HelloFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::daemon::Daemon;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 use crate::{MAPPER, can_make_namespaces};
 
 /// What a command of the program says as JSON.

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
+use crate::daemon::Daemon;
 use crate::kernel_path::wait_for_pings;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 use crate::ring::Ring;
 use crate::{MAPPER, can_carry_ip};
 

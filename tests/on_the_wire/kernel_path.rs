@@ -6,9 +6,9 @@ use std::process::{Child, Stdio};
 use rustix::process::Signal;
 
 use crate::can_carry_ip;
+use crate::daemon::Daemon;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 use crate::ring::Ring;
 
 impl Ring {

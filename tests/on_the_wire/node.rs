@@ -7,9 +7,9 @@ use std::process::Command;
 use mapper_machine::link::interface::Interface;
 use serde_json::Value;
 
+use crate::daemon::Daemon;
 use crate::lab::{Lab, wait_for};
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 use crate::{MAPPER, can_carry_ip, can_make_namespaces};
 
 /// A namespace with interfaces e1 and e2, which are both down. The far ends of their cables are f1, which is

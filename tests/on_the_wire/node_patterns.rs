@@ -6,9 +6,9 @@ use std::process::Command;
 use mapper_machine::link::interface::Interface;
 use serde_json::Value;
 
+use crate::daemon::Daemon;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 use crate::{MAPPER, can_make_taps};
 
 fn board(run_dir: &Path) -> Option<Value> {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::can_make_namespaces;
+use crate::daemon::Daemon;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 
 /// Longer than any step of this test takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,8 +5,8 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::MAPPER;
+use crate::daemon::Daemon;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 
 /// Machines in a ring: e1 of each leads to e2 of the next.
 pub(crate) struct Ring {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::daemon::Daemon;
 use crate::namespace::Namespace;
-use crate::observe::Daemon;
 use crate::{MAPPER, can_make_taps};
 
 /// Longer than any step takes on a busy machine. Only a failing test waits so long.

@@ -17,12 +17,14 @@
 mod administering;
 mod election;
 mod event;
+mod exploring;
 mod glance;
 mod inquiring;
 pub(crate) mod inventory;
 mod known;
 mod reading;
 mod requests;
+mod settings;
 mod share;
 mod status;
 pub mod task;
@@ -40,44 +42,26 @@ pub use crate::inquiries::{Destination, FoundPath};
 pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
 pub use inquiring::OwnPort;
+pub use settings::Settings;
 pub use status::{Counts, OtherManager, Status, Work};
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
 use crate::administration::Administration;
-use crate::exchange::{Exchange, Failure, Manner};
+use crate::exchange::{Exchange, Failure};
 use crate::inquiries::Inquiries;
 use crate::lids::Lids;
-use crate::mad::{AGENT_CLASS, Attribute, ManagerMethod, RoutedByLid, SmState, Smp, sa};
+use crate::mad::{AGENT_CLASS, ManagerMethod, RoutedByLid, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
 use crate::program::Held;
-use crate::sweep::{self, Sweep};
+use crate::sweep::Sweep;
 use election::{Manager, Polling};
 use glance::Glances;
 use inventory::Inventory;
 use reading::Reading;
+use settings::manner;
 use share::{FIRST_LOOK, Share, ShareSeen};
 use watch::Watch;
 use writing::Writing;
-
-/// How a subnet is managed.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// How it is explored, and how everything else is sent. The key in it is the key of management that is kept in all
-    /// ports, 0 for none.
-    pub sweep: sweep::Settings,
-    /// The higher of two managers becomes master, 0 to 15; `None` for one that never does.
-    pub priority: Option<u8>,
-    /// Adapters have 2^lmc LIDs.
-    pub lmc: u8,
-    /// The time from one look at all switches to the next.
-    pub watch_interval: Duration,
-    /// The time from one question to the master to the next, while standing by.
-    pub poll_interval: Duration,
-    /// How long packets that are under way by old tables are waited for, where they could wait for new ones in a circle.
-    pub drain: Duration,
-    /// How soon it is tried again after something failed.
-    pub retry_delay: Duration,
-}
 
 /// What a manager is about.
 #[derive(Debug)]
@@ -390,19 +374,6 @@ impl SubnetManager {
         }
     }
 
-    fn begin_sweep(&mut self, now: Instant) {
-        self.is_stale = false;
-        self.recheck_at = None;
-        self.changed.clear();
-        self.is_urgent = false;
-        self.activity = self.activity.wrapping_add(1);
-        self.began = now;
-        self.sent_before = self.counts.sent;
-        self.counts.sweeps += 1;
-        let sweep = Sweep::with_transactions_from(self.settings.sweep, self.next_tid);
-        self.stage = Stage::Sweeping(Box::new(sweep));
-    }
-
     fn stop_waiting(&mut self, now: Instant) {
         if self.leaving || self.role == SmState::NotActive {
             self.stage = Stage::Waiting { until: Instant::FAR };
@@ -419,35 +390,6 @@ impl SubnetManager {
             }
             _ => self.begin_sweep(now),
         }
-    }
-
-    /// Ends a sweep that is done.
-    fn end_sweep(&mut self, now: Instant) {
-        let Stage::Sweeping(sweep) = &mut self.stage else { return };
-        if !sweep.is_done() {
-            return;
-        }
-        self.take_tids(sweep_tid(&self.stage));
-        let stage =
-            std::mem::replace(&mut self.stage, Stage::Waiting { until: now + self.settings.retry_delay });
-        let Stage::Sweeping(sweep) = stage else { return };
-        let found = sweep.finish();
-        let problems: Vec<String> = found.problems.iter().map(|problem| found.tell(problem)).collect();
-        self.tell_problems(problems);
-        self.is_somebody_silent = found.problems.iter().any(|problem| {
-            problem.attribute != Attribute::NodeDescription && problem.fault == sweep::Fault::Silent
-        });
-        if found.nodes.is_empty() {
-            self.is_stale = true;
-            return;
-        }
-        let mut inventory = Inventory::of(&found);
-        self.held.keep_only(&inventory.nodes);
-        if self.role == SmState::Master {
-            inventory.keep_places(&self.inventory);
-        }
-        self.inventory = inventory;
-        self.begin_reading(now);
     }
 
     /// Takes the numbers of transactions up to this one as used. They stay below those of commands.
@@ -471,34 +413,9 @@ impl SubnetManager {
         self.stage = Stage::Waiting { until: now + self.settings.retry_delay };
     }
 
-    /// The subnet may have changed: it is explored as soon as nothing else is under way.
-    fn suspect(&mut self, now: Instant) {
-        self.is_stale = true;
-        if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
-            *until = now;
-        }
-        self.end_watch(now);
-    }
-
     /// Whether something is to be done before the next look.
     fn is_more(&self) -> bool {
         self.is_stale || self.are_groups_new || !self.changed.is_empty()
-    }
-}
-
-fn sweep_tid(stage: &Stage) -> u32 {
-    match stage {
-        Stage::Sweeping(sweep) => sweep.next_tid(),
-        _ => 1,
-    }
-}
-
-fn manner(settings: &Settings) -> Manner {
-    Manner {
-        window: settings.sweep.window.get(),
-        timeout: settings.sweep.timeout,
-        retries: settings.sweep.retries,
-        key: settings.sweep.key,
     }
 }
 

@@ -1,7 +1,10 @@
 //! A subnet with its managers in virtual time, and what becomes of datagrams between them.
 
+mod checks;
+mod delivery;
+mod fault;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 use mapper_proto::time::Instant;
@@ -11,52 +14,10 @@ use rand_chacha::ChaCha8Rng;
 use super::model::Model;
 use super::{Engines, Violation};
 use crate::lids::Lids;
-use crate::mad::{
-    AGENT_CLASS, Attribute, MAD_BYTES, ManagerMethod, Notice, PortState, Route, RoutedByLid, SmState, Smp,
-};
-use crate::manager::{Routes, Settings, Status, SubnetManager};
+use crate::mad::{Attribute, ManagerMethod, Notice, Route, RoutedByLid, Smp};
+use crate::manager::{Routes, Settings, SubnetManager};
 use crate::packet::{Address, Packet};
-use crate::sweep::PortOf;
-
-/// How long a datagram takes that is not late.
-const FLIGHT: Duration = Duration::from_micros(20);
-/// How long the engines take.
-const COMPUTATION: Duration = Duration::from_millis(3);
-
-/// Something that goes wrong, or is put right. Nodes are counted from 0, hosts before switches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
-    /// A cable is cut, named by one of its ends.
-    Cut(PortOf),
-    /// It is mended, as far as its ends are free.
-    Mend([PortOf; 2]),
-    /// A switch starts again, and knows nothing.
-    Reset(usize),
-    /// A switch answers nobody, and forwards on.
-    Silent(usize, bool),
-    /// A switch takes no writes.
-    Refuse(usize, bool),
-    /// A manager ends without a word.
-    Kill(usize),
-    /// It starts again, with the LIDs that it kept.
-    Start(usize),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Cut((node, port)) => write!(f, "cut node {node} port {port}"),
-            Self::Mend([(a, from), (b, to)]) => write!(f, "mend node {a} port {from} to node {b} port {to}"),
-            Self::Reset(switch) => write!(f, "reset node {switch}"),
-            Self::Silent(switch, true) => write!(f, "silence node {switch}"),
-            Self::Silent(switch, false) => write!(f, "node {switch} answers again"),
-            Self::Refuse(switch, true) => write!(f, "node {switch} takes no writes"),
-            Self::Refuse(switch, false) => write!(f, "node {switch} takes writes again"),
-            Self::Kill(manager) => write!(f, "kill manager {manager}"),
-            Self::Start(manager) => write!(f, "start manager {manager}"),
-        }
-    }
-}
+pub use fault::Fault;
 
 /// How often datagrams meet with something.
 #[derive(Clone, Copy, Debug, Default)]
@@ -217,21 +178,6 @@ impl<'a> World<'a> {
         (0..self.places.len()).for_each(|number| self.start(number));
     }
 
-    fn send(&mut self, coming: Coming) {
-        let delay = match coming {
-            Coming::Computed { .. } => COMPUTATION,
-            // A request that is late still comes before it is sent again: who writes cannot defend itself against writes of
-            // its own that come after later ones.
-            Coming::Request { .. } if self.rng.random_bool(self.noise.late) => Duration::from_millis(60),
-            Coming::Arrival { .. } if self.rng.random_bool(self.noise.late) => {
-                Duration::from_millis(self.rng.random_range(1..250))
-            }
-            _ => FLIGHT,
-        };
-        self.next += 1;
-        self.coming.insert((self.now + delay, self.next), coming);
-    }
-
     /// Lets time pass.
     ///
     /// # Errors
@@ -273,180 +219,6 @@ impl<'a> World<'a> {
             let (number_of_task, routes) = (task.number, (self.engines)(&task));
             self.send(Coming::Computed { to: number, life, number: number_of_task, routes });
         }
-    }
-
-    /// Puts a manager's datagram on its way. Its number has that of the manager in its upper half, which answers bring back.
-    fn carry(&mut self, from: usize, life: u32, packet: &Packet) {
-        let mark = |tid: u64| tid & u64::from(u32::MAX) | (from as u64 + 1) << 32;
-        let mad = match Smp::<ManagerMethod>::parse(&packet.mad) {
-            Ok(smp) if smp.method == ManagerMethod::GetResponse => {
-                // It answers another manager, whose number came with the question.
-                let to = (smp.tid >> 32) as usize - 1;
-                if self.model.walk(self.places[to].host, &smp.route).is_some() {
-                    self.answer(
-                        to,
-                        self.places[to].life,
-                        Packet { address: Address::Directed, mad: packet.mad },
-                    );
-                }
-                return;
-            }
-            Ok(smp) => Smp { tid: mark(smp.tid), ..smp }.emit(),
-            Err(_) => match RoutedByLid::<ManagerMethod>::parse(&packet.mad) {
-                Ok(RoutedByLid(smp)) => RoutedByLid(Smp { tid: mark(smp.tid), ..smp }).emit(),
-                Err(_) => packet.mad,
-            },
-        };
-        if self.rng.random_bool(self.noise.lost) {
-            return;
-        }
-        let packet = Packet { address: packet.address, mad };
-        if self.rng.random_bool(self.noise.twice) {
-            self.send(Coming::Request { from, life, packet: packet.clone() });
-        }
-        self.send(Coming::Request { from, life, packet });
-    }
-
-    fn answer(&mut self, to: usize, life: u32, packet: Packet) {
-        if self.rng.random_bool(self.noise.lost) {
-            return;
-        }
-        if self.rng.random_bool(self.noise.twice) {
-            self.send(Coming::Arrival { to, life, packet: packet.clone() });
-        }
-        self.send(Coming::Arrival { to, life, packet });
-    }
-
-    fn take(&mut self, coming: Coming) {
-        let now = self.now;
-        let alive = |place: &mut Place, life: u32| place.life == life;
-        match coming {
-            Coming::Request { from, life, packet } => match packet.address {
-                Address::Directed => self.take_request(from, life, &packet.mad),
-                Address::Lid { lid, .. } => self.take_by_lid(from, life, lid, &packet.mad),
-            },
-            Coming::Arrival { to, life, packet } if alive(&mut self.places[to], life) => {
-                if let Some(manager) = &mut self.places[to].manager {
-                    manager.handle_packet(&packet, now);
-                }
-            }
-            Coming::Computed { to, life, number, routes } if alive(&mut self.places[to], life) => {
-                if let Some(manager) = &mut self.places[to].manager {
-                    manager.handle_routes(number, routes, now);
-                }
-            }
-            Coming::Arrival { .. } | Coming::Computed { .. } => {}
-        }
-    }
-
-    /// A request comes to the node at the end of its route. What switches hold is looked at after each write.
-    fn take_request(&mut self, from: usize, life: u32, mad: &[u8; MAD_BYTES]) {
-        let Ok(asked) = Smp::<ManagerMethod>::parse(mad) else { return };
-        let host = self.places[from].host;
-        let Some((node, _)) = self.model.walk(host, &asked.route) else { return };
-        if self.silent.contains(&node) {
-            return;
-        }
-        if asked.attribute == Attribute::SmInfo {
-            let mut there = self.places.iter().enumerate();
-            let Some((to, place)) = there.find(|(_, place)| place.host == node) else { return };
-            let (life, packet) = (place.life, Packet { address: Address::Directed, mad: *mad });
-            return self.take(Coming::Arrival { to, life, packet });
-        }
-        let refuse = self.refusing.contains(&node);
-        let Some(mut answer) = self.model.answer(host, &asked, refuse) else { return };
-        if asked.method == ManagerMethod::Set {
-            let checked = self.model.check_circles().and_then(|()| self.model.check_storms());
-            if let Err(why) = checked {
-                self.wrong.get_or_insert(Violation { at: self.now, why });
-            }
-            if self.rng.random_bool(self.noise.garbled) {
-                answer.data[self.rng.random_range(0..64)] ^= 0x41;
-            }
-        }
-        self.answer(from, life, Packet { address: Address::Directed, mad: answer.emit() });
-    }
-
-    /// A datagram goes to a LID by the tables in force, and so does what answers it: a question to a switch, or word from one
-    /// agent to another.
-    fn take_by_lid(&mut self, from: usize, life: u32, lid: u16, mad: &[u8; MAD_BYTES]) {
-        let host = self.places[from].host;
-        let own = self.model.nodes[host].ports[&1].lid();
-        let Some(end) = self.model.reached(host, lid) else { return };
-        let from_lid = |lid: u16| Address::Lid { lid, queue_pair: 1, level: 0 };
-        if mad[1] == AGENT_CLASS {
-            let mut there = self.places.iter().enumerate();
-            let Some((to, place)) = there.find(|(_, place)| place.host == end.0) else { return };
-            let (life, packet) = (place.life, Packet { address: from_lid(own), mad: *mad });
-            return self.take(Coming::Arrival { to, life, packet });
-        }
-        let Ok(RoutedByLid(asked)) = RoutedByLid::<ManagerMethod>::parse(mad) else { return };
-        if asked.method != ManagerMethod::Get {
-            // Word that a trap came, which nobody waits for here.
-            return;
-        }
-        let is_back = self.model.reached(end.0, own).is_some_and(|(back, _)| back == host);
-        if is_back && !self.silent.contains(&end.0) {
-            let answer = RoutedByLid(self.model.answer_at(end, &asked, false));
-            self.answer(from, life, Packet { address: from_lid(lid), mad: answer.emit() });
-        }
-    }
-
-    /// What the managers that run know and do.
-    pub(crate) fn statuses(&self) -> Vec<Status> {
-        self.places.iter().filter_map(|place| place.manager.as_ref()).map(SubnetManager::status).collect()
-    }
-
-    /// Whether the subnet is up and has one master.
-    ///
-    /// # Errors
-    /// If not.
-    pub(crate) fn check_well(&self) -> Result<(), Violation> {
-        let wrong = |why| Violation { at: self.now, why };
-        let roles: Vec<SmState> = self.statuses().iter().map(|status| status.role).collect();
-        if roles.iter().filter(|&&role| role == SmState::Master).count() != 1 {
-            return Err(wrong(format!("managers are {roles:?}, and one is to be master")));
-        }
-        self.model.check_up().and_then(|()| self.model.check_circles()).map_err(wrong)?;
-        let ports = self.model.nodes.iter().flat_map(|node| node.ports.range(1..));
-        let is_half = |state| matches!(state, PortState::Initialize | PortState::Armed);
-        match ports.filter(|(_, port)| is_half(port.state())).count() {
-            0 => Ok(()),
-            half => Err(wrong(format!("{half} ports are on their way up"))),
-        }
-    }
-
-    /// How many shares of switches agents looked at for their master so far.
-    pub(crate) fn shares(&self) -> u64 {
-        self.statuses().iter().map(|status| status.counts.shares).sum()
-    }
-
-    /// Whether all switches are looked at, and the agents that do so know the subnet as its master brought it up.
-    ///
-    /// # Errors
-    /// If not.
-    pub(crate) fn check_shares(&self) -> Result<(), Violation> {
-        let wrong = |why| Err(Violation { at: self.now, why });
-        let statuses = self.statuses();
-        let Some(master) = statuses.iter().find(|status| status.role == SmState::Master) else {
-            return wrong("there is no master".to_owned());
-        };
-        let looks =
-            |agent: &&Status| master.others.iter().any(|other| other.guid == agent.guid && other.share > 0);
-        if let Some(agent) = statuses.iter().filter(looks).find(|agent| agent.version != master.version) {
-            return wrong(format!(
-                "agent {:#x} looks at switches of {:?}, and its master brought up {:?}",
-                agent.guid, agent.version, master.version
-            ));
-        }
-        let shared: usize = master.others.iter().map(|other| other.share).sum();
-        if shared + master.share != master.switches {
-            return wrong(format!(
-                "{shared} and {} of {} switches are looked at",
-                master.share, master.switches
-            ));
-        }
-        if master.problems.is_empty() { Ok(()) } else { wrong(master.problems.join("; ")) }
     }
 }
 

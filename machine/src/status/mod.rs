@@ -4,7 +4,13 @@
 //! connection. On a socket for requests it first reads one line of JSON.
 
 mod codec;
-mod socket;
+mod error;
+mod question;
+mod server;
+#[cfg(test)]
+mod tests;
 
 pub use codec::CodecError;
-pub use socket::{Client, Question, StatusServer, StatusSocketError, ask, names};
+pub use error::StatusSocketError;
+pub use question::{Question, ask, names};
+pub use server::{Client, StatusServer};

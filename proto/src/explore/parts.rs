@@ -17,19 +17,21 @@
 //! An xbar that is left out keeps its node, but neither ports nor tag: found again by another way it is
 //! a new one.
 
+mod branches;
+mod left_out;
+
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::Explorer;
 use super::greetings::Greeting;
-use super::knowledge::{At, Far};
+use super::knowledge::At;
 use super::request::Job;
 use super::schedule::Class;
-use super::xbar::Stage;
 use crate::Instant;
-use crate::map::{Place, PortRef};
+use branches::Branches;
+pub use left_out::PartLeftOut;
 
 /// What a part may cost before it is asked late.
 const LATE: u64 = 1 << 14;
@@ -44,8 +46,6 @@ const PATIENCE: u32 = 256;
 const QUESTIONS_A_TIMEOUT: u64 = 64;
 /// Answers between two looks at all parts; more in a large fabric.
 const ANSWERS_A_LOOK: u32 = 256;
-/// Branches of one part that are left out before the rest of it is, too.
-const BRANCHES: u32 = 3;
 /// How many levels beyond the oldest xbar those are that are asked before it.
 const LEVELS: usize = 4;
 
@@ -72,83 +72,6 @@ pub(super) struct Parts {
     pub(super) checks: VecDeque<u32>,
     /// Xbars that were asked so, and did not answer.
     pub(super) gone: Vec<u32>,
-}
-
-/// A part of the fabric that a map leaves out: whatever is there answers as crossbars do, to more questions
-/// than a part without hosts is worth.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PartLeftOut {
-    /// The port behind which it is.
-    pub place: Place,
-    /// How many crossbars it showed.
-    pub xbars: usize,
-}
-
-impl fmt::Display for PartLeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, xbars } = self;
-        write!(
-            f,
-            "behind {place} something answers without end: {xbars} crossbars so far, and no host, is more than \
-             can be believed; it is left out of the map: see what is plugged in there"
-        )
-    }
-}
-
-/// An xbar in the tree of the ways by which xbars are reached.
-struct Branch {
-    root: u32,
-    /// The xbar before it.
-    parent: Option<usize>,
-    /// Whether a host is known on it, or on any xbar that is reached by it.
-    anchored: bool,
-    /// What it cost, with all that is reached by it and does not lead to hosts.
-    cost: u64,
-    /// Whether it has something to ask late, or something that is reached by it does.
-    busy: bool,
-    /// How many branches were left out behind it.
-    left_out: u32,
-    /// The costliest that is reached by it directly.
-    heaviest: Option<usize>,
-}
-
-/// All xbars, each behind the one by which it is reached.
-struct Branches {
-    branches: Vec<Branch>,
-    /// What all that leads to hosts cost.
-    anchored_cost: u64,
-}
-
-impl Branches {
-    /// The first xbar of each part.
-    fn tops(&self) -> impl Iterator<Item = usize> + '_ {
-        let is_anchored = |parent: Option<usize>| parent.is_none_or(|parent| self.branches[parent].anchored);
-        (0..self.branches.len())
-            .filter(move |&at| !self.branches[at].anchored && is_anchored(self.branches[at].parent))
-    }
-
-    /// What to leave out of the part `top`.
-    fn branch_to_leave_out(&self, top: usize) -> usize {
-        let mut at = top;
-        if self.branches[top].left_out >= BRANCHES {
-            return top;
-        }
-        while let Some(next) = self.branches[at].heaviest
-            && self.branches[next].cost * 2 > self.branches[at].cost
-        {
-            at = next;
-        }
-        at
-    }
-
-    /// The xbars of a branch.
-    fn within(&self, branch: usize) -> BTreeSet<u32> {
-        let mut is_within = vec![false; self.branches.len()];
-        for (at, it) in self.branches.iter().enumerate().skip(branch) {
-            is_within[at] = at == branch || it.parent.is_some_and(|parent| is_within[parent]);
-        }
-        self.branches.iter().zip(is_within).filter_map(|(it, is)| is.then_some(it.root)).collect()
-    }
 }
 
 impl Parts {
@@ -267,85 +190,6 @@ impl Explorer {
         }
     }
 
-    /// Leaves out what cost most. False if there is nothing that may be.
-    pub(super) fn leave_out_heaviest(&mut self) -> bool {
-        let tree = self.branches();
-        let live = tree.tops().filter(|&top| tree.branches[top].cost > 0);
-        let Some(top) = live.max_by_key(|&top| tree.branches[top].cost) else { return false };
-        self.leave_out(&tree, tree.branch_to_leave_out(top), true);
-        true
-    }
-
-    /// All xbars as a tree.
-    fn branches(&self) -> Branches {
-        let mut order: Vec<(usize, u32)> =
-            self.known.roots().map(|root| (self.known.depth(root), root)).collect();
-        // Who comes before an xbar is nearer to us.
-        order.sort_unstable();
-        let mut places = vec![0; self.known.nodes()];
-        for (place, &(_, root)) in order.iter().enumerate() {
-            places[root as usize] = place;
-        }
-        let place_of = |at: At| places[self.known.root(at).node as usize];
-        let mut branches: Vec<Branch> = order
-            .iter()
-            .map(|&(depth, root)| {
-                let xbar = self.known.xbar(root);
-                let asks = self.parts.late.contains(&(depth, root))
-                    || xbar.waiting > 0
-                    || xbar.identify_waiting
-                    || matches!(xbar.stage, Stage::Studied | Stage::Compared);
-                Branch {
-                    root,
-                    parent: self.known.parent(xbar.via).map(place_of),
-                    anchored: xbar.hosted,
-                    cost: if xbar.left_out { 0 } else { xbar.cost(SIGHT) },
-                    busy: asks && !xbar.left_out,
-                    left_out: xbar.branches_left_out,
-                    heaviest: None,
-                }
-            })
-            .collect();
-        self.anchor(&mut branches, place_of);
-        let mut anchored_cost = 0;
-        for at in (0..branches.len()).rev() {
-            let Branch { parent, anchored, cost, busy, left_out, .. } = branches[at];
-            anchored_cost += if anchored { cost } else { 0 };
-            // What is behind an anchored xbar is a part of its own, and does not count as that xbar's.
-            let Some(parent) = parent.filter(|&parent| !branches[parent].anchored) else { continue };
-            let heaviest = branches[parent].heaviest.map_or(0, |at| branches[at].cost);
-            let parent = &mut branches[parent];
-            parent.cost += cost;
-            parent.busy |= busy;
-            parent.left_out += left_out;
-            if cost > heaviest {
-                parent.heaviest = Some(at);
-            }
-        }
-        Branches { branches, anchored_cost }
-    }
-
-    /// Finds the anchored xbars: those with hosts, and those on a way from one of them to another that uses
-    /// no cable twice. A stranger at one port has no second cable to what is anchored.
-    fn anchor(&self, branches: &mut [Branch], place_of: impl Fn(At) -> usize) {
-        let mut todo: Vec<usize> = (0..branches.len()).filter(|&at| branches[at].anchored).collect();
-        for &at in &todo {
-            branches[at].anchored = false;
-        }
-        while let Some(mut next) = todo.pop().map(Some) {
-            while let Some(at) = next.filter(|&at| !branches[at].anchored) {
-                branches[at].anchored = true;
-                let beyond = self.known.neighbours(branches[at].root).filter(|&far| {
-                    let via = self.known.xbar(far.node).via;
-                    // The cable by which it was found leads to everything.
-                    !branches[place_of(far)].anchored && self.known.root(At { node: via, delta: 0 }) != far
-                });
-                todo.extend(beyond.map(&place_of));
-                next = branches[at].parent;
-            }
-        }
-    }
-
     /// Settles which xbars are asked late.
     fn mark_late(&mut self, tree: &Branches) {
         let mut is_late = vec![false; tree.branches.len()];
@@ -380,129 +224,5 @@ impl Explorer {
         let top = busy.max_by_key(|&top| (tree.branches[top].cost, Reverse(top)))?;
         let cost = tree.branches[top].cost;
         (cost > most || (is_over && cost > LATE)).then(|| tree.branch_to_leave_out(top))
-    }
-
-    /// Leaves a branch out: nothing more is asked of it, and what was learned of it is forgotten. It is
-    /// `told` unless it is not there any more.
-    fn leave_out(&mut self, tree: &Branches, branch: usize, told: bool) {
-        let within = tree.within(branch);
-        let is_within =
-            |known: &super::Knowledge, node: u32| within.contains(&known.root(At { node, delta: 0 }).node);
-        let entry = self.known.parent(self.known.xbar(tree.branches[branch].root).via);
-        let stopped: Vec<u32> = self
-            .pending
-            .iter()
-            .filter(|(_, pending)| pending.job.nodes().any(|node| is_within(&self.known, node)))
-            .map(|(&id, _)| id)
-            .collect();
-        for pending in stopped.iter().filter_map(|id| self.pending.remove(id)).collect::<Vec<_>>() {
-            self.note_done(&pending);
-            if let Job::Prove(proof) = pending.job {
-                self.release(&proof);
-            }
-        }
-        for proof in self.proofs.take_all() {
-            if Job::Prove(proof).nodes().any(|node| is_within(&self.known, node)) {
-                self.release(&proof);
-            } else {
-                self.proofs.push(proof);
-            }
-        }
-        let known = &self.known;
-        self.compares.retain(|compare| !Job::Compare(*compare).nodes().any(|node| is_within(known, node)));
-        self.greetings.retain(|greeting| !is_within(known, greeting.at.node));
-        self.studies.retain(|&sight| !is_within(known, sight));
-        self.parts.checks.retain(|&node| !is_within(known, node));
-        // Xbars beside the branch may lead to it by a better way, so their ports that lead there are asked
-        // again.
-        let beside: Vec<At> = within
-            .iter()
-            .flat_map(|&root| self.known.neighbours(root))
-            .filter(|&at| {
-                !is_within(&self.known, at.node) && entry.map(|entry| self.known.root(entry)) != Some(at)
-            })
-            .collect();
-        for at in beside {
-            self.known.xbar_mut(at.node).forget_port(at.delta);
-            self.wake(at.node);
-        }
-        self.known.forget_tags(|known, node| is_within(known, node));
-        for &root in &within {
-            self.known.xbar_mut(root).leave_out();
-        }
-        self.dirty = true;
-        if !told {
-            return;
-        }
-        self.known.xbar_mut(tree.branches[branch].root).branches_left_out =
-            tree.branches[branch].left_out + 1;
-        self.parts.left_out += 1;
-        // What lies within this branch need not be told again.
-        let known = &self.known;
-        self.parts.told.retain(|&(at, _)| !is_within(known, at.node));
-        if let Some(entry) = entry {
-            self.parts.told.push((entry, within.len()));
-            self.proofs.disbelieve_port(entry);
-        }
-    }
-
-    /// Leaves out all of the parts of which a branch was left out: they have no hosts, so nobody needs the
-    /// rest, and it may be a stranger's too.
-    pub(super) fn leave_out_rests(&mut self) {
-        if self.parts.left_out == 0 {
-            return;
-        }
-        let tree = self.branches();
-        let is_rest = |top: &usize| {
-            let branch = &tree.branches[*top];
-            branch.left_out > 0 && !self.known.xbar(branch.root).left_out
-        };
-        for top in tree.tops().filter(is_rest).collect::<Vec<_>>() {
-            self.leave_out(&tree, top, true);
-        }
-    }
-
-    /// Ends what is known only by xbars that are not there any more.
-    fn end_silent_parts(&mut self) {
-        if self.parts.gone.is_empty() {
-            return;
-        }
-        let mut gone = std::mem::take(&mut self.parts.gone);
-        // The nearest comes first: all that is behind the others is behind it, too.
-        gone.sort_by_key(|&node| self.known.depth(node));
-        for node in gone {
-            let root = self.known.root(At { node, delta: 0 }).node;
-            let tree = self.branches();
-            let at = tree.branches.iter().position(|branch| branch.root == root && !branch.anchored);
-            if let Some(at) = at.filter(|_| !self.known.xbar(root).left_out) {
-                self.leave_out(&tree, at, false);
-            }
-        }
-    }
-
-    /// The parts that the map leaves out, and where they are, once there is a map.
-    pub fn parts_left_out(&self) -> Vec<PartLeftOut> {
-        if self.parts.told.is_empty() {
-            return Vec::new();
-        }
-        let Ok(numbers) = self.numbering(&self.disbelieved_xbars()) else { return Vec::new() };
-        let told = self.parts.told.iter().filter_map(|&(at, xbars)| {
-            let at = self.known.root(at);
-            let found_otherwise = self.known.xbar(at.node).far(at.delta).is_some_and(
-                |far| matches!(self.known.far_root(far), Far::Xbar(far) if numbers.contains_key(&far.node)),
-            );
-            let at_port = self.place(&numbers, at).filter(|_| !found_otherwise)?;
-            let tag = self.known.xbar(at.node).tag.map(|tag| tag.tag);
-            Some(PartLeftOut { place: Place { at: at_port, tag }, xbars })
-        });
-        told.collect()
-    }
-
-    /// A port by its number in the map to be.
-    pub(super) fn place(&self, numbers: &BTreeMap<u32, u32>, at: At) -> Option<PortRef> {
-        let at = self.known.root(at);
-        let &xbar = numbers.get(&at.node)?;
-        let port = u8::try_from(at.delta - self.first_port(self.known.xbar(at.node))).ok()?;
-        Some(PortRef { xbar, port })
     }
 }

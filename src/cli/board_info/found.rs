@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::describe::{describe_board, describe_frames, describe_xbar};
+use super::crossbar::describe_xbar;
+use super::describe::{describe_board, describe_frames};
 use super::{Args, routes};
 use crate::cli::error_chain;
 use crate::daemon::status::{

@@ -1,9 +1,11 @@
 //! `mapper board-info`.
 
+mod crossbar;
 mod describe;
 mod found;
 mod routes;
 mod subnet;
+mod verdict;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

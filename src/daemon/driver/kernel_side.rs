@@ -22,7 +22,8 @@ use super::event_loop::Driver;
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status::DataPath;
-use crate::xbar::forwarding::{Acquaintances, Cabled, Forwarding, Opened, Wanted};
+use crate::xbar::acquaintances::{Acquaintances, Cabled};
+use crate::xbar::forwarding::{Forwarding, Opened, Wanted};
 
 /// How often the packets that the kernel sent are counted, while there are few nexthops. A way that packets begin to
 /// take is watched so soon after.

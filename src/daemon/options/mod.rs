@@ -6,7 +6,10 @@
 mod addresses;
 mod config;
 mod effect;
+mod error;
 mod host_type;
+mod node_ports;
+mod resolve;
 mod source;
 mod subnet;
 #[cfg(test)]
@@ -14,24 +17,19 @@ mod tests;
 
 pub use addresses::{FabricPrefix, WantedAddress};
 pub use config::{Config, PlanConfig};
+pub use error::OptionsError;
 pub use host_type::HostType;
-use source::Role;
 pub use source::{ConfigError, Source};
 pub use subnet::{EngineNames, SubnetConfig};
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use mapper_host::directory::HostName;
 use mapper_machine::kernel::Ability;
-use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::options::{
     self, AcmKeys, Bounded, ConfigFileError, DataPathChoice, FileOptions, FrameKeys, LogKeys, MetricsKeys,
-    PlanKeys, ProcessKeys, Shared, Text, ZeroDestination,
+    PlanKeys, ProcessKeys, Shared, Text,
 };
-use mapper_proto::agent::Settings;
-use mapper_proto::{IpNetworkAddress, Mac};
-use thiserror::Error;
 
 /// The options of an agent. What is `None` was not set.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, serde::Deserialize)]
@@ -220,77 +218,6 @@ pub struct Options {
     pub plan: Option<PlanKeys>,
 }
 
-/// Why options do not make a configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum OptionsError {
-    /// No interface was named.
-    #[error(
-        "name the interface that is cabled to the fabric: --interface IF, or `interface = \"IF\"` in the file"
-    )]
-    NoInterface,
-    /// A node was given an interface, but it has only ports.
-    #[error("a node has no interface but ports; take `interface` out, or run `mapper agent`")]
-    InterfaceOfNode,
-    /// An agent was given ports, but it has only an interface.
-    #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
-    PortsOfAgent,
-    /// An agent was to send by routes by destination, which only crossbars have.
-    #[error(
-        "--data-path routes: an agent has no crossbar of its own, and so no routes by destination; run `mapper node` \
-         on this machine, or choose auto, srv6 or tap"
-    )]
-    RoutesOfAgent,
-    /// A node was given no ports, or too many.
-    #[error(
-        "name 1 to {MAX_NODE_PORTS} interfaces that are cabled to others: --ports IF,IF, or `ports = [..]` in the file"
-    )]
-    PortCount,
-    /// The ports of a node name an interface twice, or have an empty name.
-    #[error("a port of the node is named twice, or has no name")]
-    PortTwice,
-    /// The ports of a node have numbers, which only those of a crossbar may have.
-    #[error(
-        "a node takes its ports by the names of interfaces, in their order, as in eth1,eth2, or by patterns like \
-         eth*; numbers like 1=eth1 are for `mapper xbar`"
-    )]
-    PortOfXbar,
-    /// The tap has the name of an interface to the fabric, so users' frames would go round in a circle.
-    #[error("tap names an interface that is cabled to the fabric; give the tap interface a name of its own")]
-    TapIsPort,
-    /// There is an address of IP, but no tap interface to give it to.
-    #[error(
-        "an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`"
-    )]
-    AddressWithoutTap,
-    /// An option of the command line has no effect at a port of this kind.
-    #[error(
-        "--{option} has no effect here: it is for {counts_at}; take it out, or put it into the file that all agents share"
-    )]
-    WithoutEffect {
-        /// Its name.
-        option: &'static str,
-        /// The ports where it has one.
-        counts_at: &'static str,
-    },
-    /// There is somebody to tell of changes, but no plan.
-    #[error("on-change tells what is not as planned: name the plan, too, by `file` in the table [plan]")]
-    OnChangeWithoutPlan,
-    /// The destination address of frames is zero, which no interface has.
-    #[error(transparent)]
-    Destination(#[from] ZeroDestination),
-    /// A parent would count as silent before the agent has asked it.
-    #[error(
-        "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
-         must be asked before it can be silent"
-    )]
-    SilenceBelowQuery {
-        /// How long a parent may stay silent.
-        silence_limit_ms: u128,
-        /// The time between two questions to the parent.
-        query_interval_ms: u128,
-    },
-}
-
 impl FileOptions for Options {
     const PROCESS_FOLLOWS: &'static str = "unit";
     const FRAMES_FOLLOW: &'static str = "piece-window";
@@ -389,170 +316,4 @@ impl Options {
             options::read_file_or_dir(path, None, options::read_if_there)?;
         Ok((acm.unwrap_or_default(), Shared { process, frames, metrics, log }))
     }
-
-    /// Fills in the defaults.
-    ///
-    /// # Errors
-    /// If no interface was named, for which there is no default, or times do not go together.
-    fn resolve(self, role: Role) -> Result<Config, OptionsError> {
-        let (interface, words) = match (role, self.interface.clone(), self.ports.clone().unwrap_or_default())
-        {
-            (Role::Agent, Some(interface), ports) if ports.is_empty() => (interface, ports),
-            (Role::Agent, None, ports) if ports.is_empty() => return Err(OptionsError::NoInterface),
-            (Role::Agent, ..) => return Err(OptionsError::PortsOfAgent),
-            (Role::Node, None, ports) => (node_name(&ports)?, ports),
-            (Role::Node, Some(_), _) => return Err(OptionsError::InterfaceOfNode),
-        };
-        let tap = match self.tap.as_deref() {
-            Some(NO_TAP) => None,
-            Some(name) => Some(name.to_owned()),
-            None => (role == Role::Node).then(|| DEFAULT_TAP.to_owned()),
-        };
-        let (patterns, ports): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| is_pattern(word));
-        let is_of_agent = |tap: &String| role == Role::Agent && *tap == interface;
-        if tap.as_ref().is_some_and(|tap| is_of_agent(tap) || ports.contains(tap)) {
-            return Err(OptionsError::TapIsPort);
-        }
-        let (addresses, networks) = self.wanted_addresses();
-        if tap.is_none() && !(addresses.is_empty() && networks.is_empty()) {
-            return Err(OptionsError::AddressWithoutTap);
-        }
-        let data_path = self.data_path.unwrap_or_default();
-        if role == Role::Agent && data_path == DataPathChoice::Routes {
-            return Err(OptionsError::RoutesOfAgent);
-        }
-        let plan = PlanConfig::of(self.plan.clone().unwrap_or_default())?;
-        let settings = self.settings();
-        let subnet = SubnetConfig::of(&self);
-        let shared =
-            Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
-        let service = shared.resolve()?;
-        if settings.silence_limit < settings.query_interval {
-            return Err(OptionsError::SilenceBelowQuery {
-                silence_limit_ms: settings.silence_limit.as_millis(),
-                query_interval_ms: settings.query_interval.as_millis(),
-            });
-        }
-        let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.get()));
-        Ok(Config {
-            interface,
-            ports,
-            patterns,
-            service,
-            settings,
-            seed: self.seed.map(|n| u64::from(n.get())),
-            num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
-            unit: self.unit.unwrap_or(0),
-            unit_given: self.unit.is_some(),
-            tap,
-            addresses,
-            data_path,
-            kernel_avoid: self.kernel_avoid.into_iter().flatten().map(Text::value).collect(),
-            keep_routes: self.keep_routes.unwrap_or_default(),
-            networks,
-            fabric_prefix: self.fabric_prefix.map(Text::value).unwrap_or_default(),
-            hosts_file: self.hosts_file,
-            key_file: self.key_file,
-            host_name: self.host_name.map(Text::value),
-            map_file: self.map_file,
-            plan,
-            subnet,
-            map_once: self.map_once.unwrap_or(false).then(|| Duration::from_secs(limit_s)),
-        })
-    }
-
-    /// The addresses that are stated, and the networks out of which one is to be picked.
-    fn wanted_addresses(&self) -> (Vec<InterfaceAddress>, Vec<IpNetworkAddress>) {
-        let (mut addresses, mut networks) = (Vec::new(), Vec::new());
-        // What is named twice counts once.
-        for wanted in self.address.iter().flatten().map(|text| text.value()) {
-            match wanted {
-                WantedAddress::Stated(address) if !addresses.contains(&address) => addresses.push(address),
-                WantedAddress::Picked(network) if !networks.contains(&network) => networks.push(network),
-                WantedAddress::Stated(_) | WantedAddress::Picked(_) => {}
-            }
-        }
-        (addresses, networks)
-    }
-
-    /// The agent's own settings.
-    fn settings(&self) -> Settings {
-        let defaults = Settings::new(Mac::default());
-        Settings {
-            mac: defaults.mac,
-            level: self.level.unwrap_or(defaults.level),
-            host_type: self.host_type.map_or(defaults.host_type, |text| text.value().number()),
-            plain_ports: self.plain_ports.map_or(defaults.plain_ports, |n| n.get() as u8),
-            max_hops: self.max_hops.map_or(defaults.max_hops, |n| n.get() as usize),
-            start_delay: millis(self.start_delay_ms, defaults.start_delay),
-            probe_timeout: millis(self.probe_timeout_ms, defaults.probe_timeout),
-            probe_tries: self.probe_tries.map_or(defaults.probe_tries, |n| n.get() as u8),
-            probe_window: self.probe_window.map_or(defaults.probe_window, |n| n.get() as usize),
-            query_interval: millis(self.query_interval_ms, defaults.query_interval),
-            silence_limit: millis(self.silence_limit_ms, defaults.silence_limit),
-            verify_pause: millis(self.verify_pause_ms, defaults.verify_pause),
-            liveness_interval: millis(self.liveness_interval_ms, defaults.liveness_interval),
-            liveness_misses: self.liveness_misses.map_or(defaults.liveness_misses, |n| n.get() as u8),
-            liveness_limit: self.liveness_limit.map_or(defaults.liveness_limit, |n| n.get() as usize),
-            piece_bytes: self.piece_bytes.map_or(defaults.piece_bytes, |n| n.get() as usize),
-            piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.get() as usize),
-            printeur: self.printeur.unwrap_or(defaults.printeur),
-            thrash: self.thrash.unwrap_or(defaults.thrash),
-            extra_hosts: self.extra_hosts.map_or(defaults.extra_hosts, Bounded::get),
-            pause: self.pause.unwrap_or(defaults.pause),
-            non_clos: self.non_clos.unwrap_or(defaults.non_clos),
-            map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
-            xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
-            // The MTU is found out when the interfaces are opened.
-            mtu: defaults.mtu,
-            // The keys are in a file of their own, which `Source` reads.
-            keys: None,
-        }
-    }
-}
-
-/// The most interfaces of a node: a crossbar has 255 ports, and the agent needs one of them.
-const MAX_NODE_PORTS: usize = 254;
-
-/// The longest name of a node: it is part of the path of a unix socket, which has at most 107 bytes.
-const MAX_NODE_NAME_BYTES: usize = 40;
-
-/// Whether a word in the list of a node's ports stands for all interfaces that match.
-fn is_pattern(word: &str) -> bool {
-    word.contains(['*', '?'])
-}
-
-/// The name of a node, which has no one interface to be called by. It is made of all its ports and the plain
-/// parts of its patterns, or if they are many, of the first and how many follow.
-fn node_name(ports: &[String]) -> Result<String, OptionsError> {
-    if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
-        return Err(OptionsError::PortCount);
-    }
-    let different: std::collections::BTreeSet<_> = ports.iter().collect();
-    if different.len() < ports.len() || ports.iter().any(String::is_empty) {
-        return Err(OptionsError::PortTwice);
-    }
-    if ports.iter().any(|port| port.contains('=')) {
-        return Err(OptionsError::PortOfXbar);
-    }
-    let plain: Vec<String> = ports.iter().map(|port| port.replace(['*', '?', '/'], "")).collect();
-    let plain: Vec<String> = plain.into_iter().filter(|word| !word.is_empty()).collect();
-    let name = if plain.is_empty() { "node".to_owned() } else { plain.join("+") };
-    match plain.first() {
-        Some(first) if name.len() > MAX_NODE_NAME_BYTES => Ok(format!("{first}+{}-more", ports.len() - 1)),
-        _ => Ok(name),
-    }
-}
-
-/// The name of a node's interface over the fabric, if none is given.
-const DEFAULT_TAP: &str = "fabric0";
-/// What says instead of a name that there is to be no interface over the fabric.
-const NO_TAP: &str = "none";
-
-/// Routes to each destination, as in GM-2.
-const DEFAULT_NUM_PASSES: u8 = 8;
-const DEFAULT_MAP_ONCE_LIMIT_S: u64 = 300;
-
-fn millis<const MIN: u32, const MAX: u32>(value: Option<Bounded<MIN, MAX>>, default: Duration) -> Duration {
-    value.map_or(default, |ms| Duration::from_millis(ms.get().into()))
 }

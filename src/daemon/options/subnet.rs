@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::Options;
+use super::resolve::millis;
 
 /// What counts at a port of InfiniBand alone, with all defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +71,8 @@ impl SubnetConfig {
             lmc: options.lmc.map_or(0, |lmc| lmc.get() as u8),
             lid_file: options.lid_file.clone(),
             key_file: options.m_key_file.clone(),
-            watch_interval: super::millis(options.watch_interval_ms, DEFAULT_WATCH_INTERVAL),
-            timeout: super::millis(options.mad_timeout_ms, DEFAULT_TIMEOUT),
+            watch_interval: millis(options.watch_interval_ms, DEFAULT_WATCH_INTERVAL),
+            timeout: millis(options.mad_timeout_ms, DEFAULT_TIMEOUT),
             window: window.unwrap_or(DEFAULT_WINDOW),
             record: options.record.clone(),
         }

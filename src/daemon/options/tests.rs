@@ -1,5 +1,9 @@
-use super::*;
 use clap::Args;
+use mapper_machine::options::ZeroDestination;
+
+use super::node_ports::node_name;
+use super::source::Role;
+use super::*;
 
 fn parse(text: &str) -> Result<Options, (usize, String)> {
     let file = tempfile::NamedTempFile::new().unwrap();

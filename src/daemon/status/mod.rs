@@ -7,6 +7,7 @@
 mod address_clash;
 mod bandwidth;
 mod board;
+mod counters;
 mod data_path;
 mod healing;
 mod host_types;
@@ -25,7 +26,8 @@ mod subnet;
 
 pub use address_clash::AddressClash;
 pub use bandwidth::{Bandwidths, WayBandwidth};
-pub use board::{Board, Counters, FrameCount, MapVersionDto, Reason, Surroundings, state_name};
+pub use board::{Board, MapVersionDto, Reason, Surroundings, state_name};
+pub use counters::{Counters, FrameCount};
 pub use data_path::DataPath;
 pub use healing::{DeadCable, Tap};
 pub use host_types::HostsOfType;

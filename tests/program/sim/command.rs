@@ -5,12 +5,13 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn mapper(args: &[&str]) -> Output {
+/// Runs the program with these arguments.
+pub(super) fn mapper(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mapper")).args(args).output().expect("the program runs")
 }
 
 /// Runs `mapper sim` with these arguments and reads its JSON.
-fn sim(args: &[&str]) -> Value {
+pub(super) fn sim(args: &[&str]) -> Value {
     let output = mapper(&[&["sim", "--format", "json"], args].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{args:?}: {stderr}");
@@ -18,7 +19,7 @@ fn sim(args: &[&str]) -> Value {
 }
 
 /// The error text of a run that must fail.
-fn sim_error(args: &[&str]) -> String {
+pub(super) fn sim_error(args: &[&str]) -> String {
     let output = mapper(&[&["sim", "--format", "json"], args].concat());
     assert_eq!(output.status.code(), Some(1), "{args:?}");
     let error: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
@@ -26,7 +27,8 @@ fn sim_error(args: &[&str]) -> String {
     error["error"].as_str().expect("a text").to_owned()
 }
 
-fn text(path: &Path) -> &str {
+/// A path as an argument.
+pub(super) fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
@@ -186,70 +188,12 @@ fn after_faults_the_maps_are_those_of_the_changed_fabric() {
 }
 
 #[test]
-fn a_trace_runs_again_to_the_same_end() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (trace, faults) = (folder.path().join("trace"), folder.path().join("faults"));
-    std::fs::write(&faults, "at 100ms kill h3\nloss 1%\n").expect("written");
-    let args = ["clos:hosts=16,ports=8", "--faults", text(&faults), "--trace", text(&trace)];
-    let recorded = sim(&args);
-    assert_eq!(sim(&["--replay", text(&trace)])["digest"], recorded["digest"]);
-
-    let lines = std::fs::read_to_string(&trace).expect("a trace");
-    let changed = lines.replacen("\"what\":\"mapped\"", "\"what\":\"napped\"", 1);
-    assert_ne!(changed, lines);
-    std::fs::write(&trace, changed).expect("written");
-    let error = sim_error(&["--replay", text(&trace)]);
-    assert!(error.contains("the runs part here") && error.contains("napped"), "{error}");
-}
-
-#[test]
 fn the_map_file_is_a_fabric_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let map = folder.path().join("map.json");
     sim(&["clos:hosts=16,ports=8", "--map-file", text(&map)]);
     let report = sim(&[text(&map)]);
     assert_eq!((report["hosts"].as_u64(), report["map_matches_fabric"].as_bool()), (Some(16), Some(true)));
-}
-
-#[test]
-fn errors_say_what_is_wrong() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let faults = folder.path().join("faults");
-    let fault_error = |line: &str| {
-        std::fs::write(&faults, format!("\n{line}\n")).expect("written");
-        sim_error(&["clos:hosts=16,ports=8", "--faults", text(&faults)])
-    };
-    let error = fault_error("at 1s kill nobody");
-    assert!(error.contains("faults:2: the fabric has no host `nobody`"), "{error}");
-    let error = fault_error("at 1s explode h1");
-    assert!(error.contains("faults:2: `explode` is no fault"), "{error}");
-    let error = sim_error(&["clos:hosts=16,ports=8", "--limit-ms", "1"]);
-    assert!(error.contains("not configured within 1 virtual ms"), "{error}");
-    let error = sim_error(&["torus:x=2,y=2,hosts=1,ports=40", "--xbars", "plain"]);
-    assert!(error.contains("40 ports"), "{error}");
-}
-
-#[test]
-fn a_run_that_is_not_configured_says_why() {
-    let error = sim_error(&["ring:n=9,hosts=1", "--max-hops", "4", "--limit-ms", "3000"]);
-    assert!(error.contains("hops, but at most 4 are allowed"), "{error}");
-    assert_eq!(error.matches("no routes").count(), 1, "{error}");
-    let error = sim_error(&["clos:hosts=8,ports=4", "--limit-ms", "12"]);
-    assert!(["starting", "mapping", "passive"].iter().any(|state| error.contains(state)), "{error}");
-    let folder = tempfile::tempdir().expect("a folder");
-    let faults = folder.path().join("faults.txt");
-    std::fs::write(&faults, "at 70s kill h1\n").expect("written");
-    let error = sim_error(&["clos:hosts=8,ports=4", "--faults", text(&faults)]);
-    assert!(error.contains("faults still to come at 70000 ms, past --limit-ms"), "{error}");
-    std::fs::write(&faults, "at 1s kill h1\nat 1s kill h2\n").expect("written");
-    let error = sim_error(&["ring:n=2,hosts=1", "--faults", text(&faults)]);
-    assert!(error.contains("no live hosts"), "{error}");
-    std::fs::write(&faults, "# one\nat 1s cut xbar1:8\n").expect("written");
-    let error = sim_error(&["ring:n=3,hosts=1,ports=8", "--faults", text(&faults)]);
-    assert!(error.contains("faults.txt:2: the fault cannot strike: no cable"), "{error}");
-    std::fs::write(&faults, b"# one\n# \xff\n").expect("written");
-    let error = sim_error(&["clos:hosts=8,ports=4", "--faults", text(&faults)]);
-    assert!(error.contains("faults.txt:2: this is not UTF-8"), "{error}");
 }
 
 #[test]
@@ -298,162 +242,6 @@ fn noise_does_not_stop_a_run_at_a_wrong_map() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_the_run() {
-    for (args, status) in [
-        (&["--until", "1e18"][..], 2),
-        (&["--passes", "65"], 2),
-        (&["--max-hops", "24"], 2),
-        (&["--replay", "trace", "--seed", "2"], 2),
-        (&["--replay", "trace", "ring:n=2"], 2),
-        (&["--fault-seed", "1", "--loss", "1%"], 2),
-        (&["--infiniband"], 2),
-        (&["--infiniband", "--fault-seed", "1", "--trace", "trace"], 2),
-        (&["--fault-seed", "1", "--fault-seeds", "2"], 2),
-        (&["--infiniband", "clos:hosts=648,ports=36", "--fault-seed", "1"], 1),
-        (&["--map-file", "/no/such/folder/map"], 1),
-        (&["--map-file", "/"], 1),
-        (&["--routes-dir", "/dev/null/routes"], 1),
-        (&["--trace", "/no/such/folder/trace"], 1),
-        (&["clos:hosts=70000,ports=128"], 1),
-    ] {
-        let output = mapper(&[&["sim"], args].concat());
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{args:?}: {stderr}");
-        assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
-    }
-}
-
-#[test]
-fn full_and_closed_standard_output_do_not_panic() {
-    use std::process::Stdio;
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
-    let run = |stdout: Stdio| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
-        command.args(["sim", "ring:n=2"]).stdout(stdout).output().expect("the program runs")
-    };
-    let output = run(full.into());
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write standard output"));
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    // The status is that of a program that SIGPIPE ended, and nothing is printed.
-    let output = run(writer.into());
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
-}
-
-#[test]
-fn nothing_is_written_to_a_closed_standard_output_and_that_is_said() {
-    let run = |line: &str| {
-        let command = format!("exec \"$0\" {line} >&-");
-        Command::new("sh").args(["-c", &command, env!("CARGO_BIN_EXE_mapper")]).output().expect("a shell")
-    };
-    for line in [
-        "sim ring:n=2",
-        "sim ring:n=2 --format json",
-        "--help",
-        "--version",
-        "topology generate ring:n=3 -o -",
-    ] {
-        let output = run(line);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{line}: {stderr}");
-        assert!(stderr.contains("cannot write standard output: Bad file descriptor"), "{line}: {stderr}");
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let line = format!("topology generate ring:n=3 -o {}/ring.json", folder.path().display());
-    assert_eq!(run(&line).status.code(), Some(1), "what was written is not told");
-}
-
-/// A text that moves the cursor, rings, and never ends.
-fn hostile() -> String {
-    format!("\u{1b}[2J\u{7}{}", "x".repeat(100_000))
-}
-
-/// Runs `mapper sim`, which must fail, and returns what it prints for people.
-fn refusal(args: &[&str]) -> String {
-    let output = mapper(&[&["sim"], args].concat());
-    assert_eq!(output.status.code(), Some(1), "{args:?}");
-    let stderr = String::from_utf8(output.stderr).expect("text");
-    assert!(stderr.len() < 1000, "{} bytes", stderr.len());
-    assert!(!stderr.contains(|c: char| c.is_control() && c != '\n'), "{stderr:?}");
-    stderr
-}
-
-#[test]
-fn refusals_of_faults_are_short_and_harmless() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("faults");
-    let bad = hostile();
-    for line in [
-        bad.clone(),
-        format!("at {bad} kill h1"),
-        format!("at 1ms {bad}"),
-        format!("at 1ms kill {bad}"),
-        format!("at 1ms off {bad}"),
-        format!("at 1ms cut {bad}"),
-        format!("at 1ms cut {bad}:1"),
-        format!("at 1ms cut xbar1:{bad}"),
-        format!("at 1ms kill h1 {bad}"),
-        format!("loss {bad}"),
-        format!("random {bad} cut between 1ms and 2ms"),
-    ] {
-        std::fs::write(&file, format!("# fine\n{line}\n")).expect("written");
-        let said = refusal(&["ring:n=3", "--faults", text(&file)]);
-        assert!(said.contains("faults:2: "), "{said}");
-    }
-}
-
-#[test]
-fn refusals_of_traces_are_short_and_harmless_and_name_the_line() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("trace");
-    sim(&["ring:n=2", "--trace", text(&file)]);
-    let good = std::fs::read_to_string(&file).expect("a trace");
-    let bad = hostile();
-    let refused = |content: &[u8]| {
-        std::fs::write(&file, content).expect("written");
-        refusal(&["--replay", text(&file)])
-    };
-    let (head, rest) = good.split_once('\n').expect("a head");
-    for (content, place) in [
-        (bad.clone().into_bytes(), "trace:1: expected the head of a trace"),
-        (format!("{{\"{bad}\": 1}}").into_bytes(), "trace:1: expected the head of a trace"),
-        (
-            good.replacen("mapper.trace/1", &bad.replace(['\u{1b}', '\u{7}'], "\\u001b"), 1).into_bytes(),
-            "trace:1: ",
-        ),
-        (format!("{head}\n{bad}\n{rest}").into_bytes(), "trace:2: the runs part here"),
-        (b"\xff\xfe{\0".to_vec(), "trace:1: this is not UTF-8"),
-        ([head.as_bytes(), b"\n\xe9t\xe9\n"].concat(), "trace:2: this is not UTF-8"),
-        (
-            good.replacen("ring:n=2", &format!("ring:{}=2", "x".repeat(100_000)), 1).into_bytes(),
-            "ring: there is no key",
-        ),
-    ] {
-        let said = refused(&content);
-        assert!(said.contains(place), "{place}: {said}");
-    }
-    // If the two lines have a long common beginning, the part in which they differ must still be shown.
-    let long = "\"detail\":\"".to_owned() + &"y".repeat(5000);
-    let said = refused(good.replacen("\"detail\":\"", &long, 1).as_bytes());
-    assert!(said.contains("the runs part here: recorded ") && said.contains(", now "), "{said}");
-}
-
-#[test]
-fn a_trace_with_lines_behind_its_end_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let trace = folder.path().join("trace");
-    sim(&["ring:n=2", "--trace", text(&trace)]);
-    let lines = std::fs::read_to_string(&trace).expect("a trace");
-    std::fs::write(&trace, format!("{lines}more\n")).expect("written");
-    let error = sim_error(&["--replay", text(&trace)]);
-    assert!(
-        error.contains(&format!("trace:{}: expected nothing behind the end", lines.lines().count() + 1)),
-        "{error}"
-    );
-}
-
-#[test]
 fn the_help_lists_shapes_and_faults() {
     let output = mapper(&["sim", "--help"]);
     let help = String::from_utf8_lossy(&output.stdout);
@@ -480,80 +268,4 @@ fn the_fault_search_over_infiniband_runs_a_seed_many_and_a_given_fabric() {
     let output = mapper(&["sim", "--infiniband", "--fault-seed", "7"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.starts_with("subnet "), "{text}");
-}
-
-/// Users send while cables break, and the report says what each fault cost them.
-#[test]
-fn what_faults_cost_users_is_told() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let faults = folder.path().join("faults");
-    std::fs::write(&faults, "at 500ms cut xbar1:1\nat 900ms mend xbar1:1\nat 1400ms silence xbar2:1\n")
-        .expect("written");
-    let args = [
-        "ring:n=5,hosts=1",
-        "--xbars",
-        "tagged",
-        "--faults",
-        text(&faults),
-        "--until",
-        "2000",
-        "--traffic",
-        "200",
-    ];
-    let mut report = sim(&args);
-    let traffic = &report["traffic"];
-    let count = |key: &str| traffic[key].as_u64().expect("a count");
-    assert!(count("sent") > 1000 && count("delivered") + count("lost") <= count("sent"), "{traffic}");
-    assert_eq!((count("duplicated"), report["configured"].as_bool()), (0, Some(true)));
-    assert!(traffic["longest_gap_ms"].as_f64().is_some_and(|gap| gap < 200.0), "{traffic}");
-    let told = traffic["faults"].as_array().expect("an array");
-    let what: Vec<_> = told.iter().map(|fault| fault["what"].as_str().expect("a text")).collect();
-    assert_eq!(what, ["cut xbar1:1", "mend xbar1:1", "silence xbar2:1"]);
-    assert!(
-        told.iter().all(|fault| fault["longest_gap_ms"].is_number() && fault["new_map_after_ms"].is_number()),
-        "{traffic}"
-    );
-    assert_eq!((told[0]["at_ms"].as_f64(), told[2]["still_without"].as_u64()), (Some(500.0), Some(0)));
-    // A second run with the same seed is the same.
-    let mut again = sim(&args);
-    for report in [&mut report, &mut again] {
-        report["wall_ms"] = Value::Null;
-    }
-    assert_eq!(report, again);
-    let words = mapper(&[&["sim"], &args[..]].concat());
-    let words = String::from_utf8(words.stdout).expect("text");
-    assert!(words.contains("frames sent") && words.contains("silence xbar2:1 at 1400.0 ms: "), "{words}");
-    assert_eq!(sim(&args[..7])["traffic"], Value::Null, "nobody asked");
-}
-
-/// A machine that sees the carrier of its own crossbar's ports leaves a cut cable at once, and loses few
-/// frames.
-#[test]
-fn nodes_see_their_own_carriers() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let faults = folder.path().join("faults");
-    std::fs::write(&faults, "at 500ms cut xbar1:1\n").expect("written");
-    let args = [
-        "ring:n=5,hosts=1",
-        "--xbars",
-        "tagged",
-        "--faults",
-        text(&faults),
-        "--until",
-        "1000",
-        "--traffic",
-        "1000",
-        "--nodes",
-    ];
-    let report = sim(&args);
-    let fault = &report["traffic"]["faults"][0];
-    assert!(fault["longest_gap_ms"].as_f64().is_some_and(|gap| gap <= 4.0), "{fault}");
-    assert!(fault["new_map_after_ms"].as_f64().is_some_and(|after| after < 10.0), "{fault}");
-}
-
-#[test]
-fn users_need_time_to_send() {
-    assert!(sim_error(&["ring:n=3,hosts=1", "--traffic", "10"]).contains("--until MS"));
-    let output = mapper(&["sim", "--traffic", "0"]);
-    assert_eq!(output.status.code(), Some(2));
 }

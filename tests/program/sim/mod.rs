@@ -6,4 +6,8 @@ mod fault_search;
 mod hostile;
 mod non_clos;
 mod recabling;
+mod refusals;
+mod standard_output;
 mod too_deep;
+mod traces;
+mod traffic;

@@ -1,0 +1,88 @@
+//! Frames of different lengths, on cables that do not all carry the longest.
+
+use super::*;
+
+#[test]
+fn the_longest_frame_of_the_tap_is_sent_and_one_that_does_not_fit_the_link_is_not() {
+    let map = map("ring:n=4,hosts=1");
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let mtu = tap_mtu(LINK_MTU, 11).unwrap() as usize;
+    let mut longest = frame(own, other, 1);
+    longest.resize(14 + mtu, 0);
+    let (route, data) = outbound(&mut path, NOW, &longest).remove(0);
+    let spare = LINK_MTU as usize - route.len() - data.len();
+    longest.resize(longest.len() + spare, 0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+    longest.push(0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 0);
+    assert_eq!(path.status().dropped[DataDropKind::TooLong], 1);
+}
+
+/// A ring of four hosts in which both cables from the second host's xbar carry frames of at most `mtu` bytes.
+fn ring_with_a_small_host(mtu: u32) -> Map {
+    let mut map = map("ring:n=4,hosts=1");
+    let home = map.hosts[1].at.unwrap();
+    let ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    let mtu = LinkMtu::of_ports(ends.filter(|end| end.xbar == home.xbar).map(|end| (end.port, mtu)));
+    map.frame_sizes = FrameSizes { longest: LINK_MTU as u16, less: vec![(map.hosts[1].mac, mtu)] };
+    map
+}
+
+#[test]
+fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_gets_through() {
+    let map = ring_with_a_small_host(1300);
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let mut longest = frame(own, other, 1);
+    let (route, data) = outbound(&mut path, NOW, &longest).remove(0);
+    longest.resize(longest.len() + 1300 - route.len() - data.len(), 0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+    assert_eq!(path.take_answer(), None);
+    longest.push(0);
+    assert_eq!(outbound(&mut path, NOW, &longest), []);
+    assert_eq!(path.status().dropped[DataDropKind::TooLongForCable], 1);
+    let answer = path.take_answer().unwrap();
+    let mtu = u16::from_be_bytes([answer[14 + 20 + 6], answer[14 + 20 + 7]]);
+    assert_eq!((&answer[..6], usize::from(mtu)), (&own.0[..], longest.len() - 1 - 14));
+    assert_eq!(path.take_answer(), None, "it is told once");
+    // Other hosts are reached as before, and the copies of a broadcast that are missing are counted.
+    longest[..6].copy_from_slice(&map.hosts[3].mac.0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+    longest[..6].fill(0xff);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 2);
+    assert_eq!(path.status().dropped[DataDropKind::TooLongForCable], 2);
+    assert_eq!(path.take_answer(), None, "a broadcast is not answered");
+    // A new map says that the MTU has been raised; it counts once a table of that map is in use.
+    let mut mended = map.clone();
+    mended.version.counter += 1;
+    mended.frame_sizes = FrameSizes::default();
+    path.take_map(NOW, &mended);
+    longest[..6].copy_from_slice(&other.0);
+    assert_eq!(outbound(&mut path, NOW, &longest), [], "that of the table in use counts");
+    path.install(table(&mended, 0));
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+}
+
+#[test]
+fn flows_keep_off_a_cable_of_shorter_frames_while_another_leads_there() {
+    let mut map = map("clos:hosts=32,ports=8");
+    let (own, other) = (map.hosts[0].mac, map.hosts[31].mac);
+    let home = map.hosts[31].at.unwrap().xbar;
+    let mut ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    let small = ends.find(|end| end.xbar == home && end.port > 0).unwrap();
+    let mtu = LinkMtu::of_ports([(small.port, 1300)]);
+    map.frame_sizes = FrameSizes { longest: LINK_MTU as u16, less: vec![(other, mtu)] };
+    let narrow = map.narrow_ports();
+    let (narrow, wide): (Vec<_>, Vec<_>) =
+        table(&map, 0).paths_to(31).partition(|path| path.hops.iter().any(|hop| narrow.contains_key(hop)));
+    assert_eq!((narrow.len(), wide.len()), (1, 3));
+    let mut path = data_path(&map, 0);
+    let mut routes_of_all_flows = || -> BTreeSet<_> {
+        (0..400).map(|flow| route_of(&mut path, NOW, &frame(own, other, flow))).collect()
+    };
+    assert_eq!(routes_of_all_flows(), wide.iter().map(|path| path.way.there.as_bytes().to_vec()).collect());
+    // Frames take a cable that carries less rather than one that is dead.
+    wide.iter().for_each(|dead| path.avoid(NOW, dead.hops[0]));
+    assert_eq!(route_of(&mut path, NOW, &frame(own, other, 1)), narrow[0].way.there.as_bytes());
+}

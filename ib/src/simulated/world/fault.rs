@@ -1,0 +1,40 @@
+//! What goes wrong in a simulated subnet.
+
+use std::fmt;
+
+use crate::sweep::PortOf;
+
+/// Something that goes wrong, or is put right. Nodes are counted from 0, hosts before switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A cable is cut, named by one of its ends.
+    Cut(PortOf),
+    /// It is mended, as far as its ends are free.
+    Mend([PortOf; 2]),
+    /// A switch starts again, and knows nothing.
+    Reset(usize),
+    /// A switch answers nobody, and forwards on.
+    Silent(usize, bool),
+    /// A switch takes no writes.
+    Refuse(usize, bool),
+    /// A manager ends without a word.
+    Kill(usize),
+    /// It starts again, with the LIDs that it kept.
+    Start(usize),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Cut((node, port)) => write!(f, "cut node {node} port {port}"),
+            Self::Mend([(a, from), (b, to)]) => write!(f, "mend node {a} port {from} to node {b} port {to}"),
+            Self::Reset(switch) => write!(f, "reset node {switch}"),
+            Self::Silent(switch, true) => write!(f, "silence node {switch}"),
+            Self::Silent(switch, false) => write!(f, "node {switch} answers again"),
+            Self::Refuse(switch, true) => write!(f, "node {switch} takes no writes"),
+            Self::Refuse(switch, false) => write!(f, "node {switch} takes writes again"),
+            Self::Kill(manager) => write!(f, "kill manager {manager}"),
+            Self::Start(manager) => write!(f, "start manager {manager}"),
+        }
+    }
+}

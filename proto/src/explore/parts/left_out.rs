@@ -1,0 +1,166 @@
+//! What is left out of a map, and what becomes of all that is known of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::branches::Branches;
+use crate::explore::knowledge::{At, Far};
+use crate::explore::request::Job;
+use crate::explore::{Explorer, Knowledge};
+use crate::map::{Place, PortRef};
+
+/// A part of the fabric that a map leaves out: whatever is there answers as crossbars do, to more questions
+/// than a part without hosts is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartLeftOut {
+    /// The port behind which it is.
+    pub place: Place,
+    /// How many crossbars it showed.
+    pub xbars: usize,
+}
+
+impl fmt::Display for PartLeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, xbars } = self;
+        write!(
+            f,
+            "behind {place} something answers without end: {xbars} crossbars so far, and no host, is more than \
+             can be believed; it is left out of the map: see what is plugged in there"
+        )
+    }
+}
+
+impl Explorer {
+    /// Leaves out what cost most. False if there is nothing that may be.
+    pub(in crate::explore) fn leave_out_heaviest(&mut self) -> bool {
+        let tree = self.branches();
+        let live = tree.tops().filter(|&top| tree.branches[top].cost > 0);
+        let Some(top) = live.max_by_key(|&top| tree.branches[top].cost) else { return false };
+        self.leave_out(&tree, tree.branch_to_leave_out(top), true);
+        true
+    }
+
+    /// Leaves a branch out: nothing more is asked of it, and what was learned of it is forgotten. It is
+    /// `told` unless it is not there any more.
+    pub(super) fn leave_out(&mut self, tree: &Branches, branch: usize, told: bool) {
+        let within = tree.within(branch);
+        let is_within =
+            |known: &Knowledge, node: u32| within.contains(&known.root(At { node, delta: 0 }).node);
+        let entry = self.known.parent(self.known.xbar(tree.branches[branch].root).via);
+        let stopped: Vec<u32> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.job.nodes().any(|node| is_within(&self.known, node)))
+            .map(|(&id, _)| id)
+            .collect();
+        for pending in stopped.iter().filter_map(|id| self.pending.remove(id)).collect::<Vec<_>>() {
+            self.note_done(&pending);
+            if let Job::Prove(proof) = pending.job {
+                self.release(&proof);
+            }
+        }
+        for proof in self.proofs.take_all() {
+            if Job::Prove(proof).nodes().any(|node| is_within(&self.known, node)) {
+                self.release(&proof);
+            } else {
+                self.proofs.push(proof);
+            }
+        }
+        let known = &self.known;
+        self.compares.retain(|compare| !Job::Compare(*compare).nodes().any(|node| is_within(known, node)));
+        self.greetings.retain(|greeting| !is_within(known, greeting.at.node));
+        self.studies.retain(|&sight| !is_within(known, sight));
+        self.parts.checks.retain(|&node| !is_within(known, node));
+        // Xbars beside the branch may lead to it by a better way, so their ports that lead there are asked
+        // again.
+        let beside: Vec<At> = within
+            .iter()
+            .flat_map(|&root| self.known.neighbours(root))
+            .filter(|&at| {
+                !is_within(&self.known, at.node) && entry.map(|entry| self.known.root(entry)) != Some(at)
+            })
+            .collect();
+        for at in beside {
+            self.known.xbar_mut(at.node).forget_port(at.delta);
+            self.wake(at.node);
+        }
+        self.known.forget_tags(|known, node| is_within(known, node));
+        for &root in &within {
+            self.known.xbar_mut(root).leave_out();
+        }
+        self.dirty = true;
+        if !told {
+            return;
+        }
+        self.known.xbar_mut(tree.branches[branch].root).branches_left_out =
+            tree.branches[branch].left_out + 1;
+        self.parts.left_out += 1;
+        // What lies within this branch need not be told again.
+        let known = &self.known;
+        self.parts.told.retain(|&(at, _)| !is_within(known, at.node));
+        if let Some(entry) = entry {
+            self.parts.told.push((entry, within.len()));
+            self.proofs.disbelieve_port(entry);
+        }
+    }
+
+    /// Leaves out all of the parts of which a branch was left out: they have no hosts, so nobody needs the
+    /// rest, and it may be a stranger's too.
+    pub(in crate::explore) fn leave_out_rests(&mut self) {
+        if self.parts.left_out == 0 {
+            return;
+        }
+        let tree = self.branches();
+        let is_rest = |top: &usize| {
+            let branch = &tree.branches[*top];
+            branch.left_out > 0 && !self.known.xbar(branch.root).left_out
+        };
+        for top in tree.tops().filter(is_rest).collect::<Vec<_>>() {
+            self.leave_out(&tree, top, true);
+        }
+    }
+
+    /// Ends what is known only by xbars that are not there any more.
+    pub(super) fn end_silent_parts(&mut self) {
+        if self.parts.gone.is_empty() {
+            return;
+        }
+        let mut gone = std::mem::take(&mut self.parts.gone);
+        // The nearest comes first: all that is behind the others is behind it, too.
+        gone.sort_by_key(|&node| self.known.depth(node));
+        for node in gone {
+            let root = self.known.root(At { node, delta: 0 }).node;
+            let tree = self.branches();
+            let at = tree.branches.iter().position(|branch| branch.root == root && !branch.anchored);
+            if let Some(at) = at.filter(|_| !self.known.xbar(root).left_out) {
+                self.leave_out(&tree, at, false);
+            }
+        }
+    }
+
+    /// The parts that the map leaves out, and where they are, once there is a map.
+    pub fn parts_left_out(&self) -> Vec<PartLeftOut> {
+        if self.parts.told.is_empty() {
+            return Vec::new();
+        }
+        let Ok(numbers) = self.numbering(&self.disbelieved_xbars()) else { return Vec::new() };
+        let told = self.parts.told.iter().filter_map(|&(at, xbars)| {
+            let at = self.known.root(at);
+            let found_otherwise = self.known.xbar(at.node).far(at.delta).is_some_and(
+                |far| matches!(self.known.far_root(far), Far::Xbar(far) if numbers.contains_key(&far.node)),
+            );
+            let at_port = self.place(&numbers, at).filter(|_| !found_otherwise)?;
+            let tag = self.known.xbar(at.node).tag.map(|tag| tag.tag);
+            Some(PartLeftOut { place: Place { at: at_port, tag }, xbars })
+        });
+        told.collect()
+    }
+
+    /// A port by its number in the map to be.
+    pub(in crate::explore) fn place(&self, numbers: &BTreeMap<u32, u32>, at: At) -> Option<PortRef> {
+        let at = self.known.root(at);
+        let &xbar = numbers.get(&at.node)?;
+        let port = u8::try_from(at.delta - self.first_port(self.known.xbar(at.node))).ok()?;
+        Some(PortRef { xbar, port })
+    }
+}

@@ -1,0 +1,78 @@
+//! Who is at the other end of the cable at each port, as far as the kernel's tables go by it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mapper_fib::crossbar::CabledPort;
+use mapper_machine::link::interface::Interface;
+use mapper_proto::Instant;
+use mapper_proto::neighbours::Neighbour;
+use mapper_proto::wire::HelloEnd;
+
+/// How long a neighbour that has fallen silent is taken to be there still, while the cable has carrier.
+const KEPT_FOR: Duration = Duration::from_secs(60);
+
+/// A port of this machine whose neighbour is known.
+#[derive(Debug, Clone)]
+pub struct Cabled {
+    /// The port, as the kernel is told of it.
+    pub port: CabledPort,
+    /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
+    pub mtu: u32,
+    /// The neighbour.
+    pub neighbour: Neighbour,
+}
+
+/// The neighbours at all ports, also those that have fallen silent while their cable kept its carrier: their daemon
+/// may have crashed, and their kernel go on.
+#[derive(Debug, Default)]
+pub struct Acquaintances {
+    known: BTreeMap<u8, (Neighbour, Instant)>,
+    /// The numbers of the interfaces that had no carrier when they were last looked at.
+    without_carrier: BTreeSet<u32>,
+}
+
+impl Acquaintances {
+    /// These interfaces as they are now, by their numbers, and which of them lead to a neighbour. `joined` says whose
+    /// hellos are heard at each port.
+    pub fn cabled(
+        &mut self,
+        now: Instant,
+        interfaces: impl IntoIterator<Item = (u8, String)>,
+        joined: &BTreeMap<u8, Neighbour>,
+    ) -> (BTreeMap<u32, String>, Vec<Cabled>) {
+        self.known.retain(|_, (_, heard_at)| now.since(*heard_at) < KEPT_FOR);
+        self.known.extend(joined.iter().map(|(&port, &neighbour)| (port, (neighbour, now))));
+        self.without_carrier.clear();
+        let (mut names, mut cabled) = (BTreeMap::new(), Vec::new());
+        for (number, name) in interfaces {
+            let Ok(Some(Interface { index, mtu, carrier, .. })) = Interface::look_up(&name) else { continue };
+            names.insert(index, name.clone());
+            if !carrier {
+                // Whoever is there when the carrier comes back may be another.
+                self.known.remove(&number);
+                self.without_carrier.insert(index);
+            }
+            if let Some(&(neighbour, _)) = self.known.get(&number) {
+                let neighbour_port = match neighbour.end {
+                    HelloEnd::Xbar { port, .. } => port,
+                    HelloEnd::Host { .. } => 0,
+                };
+                let port = CabledPort {
+                    port: number,
+                    interface: index,
+                    name,
+                    neighbour: neighbour.mac,
+                    neighbour_port,
+                };
+                cabled.push(Cabled { port, mtu: mtu.min(neighbour.mtu), neighbour });
+            }
+        }
+        (names, cabled)
+    }
+
+    /// The numbers of the interfaces that had no carrier when [`Self::cabled`] last looked at them.
+    pub const fn without_carrier(&self) -> &BTreeSet<u32> {
+        &self.without_carrier
+    }
+}
