@@ -22,7 +22,8 @@
 //!      +-------------------------------------------------------------------------+
 //! ```
 //!
-//! So recordings of a former session are never acted upon, also if both sides have restarted. A
+//! So recordings of a former session are never acted upon, also if both sides have restarted. That a session is
+//! stale is forgotten after a second: of two hosts that had one address for a while the other may have answered. A
 //! `Hello` itself is answered without proof: the answer says nothing that a recording could use,
 //! and is no longer than what asked for it. Checks go from cheap to costly, and what is not known
 //! to be sound shares a budget of its own: a flood does not keep proved peers waiting.
@@ -229,7 +230,7 @@ impl Agent {
         }
         let released = guard.parked.release(rank.mac, session, auth.sequence, auth.answers);
         for session in released.stale {
-            guard.peers.call_stale(rank.mac, session);
+            guard.peers.call_stale(now, rank.mac, session);
         }
         for parked in &released.messages {
             guard.peers.note(rank.mac, parked.sequence);
@@ -247,12 +248,12 @@ impl Agent {
         let Some(guard) = &mut self.guard else { return Ok(Admission::Hold) };
         let (mac, session) = (info.rank.mac, info.session);
         let greets = matches!(message, Message::Scout(Scout { reason: Reason::Hello, .. }));
-        let proved = match guard.peers.standing(mac, session, auth.sequence) {
+        let proved = match guard.peers.standing(now, mac, session, auth.sequence) {
             Standing::Fresh => true,
             Standing::Stale => return Err(FrameError::Replayed),
             // Of two hosts that had one address, the one that answers no more made this session of the other look over.
             // If the other, too, takes this agent's for over, neither would ever hear the other: so each is answered
-            // that it is there.
+            // that it is there. Who asks nothing is asked again once this is forgotten.
             Standing::Over if !greets => return Err(FrameError::Replayed),
             Standing::Over | Standing::Unproved if self.limits.allow_stranger(now) => false,
             Standing::Over | Standing::Unproved => return Err(FrameError::RateLimited),

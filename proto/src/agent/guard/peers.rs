@@ -4,12 +4,16 @@
 //! table; beyond its bound the one that was heard least recently goes, and is asked again.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use super::window::Window;
-use crate::Mac;
+use crate::{Instant, Mac};
 
 /// Most sessions that are known to be over, for each address.
 const STALE: usize = 16;
+/// For so long a session that did not answer counts as over. It may be that of the host which has the address rightly, where
+/// another one that had it for a while answered instead: so it is asked again then, and a recording costs one question in that time.
+const OVER_FOR: Duration = Duration::from_secs(1);
 
 /// What is known of a frame before its tag is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,8 +22,8 @@ pub(super) enum Standing {
     Fresh,
     /// The frame was heard already, or is too old.
     Stale,
-    /// The session was asked for, and another one of its address has answered: it is over, unless two hosts have the
-    /// address.
+    /// The session was asked for a moment ago, and another one of its address has answered: it is over, unless two hosts
+    /// have the address.
     Over,
     /// The session is not known, so nobody can say whether the frame is fresh.
     Unproved,
@@ -31,9 +35,15 @@ struct Peer {
     /// The frame of this agent by whose answer the session was proved last.
     proved_by: u64,
     window: Window,
-    /// Sessions that are over, newest last.
-    stale: VecDeque<u32>,
+    /// Sessions that are over, and when they were called so: newest last.
+    stale: VecDeque<(u32, Instant)>,
     last_use: u64,
+}
+
+impl Peer {
+    fn is_over(&self, now: Instant, session: u32) -> bool {
+        self.stale.iter().any(|&(stale, since)| stale == session && now.since(since) < OVER_FOR)
+    }
 }
 
 /// All proved sessions, by address.
@@ -51,12 +61,12 @@ impl Peers {
         Self { by_mac: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0, limit }
     }
 
-    /// Where a frame of this session and number stands.
-    pub(super) fn standing(&self, mac: Mac, session: u32, sequence: u64) -> Standing {
+    /// Where a frame of this session and number stands now.
+    pub(super) fn standing(&self, now: Instant, mac: Mac, session: u32, sequence: u64) -> Standing {
         match self.by_mac.get(&mac) {
             Some(peer) if peer.session == session && peer.window.is_fresh(sequence) => Standing::Fresh,
             Some(peer) if peer.session == session => Standing::Stale,
-            Some(peer) if peer.stale.contains(&session) => Standing::Over,
+            Some(peer) if peer.is_over(now, session) => Standing::Over,
             _ => Standing::Unproved,
         }
     }
@@ -84,7 +94,7 @@ impl Peers {
                 peer.session = session;
                 peer.proved_by = answers;
                 peer.window = Window::begin(sequence);
-                peer.stale.retain(|stale| *stale != session);
+                peer.stale.retain(|(stale, _)| *stale != session);
             }
             None => {
                 self.make_room();
@@ -98,15 +108,16 @@ impl Peers {
     }
 
     /// A session of this address was asked for, and another one has answered.
-    pub(super) fn call_stale(&mut self, mac: Mac, session: u32) {
+    pub(super) fn call_stale(&mut self, now: Instant, mac: Mac, session: u32) {
         let Some(peer) = self.by_mac.get_mut(&mac) else { return };
-        if peer.session == session || peer.stale.contains(&session) {
+        if peer.session == session {
             return;
         }
+        peer.stale.retain(|(stale, _)| *stale != session);
         if peer.stale.len() >= STALE {
             peer.stale.pop_front();
         }
-        peer.stale.push_back(session);
+        peer.stale.push_back((session, now));
     }
 
     fn used(&mut self, mac: Mac) {
@@ -139,16 +150,16 @@ mod tests {
     #[test]
     fn a_session_is_believed_from_its_proof_on() {
         let mut peers = Peers::new(4);
-        assert_eq!(peers.standing(HOST, 1, 100), Standing::Unproved);
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 1, 100), Standing::Unproved);
         assert!(peers.prove(HOST, 1, 100, 7));
-        assert_eq!(peers.standing(HOST, 1, 100), Standing::Stale, "the answer itself");
-        assert_eq!(peers.standing(HOST, 1, 99), Standing::Fresh, "on its way at the proof");
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 1, 100), Standing::Stale, "the answer itself");
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 1, 99), Standing::Fresh, "on its way at the proof");
         assert!(peers.prove(HOST, 1, 1000, 8));
-        assert_eq!(peers.standing(HOST, 1, 99), Standing::Stale, "long before the proof");
-        assert_eq!(peers.standing(HOST, 1, 1001), Standing::Fresh);
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 1, 99), Standing::Stale, "long before the proof");
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 1, 1001), Standing::Fresh);
         peers.note(HOST, 1001);
-        assert_eq!(peers.standing(HOST, 1, 1001), Standing::Stale);
-        assert_eq!(peers.standing(HOST, 2, 500), Standing::Unproved);
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 1, 1001), Standing::Stale);
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 2, 500), Standing::Unproved);
     }
 
     #[test]
@@ -157,21 +168,45 @@ mod tests {
         assert!(peers.prove(HOST, 1, 100, 7));
         assert!(peers.prove(HOST, 2, 5, 9));
         assert!(!peers.prove(HOST, 1, 200, 8));
-        assert_eq!(peers.standing(HOST, 2, 6), Standing::Fresh);
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 2, 6), Standing::Fresh);
     }
 
     #[test]
     fn a_session_that_is_over_is_not_asked_for_again() {
         let mut peers = Peers::new(4);
         assert!(peers.prove(HOST, 2, 5, 9));
-        peers.call_stale(HOST, 1);
-        peers.call_stale(HOST, 2);
-        assert_eq!(peers.standing(HOST, 1, 1000), Standing::Over);
-        assert_eq!(peers.standing(HOST, 2, 6), Standing::Fresh, "the proved one is never stale");
+        peers.call_stale(Instant::ZERO, HOST, 1);
+        peers.call_stale(Instant::ZERO, HOST, 2);
+        assert_eq!(peers.standing(Instant::ZERO, HOST, 1, 1000), Standing::Over);
+        assert_eq!(
+            peers.standing(Instant::ZERO, HOST, 2, 6),
+            Standing::Fresh,
+            "the proved one is never stale"
+        );
         for session in 10..10 + STALE as u32 {
-            peers.call_stale(HOST, session);
+            peers.call_stale(Instant::ZERO, HOST, session);
         }
-        assert_eq!(peers.standing(HOST, 1, 1000), Standing::Unproved, "the oldest is forgotten");
+        assert_eq!(
+            peers.standing(Instant::ZERO, HOST, 1, 1000),
+            Standing::Unproved,
+            "the oldest is forgotten"
+        );
+    }
+
+    #[test]
+    fn a_session_that_another_host_answered_for_is_asked_for_again_after_a_while() {
+        let mut peers = Peers::new(4);
+        assert!(peers.prove(HOST, 2, 5, 9));
+        peers.call_stale(Instant::ZERO, HOST, 1);
+        let later = Instant::ZERO + OVER_FOR;
+        assert_eq!(peers.standing(later, HOST, 1, 1000), Standing::Unproved);
+        peers.call_stale(later, HOST, 1);
+        assert_eq!(
+            peers.standing(later + OVER_FOR / 2, HOST, 1, 1001),
+            Standing::Over,
+            "the other one answered again"
+        );
+        assert_eq!(peers.standing(later + OVER_FOR, HOST, 1, 1001), Standing::Unproved);
     }
 
     #[test]
@@ -184,8 +219,8 @@ mod tests {
         peers.note(host(0), 11);
         assert!(peers.prove(host(3), 1, 10, 1));
         assert_eq!(peers.len(), 3);
-        assert_eq!(peers.standing(host(1), 1, 99), Standing::Unproved);
-        assert_eq!(peers.standing(host(0), 1, 12), Standing::Fresh);
+        assert_eq!(peers.standing(Instant::ZERO, host(1), 1, 99), Standing::Unproved);
+        assert_eq!(peers.standing(Instant::ZERO, host(0), 1, 12), Standing::Fresh);
         assert_eq!(peers.by_use.len(), 3);
     }
 }
