@@ -79,7 +79,7 @@ impl Kernels {
     }
 
     /// Whether hosts have kernels at all.
-    const fn are_there(&self) -> bool {
+    pub(super) const fn are_there(&self) -> bool {
         !self.hosts.is_empty()
     }
 }
@@ -178,11 +178,14 @@ impl World {
         }
         real.set_addresses(now, addresses);
         // Its neighbours hear of its kernel, too.
-        for other in 0..self.hosts.len() as u32 {
-            self.show_kernel_ports(other);
-        }
+        self.show_all_kernel_ports();
         self.mend_kernel(host);
         self.drain(host);
+    }
+
+    /// Tells all hosts which of their ports lead where now, if that is new to them.
+    pub(super) fn show_all_kernel_ports(&mut self) {
+        (0..self.hosts.len() as u32).for_each(|host| self.show_kernel_ports(host));
     }
 
     /// Tells a host which of its ports lead where now, if that is new to it.
