@@ -1,19 +1,58 @@
 //! What a kernel is to hold while a run of the daemon takes over from an earlier one, which ended without a word.
 
-use crate::object::{Nexthop, Objects, Route};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+
+use mapper_proto::Mac;
+
+use crate::object::{GroupId, Nexthop, Objects, Route};
+
+/// Who was at the other ends of the cables when an earlier run ended: what it left is for these neighbours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftNeighbours(BTreeMap<(u32, Ipv6Addr), Mac>);
+
+impl LeftNeighbours {
+    /// The neighbours among the objects that a run finds when it starts, before it changes any.
+    pub fn of(there: &Objects) -> Self {
+        Self(there.neighbours.clone())
+    }
+
+    /// Whether the neighbour behind an interface is another now, as far as `wanted` names one. What an earlier run left
+    /// would lead elsewhere by it: the cable was moved.
+    fn is_other_in(&self, wanted: &Objects, interface: u32) -> bool {
+        let mut known = wanted.neighbours.iter().filter(|((at, _), _)| *at == interface);
+        known.any(|(at, mac)| self.0.get(at) != Some(mac))
+    }
+}
 
 /// What a kernel is to hold until this run has proved its own ways: what it holds already, and what is `wanted` of it; where
 /// both have an object of the same key, the wanted one counts.
 ///
-/// The earlier run's ways out of an interface for which `leads_nowhere` says so go at once, as nobody finds out by them
-/// that they carry nothing. A host to which no other way is left is not sent to by the kernel any more.
-pub fn taking_over(there: &Objects, wanted: &Objects, leads_nowhere: impl Fn(u32) -> bool) -> Objects {
+/// The earlier run's ways to an address for which `leads` says no go at once, and so do those to neighbours that were `left`
+/// and are others now: nobody finds out by them that they carry nothing, or lead elsewhere than they did. A host to which no
+/// other way is left is not sent to by the kernel any more.
+pub fn taking_over(
+    there: &Objects,
+    wanted: &Objects,
+    left: &LeftNeighbours,
+    leads: impl Fn(IpAddr, &Nexthop) -> bool,
+) -> Objects {
     let mut kept = there.clone();
-    kept.nexthops.retain(|_, nexthop| !leads_nowhere(Nexthop::interface(nexthop)));
-    for members in kept.groups.values_mut() {
-        members.retain(|member| kept.nexthops.contains_key(member));
+    let mut destinations: BTreeMap<GroupId, Vec<IpAddr>> = BTreeMap::new();
+    for (key, route) in &there.routes {
+        if let Route::Group { group, .. } = route {
+            destinations.entry(*group).or_default().push(key.to.ip);
+        }
+    }
+    kept.nexthops.retain(|_, nexthop| !left.is_other_in(wanted, nexthop.interface()));
+    for (group, members) in &mut kept.groups {
+        let to = destinations.get(group).map_or(&[][..], Vec::as_slice);
+        let stays = |nexthop: &Nexthop| to.iter().all(|&to| leads(to, nexthop));
+        members.retain(|member| kept.nexthops.get(member).is_some_and(stays));
     }
     kept.groups.retain(|_, members| !members.is_empty());
+    let grouped: BTreeSet<_> = kept.groups.values().flatten().copied().collect();
+    kept.nexthops.retain(|id, _| grouped.contains(id));
     kept.routes.retain(|_, route| match route {
         Route::Group { group, .. } => kept.groups.contains_key(group),
         Route::Gateway { .. }
@@ -29,10 +68,9 @@ pub fn taking_over(there: &Objects, wanted: &Objects, leads_nowhere: impl Fn(u32
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv6Addr};
-
     use super::*;
-    use crate::object::{GroupId, IpPrefix, NexthopId, RouteKey, Table};
+    use crate::object::{IpPrefix, NexthopId, RouteKey, Table};
+    use crate::segments::NEIGHBOUR;
 
     /// Routes to hosts of these numbers, each with a group of its own, whose nexthops leave by these interfaces.
     fn routes(hosts: &[(u16, &[u32])]) -> Objects {
@@ -52,12 +90,43 @@ mod tests {
         objects
     }
 
+    /// Who is behind each of these interfaces, by the number of the neighbour's address.
+    fn neighbours(of: &[(u32, u32)]) -> Objects {
+        let neighbour = |&(interface, mac)| ((interface, NEIGHBOUR), Mac::from_position(mac));
+        Objects { neighbours: of.iter().map(neighbour).collect(), ..Objects::default() }
+    }
+
+    fn nobody() -> LeftNeighbours {
+        LeftNeighbours::default()
+    }
+
     #[test]
-    fn what_an_earlier_run_left_stays_but_what_leaves_by_an_interface_that_leads_nowhere() {
+    fn what_an_earlier_run_left_stays_but_ways_that_lead_there_no_more() {
         let left = routes(&[(1, &[10, 11]), (2, &[10]), (3, &[11])]);
-        assert_eq!(taking_over(&left, &Objects::default(), |_| false), left);
-        let taken_over = taking_over(&left, &Objects::default(), |interface| interface == 10);
+        assert_eq!(taking_over(&left, &Objects::default(), &nobody(), |_, _| true), left);
+        let taken_over =
+            taking_over(&left, &Objects::default(), &nobody(), |_, nexthop| nexthop.interface() != 10);
         assert_eq!(taken_over, routes(&[(1, &[11]), (3, &[11])]));
+        let first = IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]);
+        let taken_over = taking_over(&left, &Objects::default(), &nobody(), |to, nexthop| {
+            to != first || nexthop.interface() == 10
+        });
+        assert_eq!(taken_over, routes(&[(1, &[10]), (2, &[10]), (3, &[11])]));
+    }
+
+    #[test]
+    fn what_leaves_by_a_cable_that_leads_to_another_neighbour_now_goes() {
+        let mut there = routes(&[(1, &[10, 11]), (2, &[10]), (3, &[12])]);
+        there.extend(neighbours(&[(10, 1), (11, 2), (12, 3)]));
+        let left = LeftNeighbours::of(&there);
+        // The neighbour at the third cable has not been heard yet.
+        let wanted = neighbours(&[(10, 7), (11, 2)]);
+        let mut expected = routes(&[(1, &[11]), (3, &[12])]);
+        expected.extend(neighbours(&[(10, 7), (11, 2), (12, 3)]));
+        assert_eq!(taking_over(&there, &wanted, &left, |_, _| true), expected);
+        // Also once the kernel was told of the new one.
+        there.extend(wanted.clone());
+        assert_eq!(taking_over(&there, &wanted, &left, |_, _| true), expected);
     }
 
     #[test]
@@ -65,6 +134,7 @@ mod tests {
         let (left, wanted) = (routes(&[(1, &[10]), (2, &[11])]), routes(&[(1, &[12])]));
         let mut expected = routes(&[(2, &[11])]);
         expected.extend(wanted.clone());
-        assert_eq!(taking_over(&left, &wanted, |interface| interface != 11), expected);
+        let taken_over = taking_over(&left, &wanted, &nobody(), |_, nexthop| nexthop.interface() == 11);
+        assert_eq!(taken_over, expected);
     }
 }

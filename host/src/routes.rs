@@ -308,6 +308,19 @@ impl RouteTable {
         self.basis.by_tag.iter().find(|&&(_, listed)| listed == xbar).map(|&(tag, _)| tag)
     }
 
+    /// Whether a route by these hops closes no circle with those that are in force. The last hop leads along no channel.
+    pub(crate) fn closes_no_circle(&self, hops: &[PortRef]) -> bool {
+        let Basis { topology, orientation, .. } = &*self.basis;
+        let between = hops.iter().take(hops.len().saturating_sub(1));
+        let channels: Option<Vec<u32>> = between
+            .map(|&hop| match topology.far(hop) {
+                Far::Channel(channel) => Some(channel),
+                Far::Host(_) | Far::Nothing => None,
+            })
+            .collect();
+        channels.is_some_and(|channels| channels.windows(2).all(|pair| orientation.allows(pair[0], pair[1])))
+    }
+
     /// Whether a route by these hops may be taken the other way round, too, and close no circle with those that are in
     /// force.
     pub fn is_reversible(&self, hops: &[PortRef]) -> bool {

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::taking_over;
-use mapper_fib::{Change, NexthopId, Objects, changes};
+use mapper_fib::takeover::{LeftNeighbours, taking_over};
+use mapper_fib::{Change, Nexthop, NexthopId, Objects, changes};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
@@ -69,6 +70,8 @@ pub struct Forwarding {
     recheck_at: Instant,
     /// Until when objects of an earlier run stay.
     taking_over_until: Option<Instant>,
+    /// The neighbours that the earlier run had.
+    left: LeftNeighbours,
     /// The numbers of the ports' interfaces that have no carrier.
     without_carrier: BTreeSet<u32>,
     /// The first number for nexthops that no earlier run has used.
@@ -156,6 +159,7 @@ impl Forwarding {
         let there = kernel.dump()?;
         let clock = Clock::start();
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
+        let left = LeftNeighbours::of(&there);
         let force_forwarding = abilities.force_forwarding;
         Ok(Self {
             choice,
@@ -166,6 +170,7 @@ impl Forwarding {
             abilities,
             clock,
             taking_over_until,
+            left,
             without_carrier: BTreeSet::new(),
             first_number: free_half(&there),
             needs: Needs { ports: BTreeMap::new(), forwards, force_forwarding },
@@ -190,6 +195,11 @@ impl Forwarding {
                 self.look_soon();
             }
         }
+    }
+
+    /// Whether packets may still go by what an earlier run left.
+    pub const fn is_taking_over(&self) -> bool {
+        self.taking_over_until.is_some()
     }
 
     /// Says that packets go by what this run has installed, so that what an earlier one left can go.
@@ -304,8 +314,9 @@ impl Forwarding {
         self.recheck_at = self.recheck_at.min(self.clock.now() + RECHECK_AFTER_NOTICE);
     }
 
-    /// Compares what the kernel holds with what is wanted, and puts right what differs; likewise its settings.
-    pub fn recheck(&mut self, wanted: &Objects) {
+    /// Compares what the kernel holds with what is wanted, and puts right what differs; likewise its settings. `leads_on`
+    /// says of what an earlier run left whether packets to an address may go on by a nexthop.
+    pub fn recheck(&mut self, wanted: &Objects, leads_on: impl Fn(IpAddr, &Nexthop) -> bool) {
         self.recheck_at = self.clock.now() + RECHECK_EVERY;
         let mut troubles = Vec::new();
         match self.settings.drifts() {
@@ -322,20 +333,27 @@ impl Forwarding {
             Err(error) => troubles.push(with_causes(&error)),
         }
         match self.kernel.dump() {
-            Ok(there) => troubles.extend(self.put_right(&there, wanted)),
+            Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
             Err(error) => troubles.push(with_causes(&error)),
         }
         self.tell(troubles);
     }
 
     /// Puts right what differs. Returns what the kernel refuses.
-    fn put_right(&mut self, there: &Objects, wanted: &Objects) -> Vec<String> {
+    fn put_right(
+        &mut self,
+        there: &Objects,
+        wanted: &Objects,
+        leads_on: impl Fn(IpAddr, &Nexthop) -> bool,
+    ) -> Vec<String> {
         self.taking_over_until = self.taking_over_until.filter(|&until| self.clock.now() < until);
         let changes = match self.taking_over_until {
             Some(_) => {
                 let without_carrier = &self.without_carrier;
-                let leads_nowhere = |interface| without_carrier.contains(&interface);
-                changes(there, &taking_over(there, wanted, leads_nowhere))
+                let leads = |to, nexthop: &Nexthop| {
+                    !without_carrier.contains(&nexthop.interface()) && leads_on(to, nexthop)
+                };
+                changes(there, &taking_over(there, wanted, &self.left, leads))
             }
             None => changes(there, wanted),
         };

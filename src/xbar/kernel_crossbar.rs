@@ -95,7 +95,8 @@ pub(super) async fn due(kernel: &mut Option<KernelCrossbar>) {
             Err(_) => pending().await,
         },
         () = forwarding.recheck_due(|| wanted.clone()) => {
-            forwarding.recheck(wanted);
+            // It sends nothing itself, so that no run of it has left ways to hosts.
+            forwarding.recheck(wanted, |_, _| true);
             // Neighbours that have been silent for long are given up.
             *stale = true;
         }

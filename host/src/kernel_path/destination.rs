@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::segments::{self, Element, LeftUnused};
-use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table};
+use mapper_fib::{Change, GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table, changes};
 use mapper_proto::Instant;
 use mapper_proto::IpNetworkAddress;
 use mapper_proto::map::PortRef;
@@ -218,9 +218,12 @@ impl Destination {
         self.left_ports.clear();
     }
 
-    /// Whether packets to it leave by tables by destination, out of one of these ports.
-    pub(super) fn leaves_by_tables_out_of(&self, ports: &BTreeSet<u8>) -> bool {
-        self.ways_in_use().any(|way| way.course == Course::Destination && ports.contains(&way.port))
+    /// Forgets the ways of which `is_lost` says so. Returns whether there were some.
+    pub(super) fn lose_ways(&mut self, is_lost: impl Fn(&Way) -> bool, numbers: &mut Numbers) -> bool {
+        let before = self.ways.len();
+        self.ways.iter().filter(|way| is_lost(way)).for_each(|way| numbers.give_back(way.number));
+        self.ways.retain(|way| !is_lost(way));
+        self.ways.len() != before
     }
 
     /// Whether the routes to it may be others in this table, of the same map, than when ways were last derived.
@@ -254,13 +257,44 @@ impl Destination {
         let mut found = Vec::new();
         for hop in table.next_hops_to(self.host) {
             let port = around.ports.get(&hop.port).filter(|port| port.by_destination);
-            // The table is of the cables as they were when the fabric was mapped.
             let Some(port) = port.filter(|port| leads_as_mapped(table, hop, port)) else { continue };
             let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu: port.mtu };
             let path = RoutePath { hops: vec![hop], way: RoundTrip::default() };
             found.push(Found { path, course: Course::Destination, leaving });
         }
         found
+    }
+
+    /// Whether it has this address, as far as is known.
+    pub(super) fn has_address(&self, address: IpAddr) -> bool {
+        self.addresses.contains(&address)
+    }
+
+    /// Whether a nexthop that an earlier run has left leads along a route of the table, proved or not.
+    pub(super) fn has_route_along(
+        &self,
+        nexthop: &Nexthop,
+        table: &RouteTable,
+        around: &Surroundings<'_>,
+    ) -> bool {
+        match nexthop {
+            Nexthop::Gateway { interface, .. } => {
+                let is_there = |found: &Found| {
+                    found.leaving.interface == *interface && !self.left_ports.contains(&found.leaving.port)
+                };
+                around.tables != TablesByDestination::Unused
+                    && self.by_destination(table, around).iter().any(is_there)
+            }
+            Nexthop::Segments { interface, segments } => {
+                let left = segments::elements(segments);
+                let Some((_, left)) = left.as_deref().and_then(<[Element]>::split_last) else { return false };
+                let mut ways = self.ways.iter().filter(|way| way.interface == *interface);
+                ways.any(|way| match &way.course {
+                    Course::Segments { elements, .. } => elements == left,
+                    Course::Destination => false,
+                })
+            }
+        }
     }
 
     /// Replaces the ways. One that goes through the same ports as one before is that one. Returns the numbers of
@@ -298,7 +332,7 @@ impl Destination {
 
     /// Has the group lead along the ways that are proved. Source routes come before tables of crossbars, as they need
     /// nobody to agree.
-    pub(super) fn fill_slots(&mut self, numbers: &mut Numbers) {
+    fn fill_slots(&mut self, numbers: &mut Numbers) {
         let is_left = |way: &Way| way.course == Course::Destination && self.left_ports.contains(&way.port);
         let is_usable = |way: &&Way| way.is_proved() && way.mtu() >= LEAST_MTU && !is_left(way);
         let usable = || self.ways.iter().filter(is_usable);
@@ -308,6 +342,21 @@ impl Destination {
             .map(|way| way.number)
             .collect();
         self.slots.assign(&ways, numbers);
+    }
+
+    /// Derives the objects that the kernel is to hold anew from the ways. Returns the changes that lead there.
+    pub(super) fn refill(
+        &mut self,
+        numbers: &mut Numbers,
+        own: &OwnAddresses,
+        tap: u32,
+        left_unused: &LeftUnused,
+    ) -> Vec<Change> {
+        self.fill_slots(numbers);
+        let wanted = self.objects(own, tap, left_unused);
+        let changes = changes(&self.installed, &wanted);
+        self.installed = wanted;
+        changes
     }
 
     /// The longest packet that all ways by segments carry which packets to it take, in bytes; `None` if they take none.
@@ -321,7 +370,7 @@ impl Destination {
     /// What the kernel is to hold for it: for each version of IP a nexthop a place in the group, the group, and a
     /// route an address; and where packets have segments, a route out of the interface `tap` for those that are too
     /// long. `left_unused` is what the kernel takes off the MTU that a route says.
-    pub(super) fn objects(&self, own: &OwnAddresses, tap: u32, left_unused: &LeftUnused) -> Objects {
+    fn objects(&self, own: &OwnAddresses, tap: u32, left_unused: &LeftUnused) -> Objects {
         let mut objects = Objects::default();
         let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
@@ -379,11 +428,13 @@ fn nexthop(way: &Way, last: Element) -> Option<Nexthop> {
     })
 }
 
-/// Whether a port leads where the table's map says.
+/// Whether a port leads where the table's map says, which is of the cables as they were when the fabric was mapped: to a
+/// port of a crossbar, or to a host.
 fn leads_as_mapped(table: &RouteTable, hop: PortRef, port: &KernelPort) -> bool {
-    let mapped = port.tag.and_then(|tag| table.xbar(tag));
-    let far = mapped.map(|xbar| PortRef { xbar, port: port.cabled.neighbour_port });
-    far.is_some() && far == table.far_port(hop)
+    let mapped = table.far_port(hop);
+    let Some(tag) = port.tag else { return mapped.is_none() };
+    let far = table.xbar(tag).map(|xbar| PortRef { xbar, port: port.cabled.neighbour_port });
+    far.is_some() && far == mapped
 }
 
 /// A route through crossbars whose ports are known by number, and out of a port whose neighbour is known.
@@ -400,6 +451,11 @@ fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -
         None => (0, path.hops.as_slice()),
     };
     let port = around.ports.get(&first).filter(|port| port.by_segments)?;
+    // Behind a cable that was moved the same elements may lead to another host.
+    let own_hop = around.agent_port.and(path.hops.first());
+    if !own_hop.is_none_or(|&hop| leads_as_mapped(table, hop, port)) {
+        return None;
+    }
     let elements = [Element::FirstPort(first)].into_iter();
     let elements = elements.chain(rest.iter().map(|hop| Element::Port(hop.port))).collect();
     let least = path.hops.iter().filter_map(|hop| around.narrow.get(hop)).min();

@@ -29,6 +29,7 @@ mod slots;
 mod status;
 #[cfg(test)]
 mod tests;
+mod unlisted;
 mod way;
 mod ways;
 mod window;
@@ -40,7 +41,7 @@ use std::time::Duration;
 
 use mapper_fib::crossbar::{self, CabledPort, Delivery};
 use mapper_fib::segments::{LeftUnused, Packing};
-use mapper_fib::{Change, NexthopId, Objects, Rule, changes};
+use mapper_fib::{Change, Nexthop, NexthopId, Objects, RouteKey, Rule, changes};
 use mapper_proto::IpNetworkAddress;
 use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
@@ -51,6 +52,7 @@ use numbers::Numbers;
 pub use prober::KernelProbe;
 use prober::{Ends, Probed, Prober};
 pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
+use unlisted::Unlisted;
 use way::{FarEnd, Way};
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
@@ -115,6 +117,17 @@ enum TablesByDestination {
     OfThisMap,
 }
 
+impl TablesByDestination {
+    /// Those that a host uses which can do this; `complete` says whether all hosts have its map.
+    const fn of(abilities: KernelAbilities, agent_port: Option<u8>, complete: bool) -> Self {
+        match (abilities.by_destination, agent_port) {
+            (true, Some(_)) if complete => Self::OfThisMap,
+            (true, Some(_)) => Self::Alike,
+            (false, _) | (_, None) => Self::Unused,
+        }
+    }
+}
+
 impl Surroundings<'_> {
     const fn packing(&self) -> Packing {
         self.abilities.packing()
@@ -168,7 +181,7 @@ pub struct KernelPath {
     destinations: BTreeMap<Mac, Destination>,
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
-    unlisted: BTreeMap<Mac, (Destination, Instant)>,
+    unlisted: BTreeMap<Mac, Unlisted>,
     prober: Prober,
     numbers: Numbers,
     /// How often ways to hosts that packets are sent to are tried again.
@@ -182,6 +195,8 @@ pub struct KernelPath {
     /// The number of the tap interface.
     tap: u32,
     changes: Vec<Change>,
+    /// How often the ports or the routes have changed.
+    revision: u64,
 }
 
 impl KernelPath {
@@ -208,6 +223,7 @@ impl KernelPath {
             of_too_long: Objects::default(),
             tap,
             changes: Vec::new(),
+            revision: 0,
         }
     }
 
@@ -238,6 +254,7 @@ impl KernelPath {
             ports.into_iter().map(|port| (port.cabled.port, port)).collect();
         if self.ports != ports {
             let before = std::mem::replace(&mut self.ports, ports);
+            self.revision += 1;
             self.drop_recabled(&before);
             self.renew_ports();
             self.renew_all(now);
@@ -281,13 +298,15 @@ impl KernelPath {
         {
             return;
         }
-        self.table = Some(Arc::clone(table));
+        let before = self.table.replace(Arc::clone(table));
         self.narrow = narrow;
+        self.revision += 1;
         let gone: Vec<Mac> =
             self.destinations.keys().copied().filter(|mac| !listed.contains_key(mac)).collect();
-        gone.into_iter().for_each(|mac| self.unlist(now, mac));
+        gone.into_iter().for_each(|mac| self.unlist(now, mac, before.as_ref()));
+        self.change_unlisted(|it, numbers| it.lose_illegal_ways(table, numbers));
         for (&mac, &host) in &listed {
-            let back = self.unlisted.remove(&mac).map(|(destination, _)| destination);
+            let back = self.unlisted.remove(&mac).map(|it| it.destination);
             let numbers = &mut self.numbers;
             let known = self.destinations.entry(mac);
             known.or_insert_with(|| back.unwrap_or_else(|| Destination::new(host, numbers.take()))).host =
@@ -317,40 +336,49 @@ impl KernelPath {
 
     /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
     /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
-    /// than those of the last map that listed it, or a part of them, so these lead there, too.
-    fn unlist(&mut self, now: Instant, mac: Mac) {
+    /// than those of the last map that listed it, or a part of them, so these lead there, too. `before` is the table of that map.
+    fn unlist(&mut self, now: Instant, mac: Mac, before: Option<&Arc<RouteTable>>) {
         if let Some(destination) = self.destinations.get_mut(&mac) {
             destination.trust_dead_cables();
             self.update(mac);
         }
-        match self.destinations.remove(&mac) {
-            Some(destination) if destination.is_carried() => {
-                self.unlisted.insert(mac, (destination, now + UNLISTED_FOR));
+        match (self.destinations.remove(&mac), before) {
+            (Some(destination), Some(before)) if destination.is_carried() => {
+                let (until, table) = (now + UNLISTED_FOR, Arc::clone(before));
+                self.unlisted.insert(mac, Unlisted { destination, until, table });
             }
-            Some(destination) => self.drop_destination(destination),
-            None => {}
+            (Some(destination), _) => self.drop_destination(destination),
+            (None, _) => {}
         }
     }
 
-    /// Drops the unlisted hosts to which tables by destination lead out of ports that led elsewhere before, or do not lead
-    /// anywhere any more: those tables are of the cables as they were.
+    /// Has the kernel send nothing more to unlisted hosts out of ports that led elsewhere before, or do not lead anywhere any
+    /// more: the ways by them are of the cables as they were, and there is no map by which they would be left.
     fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
         let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
         let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
-        self.drop_unlisted(|it, _| it.leaves_by_tables_out_of(&changed));
+        self.change_unlisted(|it, numbers| {
+            it.destination.lose_ways(|way| changed.contains(&way.port), numbers)
+        });
+    }
+
+    /// Changes the ways to unlisted hosts. `change` says whether it has changed some; a host to which no way is left is dropped.
+    fn change_unlisted(&mut self, change: impl Fn(&mut Unlisted, &mut Numbers) -> bool) {
+        let Self { unlisted, numbers, own, tap, abilities, changes, .. } = self;
+        for it in unlisted.values_mut() {
+            if change(it, numbers) {
+                changes.extend(it.destination.refill(numbers, own, *tap, &abilities.left_unused));
+            }
+        }
+        self.drop_unlisted(|it| !it.destination.is_carried());
     }
 
     /// Drops the unlisted hosts for which `is_over` says so.
-    fn drop_unlisted(&mut self, is_over: impl Fn(&Destination, Instant) -> bool) {
-        let over: Vec<Mac> = self
-            .unlisted
-            .iter()
-            .filter(|(_, (it, until))| is_over(it, *until))
-            .map(|(&mac, _)| mac)
-            .collect();
-        for mac in over {
-            if let Some((destination, _)) = self.unlisted.remove(&mac) {
-                self.drop_destination(destination);
+    fn drop_unlisted(&mut self, is_over: impl Fn(&Unlisted) -> bool) {
+        let over = self.unlisted.iter().filter(|(_, it)| is_over(it)).map(|(&mac, _)| mac);
+        for mac in over.collect::<Vec<_>>() {
+            if let Some(it) = self.unlisted.remove(&mac) {
+                self.drop_destination(it.destination);
             }
         }
     }
@@ -374,7 +402,7 @@ impl KernelPath {
         self.table = None;
         let all: Vec<Mac> = self.destinations.keys().copied().collect();
         all.into_iter().for_each(|mac| self.forget_destination(mac));
-        self.drop_unlisted(|_, _| true);
+        self.drop_unlisted(|_| true);
     }
 
     /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
@@ -405,7 +433,7 @@ impl KernelPath {
             }
         }
         renewed.into_iter().for_each(|mac| self.update(mac));
-        self.drop_unlisted(|_, until| now >= until);
+        self.drop_unlisted(|it| now >= it.until);
     }
 
     /// Takes in that a probe was answered.
@@ -451,7 +479,7 @@ impl KernelPath {
     /// Derives anew which packets are too long for an outer header: those that are longer than one way by segments
     /// carries, whichever it is.
     fn renew_too_long(&mut self) {
-        let unlisted = self.unlisted.values().map(|(destination, _)| destination);
+        let unlisted = self.unlisted.values().map(|it| &it.destination);
         let carried = self.destinations.values().chain(unlisted);
         let least = carried.filter_map(Destination::least_mtu_of_segments).min();
         let rules = [false, true].map(|v6| Rule::TooLong { v6 });
@@ -466,7 +494,7 @@ impl KernelPath {
 
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let unlisted = self.unlisted.values().map(|(_, until)| *until).min();
+        let unlisted = self.unlisted.values().map(|it| it.until).min();
         self.prober.poll_timeout().into_iter().chain(unlisted).min()
     }
 
@@ -474,9 +502,28 @@ impl KernelPath {
     pub fn wanted(&self) -> Objects {
         let mut all = self.of_ports.clone();
         all.extend(self.of_too_long.clone());
-        let unlisted = self.unlisted.values().map(|(destination, _)| destination);
+        let unlisted = self.unlisted.values().map(|it| &it.destination);
         self.destinations.values().chain(unlisted).for_each(|it| all.extend(it.installed.clone()));
         all
+    }
+
+    /// How often the ports or the routes have changed: what an earlier run has left is looked at anew then.
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there are routes of a
+    /// map, it must lead along one of them, to the host that has told this address: routes of a map before could send
+    /// a packet in a circle with those of others, or to another host, where a cable was moved meanwhile.
+    pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
+        let Self { table, abilities, agent_port, ports, narrow, .. } = self;
+        let Some(table) = table else { return true };
+        let (abilities, agent_port) = (*abilities, *agent_port);
+        let complete = self.complete == Some(table.version());
+        let tables = TablesByDestination::of(abilities, agent_port, complete);
+        let around = Surroundings { abilities, agent_port, ports, narrow, tables };
+        let mut there = self.destinations.values().filter(|it| it.has_address(to));
+        there.any(|it| it.has_route_along(nexthop, table, &around))
     }
 
     /// Takes in how many packets each nexthop has taken since it is there. Where the kernel does not count, all are
@@ -573,12 +620,8 @@ impl KernelPath {
         } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let found = table.as_ref().map_or_else(Vec::new, |table| {
-            let tables = match (abilities.by_destination, *agent_port) {
-                (true, Some(_)) if *complete == Some(table.version()) => TablesByDestination::OfThisMap,
-                (true, Some(_)) => TablesByDestination::Alike,
-                (false, _) | (_, None) => TablesByDestination::Unused,
-            };
             let (abilities, agent_port) = (*abilities, *agent_port);
+            let tables = TablesByDestination::of(abilities, agent_port, *complete == Some(table.version()));
             let around = Surroundings { abilities, agent_port, ports, narrow, tables };
             destination.routes(table, &around)
         });
@@ -591,16 +634,17 @@ impl KernelPath {
 
     /// Derives the objects of a host anew from its ways.
     fn update(&mut self, mac: Mac) {
-        let Some(destination) = self.destinations.get_mut(&mac) else { return };
-        destination.fill_slots(&mut self.numbers);
-        let wanted = destination.objects(&self.own, self.tap, &self.abilities.left_unused);
+        let Self { destinations, numbers, own, tap, abilities, .. } = self;
+        let Some(destination) = destinations.get_mut(&mac) else { return };
+        let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused);
         // Another host has the address of one that is not listed any more.
         if !self.unlisted.is_empty() {
-            self.drop_unlisted(|it, _| wanted.routes.keys().any(|key| it.installed.routes.contains_key(key)));
+            let routes: Vec<RouteKey> = destination.installed.routes.keys().copied().collect();
+            self.drop_unlisted(|it| {
+                routes.iter().any(|key| it.destination.installed.routes.contains_key(key))
+            });
         }
-        let Some(destination) = self.destinations.get_mut(&mac) else { return };
-        self.changes.extend(changes(&destination.installed, &wanted));
-        destination.installed = wanted;
+        self.changes.extend(renewed);
     }
 
     fn forget_destination(&mut self, mac: Mac) {

@@ -24,11 +24,20 @@ impl World {
     pub(super) fn set_mtu(&mut self, host: u32, bytes: u16) {
         let now = self.now;
         self.hosts[host as usize].mtu_bytes = bytes;
-        let carries = self.options.traffic.is_some();
+        let (carries, mtu) = (self.options.traffic.is_some(), self.link_mtu(host));
         if let Some(real) = self.real_host(host).filter(|_| carries) {
-            real.set_mtu(now, LinkMtu { bytes, ports: 0 });
+            real.set_mtu(now, mtu);
         }
         self.drain(host);
+        // Its neighbours hear of it by hellos, and their kernels send no longer packets across the cables to it.
+        self.show_all_kernel_ports();
+    }
+
+    /// How long the frames may be that a host sends and takes. Where hosts have kernels, each is a node, and all ports of its
+    /// crossbar are interfaces of that MTU.
+    pub(super) fn link_mtu(&self, host: u32) -> LinkMtu {
+        let ports = if self.kernels.are_there() { u32::MAX } else { 0 };
+        LinkMtu { bytes: self.hosts[host as usize].mtu_bytes, ports }
     }
 
     /// The host has another level. All others know it by the old one, so a new agent takes the place of the one that runs;

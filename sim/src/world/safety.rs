@@ -64,11 +64,11 @@ impl World {
         if self.options.traffic.is_none() {
             return Ok(());
         }
-        let by_mac = self.hosts.iter().map(|slot| (slot.settings.mac, slot.mtu_bytes));
-        let mtus: BTreeMap<Mac, u16> = by_mac.collect();
+        let by_mac = (0..).zip(&self.hosts).map(|(host, slot)| (slot.settings.mac, self.link_mtu(host)));
+        let mtus: BTreeMap<Mac, LinkMtu> = by_mac.collect();
         for (host, slot) in (0..).zip(&self.hosts) {
             let Some(map) = slot.node.as_ref().and_then(|node| node.map()) else { continue };
-            let mtu_of = |mac| mtus.get(&mac).map(|&bytes| (mac, LinkMtu { bytes, ports: 0 }));
+            let mtu_of = |mac| mtus.get(&mac).map(|&mtu| (mac, mtu));
             let sizes = FrameSizes::of(map.hosts.iter().filter_map(|host| mtu_of(host.mac)));
             if map.frame_sizes != sizes {
                 let (name, said) = (self.plant.name(PlantNode::Host(host)), &map.frame_sizes);

@@ -2,7 +2,6 @@
 
 use mapper_host::UserFrames;
 use mapper_proto::agent::Settings;
-use mapper_proto::map::LinkMtu;
 
 use super::options::derive_seed;
 use super::{World, carriers};
@@ -57,7 +56,7 @@ impl World {
     pub(super) fn settings_at_start(&self, host: u32, seed: u64) -> Settings {
         let mut settings = self.settings_of(host, seed);
         if self.options.traffic.is_some() {
-            settings.mtu = LinkMtu { bytes: self.hosts[host as usize].mtu_bytes, ports: 0 };
+            settings.mtu = self.link_mtu(host);
         }
         settings
     }

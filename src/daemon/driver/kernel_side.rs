@@ -50,6 +50,8 @@ pub(super) struct KernelSide {
     probes: Option<ProbeSockets>,
     /// When these may be opened next: another program may have their port.
     open_again_at: Instant,
+    /// The revision of the host's ports and routes by which it was last looked at what an earlier run left.
+    revision: u64,
 }
 
 impl KernelSide {
@@ -78,6 +80,7 @@ impl KernelSide {
                 packets: BTreeMap::new(),
                 probes: None,
                 open_again_at: Instant::ZERO,
+                revision: 0,
             }),
             Opened::NotUsed(why) => Err(why),
         })
@@ -243,6 +246,14 @@ impl Driver {
         let Ok(side) = &mut self.kernel else { return };
         let changes = self.host.take_kernel_changes();
         side.forwarding.carry_out(&changes);
+        // What an earlier run left does not outlive the map that it was for, nor where cables led then.
+        if let Some(path) = self.host.kernel_path()
+            && side.forwarding.is_taking_over()
+            && side.revision != path.revision()
+        {
+            side.revision = path.revision();
+            side.forwarding.recheck(&path.wanted(), |to, nexthop| path.leads_on(to, nexthop));
+        }
         if !changes.is_empty() {
             self.tell_data_path();
         }
@@ -280,7 +291,8 @@ impl Driver {
         // Neighbours that have been silent for long are given up.
         self.follow_neighbours();
         let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
-        side.forwarding.recheck(&path.wanted());
+        side.revision = path.revision();
+        side.forwarding.recheck(&path.wanted(), |to, nexthop| path.leads_on(to, nexthop));
     }
 
     /// Lets go of what an earlier run left, once this one has tried all its ways.

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::taking_over;
-use mapper_fib::{Objects, Route, Table};
+use mapper_fib::takeover::{LeftNeighbours, taking_over};
+use mapper_fib::{Nexthop, Objects, Route, Table};
 use mapper_host::kernel_path::{KernelAbilities, KernelPort};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{IpNetworkAddress, Mac};
@@ -56,6 +56,10 @@ struct Kernel {
     counted: bool,
     /// Whether it holds nothing any more of an earlier run.
     taken_over: bool,
+    /// The neighbours that the earlier run had.
+    left: LeftNeighbours,
+    /// The revision of its host's ports and routes by which it was last looked at what the earlier run left.
+    revision: u64,
 }
 
 /// The kernels of all hosts, if hosts have some, and the packets that they forward.
@@ -79,7 +83,7 @@ impl Kernels {
     }
 
     /// Whether hosts have kernels at all.
-    const fn are_there(&self) -> bool {
+    pub(super) const fn are_there(&self) -> bool {
         !self.hosts.is_empty()
     }
 }
@@ -121,6 +125,8 @@ impl Kernel {
             drops: false,
             counted: false,
             taken_over: false,
+            left: LeftNeighbours::default(),
+            revision: 0,
         }
     }
 
@@ -163,6 +169,7 @@ impl World {
             // No daemon that uses a kernel runs here any more, and this one lets go of what is left.
             kernel.objects = Objects::default();
         }
+        kernel.left = LeftNeighbours::of(&kernel.objects);
         let first_number = kernel.first_free_number();
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
         let is_counted = std::mem::replace(&mut kernel.counted, true);
@@ -178,11 +185,14 @@ impl World {
         }
         real.set_addresses(now, addresses);
         // Its neighbours hear of its kernel, too.
-        for other in 0..self.hosts.len() as u32 {
-            self.show_kernel_ports(other);
-        }
+        self.show_all_kernel_ports();
         self.mend_kernel(host);
         self.drain(host);
+    }
+
+    /// Tells all hosts which of their ports lead where now, if that is new to them.
+    pub(super) fn show_all_kernel_ports(&mut self) {
+        (0..self.hosts.len() as u32).for_each(|host| self.show_kernel_ports(host));
     }
 
     /// Tells a host which of its ports lead where now, if that is new to it.
@@ -267,6 +277,12 @@ impl World {
                 self.united.touch_kernels([host]);
             }
         }
+        // What an earlier run left does not outlive the map that it was for.
+        let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
+        let kernel = &self.kernels.hosts[host as usize];
+        if !kernel.taken_over && path.is_some_and(|path| path.revision() != kernel.revision) {
+            self.mend_kernel(host);
+        }
     }
 
     /// It is time to count what a host's kernel has sent.
@@ -312,14 +328,15 @@ impl World {
         let Some(path) = real.kernel_path() else { return };
         let taken_over = kernel.taken_over
             || (real.agent().status().state == AgentState::Configured && path.has_tried_all());
-        let mut objects = path.wanted();
+        let (mut objects, revision) = (path.wanted(), path.revision());
         if !taken_over {
             let is_cabled = |interface| kernel.ports.iter().any(|port| port.cabled.interface == interface);
-            objects = taking_over(&kernel.objects, &objects, |interface| !is_cabled(interface));
+            let leads = |to, nexthop: &Nexthop| is_cabled(nexthop.interface()) && path.leads_on(to, nexthop);
+            objects = taking_over(&kernel.objects, &objects, &kernel.left, leads);
         }
         let all = 0..self.hosts.len() as u32;
         let kernel = &mut self.kernels.hosts[host as usize];
-        kernel.taken_over = taken_over;
+        (kernel.taken_over, kernel.revision) = (taken_over, revision);
         if kernel.objects != objects {
             kernel.changes += 1;
             kernel.objects = objects;

@@ -71,19 +71,25 @@ impl World {
         let broadcast = traffic.next_broadcast(host, now);
         let (slot, other) = (&self.hosts[host as usize], &self.hosts[frame.to as usize]);
         let mtu_bytes = other.mtu_bytes.min(slot.mtu_bytes).min(slot.mtu_at_start_bytes);
-        let most_bytes = usize::from(mtu_bytes) - ROOM_BYTES;
-        let flow = frame.number % flows;
-        let bytes = frame.encode(own, other.settings.mac, flow, most_bytes);
-        if self.send_by_kernel(frame, flow, bytes.len() - ETHERNET_HEADER_BYTES) {
+        let (flow, to) = (frame.number % flows, other.settings.mac);
+        let encode = |mtu_bytes: u16| frame.encode(own, to, flow, usize::from(mtu_bytes) - ROOM_BYTES);
+        if self.send_by_kernel(frame, flow, encode(mtu_bytes).len() - ETHERNET_HEADER_BYTES) {
             self.note_upheavals(frame);
         } else {
-            self.hand_over(frame, &bytes);
+            self.hand_over(frame, &encode(mtu_bytes.min(self.least_mtu_on_ways())));
         }
         if let Some(frame) = broadcast {
             // A broadcast is short, so that it fits every interface.
             self.hand_over(frame, &frame.encode(own, EVERYBODY, 0, 0));
         }
         self.drain(host);
+    }
+
+    /// The longest frame that fits all cables which hosts' frames to each other may cross: the cables of nodes have their
+    /// hosts' MTUs. Users learn of it by ICMP messages.
+    fn least_mtu_on_ways(&self) -> u16 {
+        let of_nodes = self.hosts.iter().filter(|_| self.kernels.are_there()).map(|slot| slot.mtu_bytes);
+        of_nodes.min().unwrap_or(u16::MAX)
     }
 
     /// A kernel on the way of a user's packet sends it on by the tap interface of its host, if an agent runs there.
