@@ -1,4 +1,4 @@
-//! Who is at the other end of the cable at each port, as far as the kernel's tables go by it.
+//! The neighbours at a machine's ports, each known for a while after it has fallen silent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,6 +27,7 @@ pub struct Cabled {
 /// may have crashed, and their kernel go on.
 #[derive(Debug, Default)]
 pub struct Acquaintances {
+    /// By the number of the port: the neighbour, and when it was last heard.
     known: BTreeMap<u8, (Neighbour, Instant)>,
     /// The numbers of the interfaces that had no carrier when they were last looked at.
     without_carrier: BTreeSet<u32>,

@@ -1,5 +1,5 @@
-//! The kernel of this machine as a way for users' packets: opens it, has it hold what it is to hold, and looks that
-//! it does.
+//! The kernel of this machine as a way for users' packets: opens it, installs routes in it, and puts right what
+//! others change there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -186,8 +186,8 @@ impl Forwarding {
         self.first_number
     }
 
-    /// Says which of the ports' interfaces have no carrier, by their numbers: what an earlier run left does not lead out of
-    /// these.
+    /// Says which of the ports' interfaces have no carrier, by their numbers. Ways out of these that
+    /// an earlier run left are taken away.
     pub fn set_without_carrier(&mut self, interfaces: &BTreeSet<u32>) {
         if self.without_carrier != *interfaces {
             self.without_carrier.clone_from(interfaces);
@@ -308,7 +308,7 @@ impl Forwarding {
         }
     }
 
-    /// Has [`Self::recheck_due`] come soon, as the kernel takes some objects away without a word when an interface
+    /// Makes [`Self::recheck_due`] return soon, as the kernel takes some objects away without a word when an interface
     /// changes.
     pub fn look_soon(&mut self) {
         self.recheck_at = self.recheck_at.min(self.clock.now() + RECHECK_AFTER_NOTICE);

@@ -8,6 +8,7 @@ use crate::mad::{Attribute, SmState};
 use crate::sweep::{self, Sweep};
 
 impl SubnetManager {
+    /// Begins to explore the whole subnet.
     pub(super) fn begin_sweep(&mut self, now: Instant) {
         self.is_stale = false;
         self.recheck_at = None;
@@ -50,7 +51,7 @@ impl SubnetManager {
         self.begin_reading(now);
     }
 
-    /// The subnet may have changed: it is explored as soon as nothing else is under way.
+    /// Says that the subnet may have changed, so that it is explored as soon as nothing else is under way.
     pub(super) fn suspect(&mut self, now: Instant) {
         self.is_stale = true;
         if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {

@@ -63,23 +63,28 @@ use share::{FIRST_LOOK, Share, ShareSeen};
 use watch::Watch;
 use writing::Writing;
 
-/// What a manager is about.
+/// What a manager is doing.
 #[derive(Debug)]
 enum Stage {
-    /// Nothing, until then.
-    Waiting {
-        until: Instant,
-    },
+    /// It does nothing until this moment.
+    Waiting { until: Instant },
+    /// It explores the subnet.
     Sweeping(Box<Sweep>),
+    /// It reads what the switches hold.
     Reading(Box<Reading>),
+    /// It waits for the tables that it asked for.
     Computing {
         number: u64,
         /// The LIDs of adapters that nobody knows to be there, which get no entries.
         stand_ins: Vec<u16>,
     },
+    /// It writes what differs from the tables that it has.
     Writing(Box<Writing>),
+    /// It looks at all switches, whether anything has changed there.
     Watching(Box<Watch>),
+    /// It looks at the switches that told of a change.
     Glancing(Box<Glances>),
+    /// It stands by, and asks the master whether it is still there.
     Polling(Polling),
 }
 
@@ -293,8 +298,8 @@ impl SubnetManager {
         }
     }
 
-    /// Takes what came from the subnet. What answers nothing that is open, and is no request that it knows, is passed
-    /// over.
+    /// Takes a datagram that came from the subnet. One that answers no open question, and that is no request which
+    /// the manager knows, is ignored.
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
         self.counts.received += 1;
         if packet.mad[sa::CLASS_AT] == sa::CLASS {

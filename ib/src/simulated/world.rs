@@ -19,22 +19,22 @@ use crate::manager::{Routes, Settings, SubnetManager};
 use crate::packet::{Address, Packet};
 pub use fault::Fault;
 
-/// How often datagrams meet with something.
+/// Which share of datagrams meets with what, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Noise {
     pub(crate) lost: f64,
     pub(crate) twice: f64,
     pub(crate) late: f64,
-    /// An answer to a write says something else.
+    /// Of the answers to writes: their data is changed on the way.
     pub(crate) garbled: f64,
 }
 
-/// What is under way.
+/// What is under way, and will arrive at its moment.
 #[derive(Debug)]
 enum Coming {
-    /// From the manager of this number, who lived for the nth time, to a node.
+    /// A request to a node, from the manager of this number in its run of the number `life`.
     Request { from: usize, life: u32, packet: Packet },
-    /// To a manager.
+    /// A datagram to a manager, which counts only while that is in the same run.
     Arrival { to: usize, life: u32, packet: Packet },
     /// Tables that were computed for a manager.
     Computed { to: usize, life: u32, number: u64, routes: Result<Routes, String> },
@@ -61,7 +61,7 @@ pub(crate) struct World<'a> {
     next: u64,
     silent: BTreeSet<usize>,
     refusing: BTreeSet<usize>,
-    /// The first thing that must not be.
+    /// The first violation that was found.
     wrong: Option<Violation>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> World<'a> {
     /// Lets time pass.
     ///
     /// # Errors
-    /// If something is that must not be.
+    /// If the subnet came into a state that it must never be in.
     pub(crate) fn run_until(&mut self, end: Instant) -> Result<(), Violation> {
         while self.wrong.is_none() {
             for number in 0..self.places.len() {

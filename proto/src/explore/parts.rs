@@ -3,12 +3,13 @@
 //! Whoever is cabled to a port can answer as a tree of crossbars without end, but not as hosts: with keys
 //! these prove themselves. So what an exploration spends on a part without hosts is bounded:
 //!
-//! - A *part* is what was found behind one cable of an xbar that leads to hosts (an *anchored* one), and
-//!   neither leads to any nor back to another anchored one. It costs what its questions, ports and sights are worth.
+//! - An xbar is *anchored* if a host is cabled to it, or if it lies on a way from one such xbar to another. A
+//!   *part* is what was found behind one cable of an anchored xbar, if no anchored xbar is in it. It costs what its
+//!   questions, ports and sights are worth.
 //! - A part that costs much ([`LATE`]) is asked *late*: when nothing else can be asked, and with half of
 //!   the window while answers to other questions are awaited. Its newest xbars are asked first, though
 //!   only a few levels beyond the oldest one: so a host is found soon, if there is one, and then
-//!   the part is none any more.
+//!   its xbars are anchored, and the part is no part any more.
 //! - A part that costs too much ([`MOST`] and what all else did), or keeps the exploration waiting when all
 //!   else is known, is left out of the map, and the port that leads to it is told. What is left out is the
 //!   heaviest branch, as there may be hosts behind the others; in the end the rest, if there are none.
@@ -33,7 +34,7 @@ use crate::Instant;
 use branches::Branches;
 pub use left_out::PartLeftOut;
 
-/// What a part may cost before it is asked late.
+/// What a part may cost before it is asked late, in questions.
 const LATE: u64 = 1 << 14;
 /// What a part may cost in all, beside as much as all that leads to hosts did: thousands of xbars.
 const MOST: u64 = 1 << 18;
@@ -46,7 +47,7 @@ const PATIENCE: u32 = 256;
 const QUESTIONS_A_TIMEOUT: u64 = 64;
 /// Answers between two looks at all parts; more in a large fabric.
 const ANSWERS_A_LOOK: u32 = 256;
-/// How many levels beyond the oldest xbar those are that are asked before it.
+/// The newest xbars are asked first, but only those that are less than so many levels deeper than the oldest one.
 const LEVELS: usize = 4;
 
 /// What is known of parts without hosts, and which questions they still have: see the module.

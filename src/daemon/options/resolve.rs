@@ -13,10 +13,10 @@ use super::{Config, Options, OptionsError, PlanConfig, SubnetConfig, WantedAddre
 
 /// The name of a node's interface over the fabric, if none is given.
 const DEFAULT_TAP: &str = "fabric0";
-/// What says instead of a name that there is to be no interface over the fabric.
+/// The word that stands in place of a name if there is to be no interface over the fabric.
 const NO_TAP: &str = "none";
 
-/// Routes to each destination, as in GM-2.
+/// How many routes there are to each destination, as in GM-2.
 const DEFAULT_NUM_PASSES: u8 = 8;
 /// How long `--map-once` waits, in seconds.
 const DEFAULT_MAP_ONCE_LIMIT_S: u64 = 300;

@@ -57,7 +57,7 @@ fn fabric_from_json(json: &MapJson) -> Result<Fabric, Malformed> {
     Ok(fabric)
 }
 
-/// A fabric half read.
+/// What has been read of a fabric so far.
 #[derive(Default)]
 struct Reader {
     fabric: Fabric,

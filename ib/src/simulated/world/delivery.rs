@@ -9,12 +9,13 @@ use crate::mad::{AGENT_CLASS, Attribute, MAD_BYTES, ManagerMethod, RoutedByLid, 
 use crate::packet::{Address, Packet};
 use crate::simulated::Violation;
 
-/// How long a datagram takes that is not late.
+/// How long a datagram takes, unless it is late.
 const FLIGHT: Duration = Duration::from_micros(20);
-/// How long the engines take.
+/// How long the engines take to compute tables.
 const COMPUTATION: Duration = Duration::from_millis(3);
 
 impl World<'_> {
+    /// Has this arrive after the time that it takes on its way.
     pub(super) fn send(&mut self, coming: Coming) {
         let delay = match coming {
             Coming::Computed { .. } => COMPUTATION,
@@ -30,7 +31,8 @@ impl World<'_> {
         self.coming.insert((self.now + delay, self.next), coming);
     }
 
-    /// Puts a manager's datagram on its way. Its number has that of the manager in its upper half, which answers bring back.
+    /// Puts a manager's datagram on its way. The upper half of its transaction number becomes the number of the manager,
+    /// which answers bring back.
     pub(super) fn carry(&mut self, from: usize, life: u32, packet: &Packet) {
         let mark = |tid: u64| tid & u64::from(u32::MAX) | (from as u64 + 1) << 32;
         let mad = match Smp::<ManagerMethod>::parse(&packet.mad) {
@@ -62,6 +64,7 @@ impl World<'_> {
         self.send(Coming::Request { from, life, packet });
     }
 
+    /// Puts an answer on its way to a manager.
     fn answer(&mut self, to: usize, life: u32, packet: Packet) {
         if self.rng.random_bool(self.noise.lost) {
             return;
@@ -72,6 +75,7 @@ impl World<'_> {
         self.send(Coming::Arrival { to, life, packet });
     }
 
+    /// Hands over what has arrived, unless it is for a run of a manager that has ended.
     pub(super) fn take(&mut self, coming: Coming) {
         let now = self.now;
         let alive = |place: &mut Place, life: u32| place.life == life;
@@ -94,7 +98,7 @@ impl World<'_> {
         }
     }
 
-    /// A request comes to the node at the end of its route. What switches hold is looked at after each write.
+    /// Takes a request to the node at the end of its route. After each write, all that switches hold is checked.
     fn take_request(&mut self, from: usize, life: u32, mad: &[u8; MAD_BYTES]) {
         let Ok(asked) = Smp::<ManagerMethod>::parse(mad) else { return };
         let host = self.places[from].host;
@@ -122,8 +126,8 @@ impl World<'_> {
         self.answer(from, life, Packet { address: Address::Directed, mad: answer.emit() });
     }
 
-    /// A datagram goes to a LID by the tables in force, and so does what answers it: a question to a switch, or word from one
-    /// agent to another.
+    /// Takes a datagram to a LID: a question to a switch, or a message from one agent to another. It goes by the tables in
+    /// force, and so does its answer.
     fn take_by_lid(&mut self, from: usize, life: u32, lid: u16, mad: &[u8; MAD_BYTES]) {
         let host = self.places[from].host;
         let own = self.model.nodes[host].ports[&1].lid();

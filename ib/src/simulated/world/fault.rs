@@ -9,17 +9,17 @@ use crate::sweep::PortOf;
 pub enum Fault {
     /// A cable is cut, named by one of its ends.
     Cut(PortOf),
-    /// It is mended, as far as its ends are free.
+    /// A cable is put between these ends, if both are free.
     Mend([PortOf; 2]),
     /// A switch starts again, and knows nothing.
     Reset(usize),
-    /// A switch answers nobody, and forwards on.
+    /// A switch stops answering if this is true, and answers again if it is false. It forwards all the while.
     Silent(usize, bool),
-    /// A switch takes no writes.
+    /// A switch refuses writes if this is true, and takes them again if it is false.
     Refuse(usize, bool),
-    /// A manager ends without a word.
+    /// A manager ends without telling anybody.
     Kill(usize),
-    /// It starts again, with the LIDs that it kept.
+    /// A manager starts again, with the LIDs that it kept in its file.
     Start(usize),
 }
 

@@ -31,7 +31,7 @@ impl fmt::Display for PartLeftOut {
 }
 
 impl Explorer {
-    /// Leaves out what cost most. False if there is nothing that may be.
+    /// Leaves out the branch that cost most. Returns false if there is none that may be left out.
     pub(in crate::explore) fn leave_out_heaviest(&mut self) -> bool {
         let tree = self.branches();
         let live = tree.tops().filter(|&top| tree.branches[top].cost > 0);
