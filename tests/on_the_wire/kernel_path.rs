@@ -236,6 +236,7 @@ fn crash_and_come_back(kind: &str, most_lost: u64, most_lost_again: u64) {
         let groups = ring.text(1, "ip nexthop show groups");
         (groups.lines().count() == 4).then_some(())
     });
+    assert_eq!(pings(&ring.machines[1], "10.1.0.3"), 20, "packets go on by what this run has installed");
     let (sent, answered) = pinging.end();
     assert!(sent > 20 && sent - answered <= most_lost_again, "{answered} of {sent} pings were answered");
 }
