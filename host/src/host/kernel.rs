@@ -78,13 +78,15 @@ impl Host {
     }
 
     /// Takes in how many packets each nexthop of the kernel has taken since it is there; nothing if the kernel does not
-    /// count. To be called a few times a second: paths that carry packets are watched.
-    pub fn count_kernel_packets(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
+    /// count. To be called a few times a second: paths that carry packets are watched. Returns whether any does.
+    pub fn count_kernel_packets(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
+        let mut any_is_used = false;
         if let Some(kernel) = &mut self.kernel {
-            kernel.count(now, counts);
+            any_is_used = kernel.count(now, counts);
             self.watching.look_at_kernel(now);
         }
         self.settle(now);
+        any_is_used
     }
 
     /// What is to change in the kernel's tables, in this order. To be carried out before anything is sent that is

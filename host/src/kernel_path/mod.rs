@@ -527,8 +527,8 @@ impl KernelPath {
     }
 
     /// Takes in how many packets each nexthop has taken since it is there. Where the kernel does not count, all are
-    /// taken to be used.
-    pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
+    /// taken to be used. Returns whether any way is used.
+    pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
         let mut used_ways = 0;
         let passing_probes = self.most_passing_probes(now);
         self.counted_at = now;
@@ -544,6 +544,7 @@ impl KernelPath {
             }
         }
         self.recheck_used_every = (PROBE_PAUSE * used_ways).max(RECHECK_USED_EVERY);
+        used_ways > 0
     }
 
     /// How many probes of others, and answers to them, may have passed towards one host since packets were last counted,

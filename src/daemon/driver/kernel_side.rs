@@ -25,15 +25,18 @@ use crate::daemon::status::DataPath;
 use crate::xbar::acquaintances::{Acquaintances, Cabled};
 use crate::xbar::forwarding::{Forwarding, Opened, Wanted};
 
-/// How often the packets that the kernel sent are counted, while there are few nexthops. A way that packets begin to
-/// take is watched so soon after.
-const COUNT_EVERY: Duration = Duration::from_millis(100);
-/// How often they are counted while there are many, as the kernel lists all of them.
-const COUNT_MANY_EVERY: Duration = Duration::from_millis(500);
+/// How often the packets that the kernel sent are counted while users' packets take some of its ways. A way that packets
+/// begin to take as well is watched so soon after.
+const COUNT_USED_EVERY: Duration = Duration::from_millis(100);
+/// How often they are counted while none does. To list the nexthops is most of what an agent at rest costs. A cable that
+/// died is known without it, by the hellos that ends of cables send each other.
+const COUNT_UNUSED_EVERY: Duration = Duration::from_millis(300);
+/// How many nexthops there are to each multiple of these times, as the kernel lists all of them.
+const COUNTED_AT_ONCE: u32 = 256;
+/// The most that these times are multiplied by.
+const MAX_COUNT_PAUSES: u32 = 5;
 /// How long after the sockets of probes were opened, or could not be, they may be opened again.
 const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// How many are few.
-const FEW_NEXTHOPS: usize = 256;
 
 /// The kernel, and all that is needed to use it for users' packets.
 #[derive(Debug)]
@@ -136,6 +139,12 @@ async fn arrived(probes: &Option<ProbeSockets>) -> io::Result<Arrived> {
     }
 }
 
+/// By how much longer so many nexthops are not counted again.
+fn pauses_between_counts(nexthops: usize) -> u32 {
+    let pauses = u32::try_from(nexthops).unwrap_or(u32::MAX).div_ceil(COUNTED_AT_ONCE);
+    pauses.clamp(1, MAX_COUNT_PAUSES)
+}
+
 impl Driver {
     /// Says to the host and to neighbours what the kernel can do.
     pub(super) fn begin_with_kernel(&mut self, seed: u64) {
@@ -235,9 +244,9 @@ impl Driver {
         }
         let Ok(side) = &mut self.kernel else { return };
         side.packets = side.forwarding.packets();
-        let is_few = side.packets.len() <= FEW_NEXTHOPS;
-        side.count_at = now + if is_few { COUNT_EVERY } else { COUNT_MANY_EVERY };
-        self.host.count_kernel_packets(now, &side.packets);
+        let any_is_used = self.host.count_kernel_packets(now, &side.packets);
+        let every = if any_is_used { COUNT_USED_EVERY } else { COUNT_UNUSED_EVERY };
+        side.count_at = now + every * pauses_between_counts(side.packets.len());
     }
 
     /// Has the kernel hold what the host wants, and sends the probes that are due.
