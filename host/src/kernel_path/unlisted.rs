@@ -1,14 +1,20 @@
 //! Hosts that a map does not list any more, and which ways to them the kernel may go on sending along.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mapper_proto::Instant;
 use mapper_proto::map::PortRef;
+use mapper_proto::{Instant, Mac};
 
-use super::Numbers;
 use super::destination::Destination;
+use super::surroundings::far_end;
 use super::way::{Course, Way};
+use super::{KernelPath, KernelPort, Numbers};
 use crate::routes::RouteTable;
+
+/// How long the kernel goes on sending to a host that the map does not list any more.
+pub(super) const UNLISTED_FOR: Duration = Duration::from_secs(60);
 
 /// A host that the map does not list any more.
 #[derive(Debug)]
@@ -26,6 +32,57 @@ impl Unlisted {
         let before = &self.table;
         let is_lost = |way: &Way| way.course != Course::Destination && !is_legal(&way.hops, before, table);
         self.destination.lose_ways(is_lost, numbers)
+    }
+}
+
+impl KernelPath {
+    /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
+    /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
+    /// than those of the last map that listed it, or a part of them, so these lead there, too. `before` is the table of that map.
+    pub(super) fn unlist(&mut self, now: Instant, mac: Mac, before: Option<&Arc<RouteTable>>) {
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.trust_dead_cables();
+            self.update(mac);
+        }
+        match (self.destinations.remove(&mac), before) {
+            (Some(destination), Some(before)) if destination.is_carried() => {
+                let (until, table) = (now + UNLISTED_FOR, Arc::clone(before));
+                self.unlisted.insert(mac, Unlisted { destination, until, table });
+            }
+            (Some(destination), _) => self.drop_destination(destination),
+            (None, _) => {}
+        }
+    }
+
+    /// Has the kernel send nothing more to unlisted hosts out of ports that led elsewhere before, or do not lead anywhere any
+    /// more: the ways by them are of the cables as they were, and there is no map by which they would be left.
+    pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
+        let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
+        let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
+        self.change_unlisted(|it, numbers| {
+            it.destination.lose_ways(|way| changed.contains(&way.port), numbers)
+        });
+    }
+
+    /// Changes the ways to unlisted hosts. `change` says whether it has changed some; a host to which no way is left is dropped.
+    pub(super) fn change_unlisted(&mut self, change: impl Fn(&mut Unlisted, &mut Numbers) -> bool) {
+        let Self { unlisted, numbers, own, tap, abilities, changes, .. } = self;
+        for it in unlisted.values_mut() {
+            if change(it, numbers) {
+                changes.extend(it.destination.refill(numbers, own, *tap, &abilities.left_unused));
+            }
+        }
+        self.drop_unlisted(|it| !it.destination.is_carried());
+    }
+
+    /// Drops the unlisted hosts for which `is_over` says so.
+    pub(super) fn drop_unlisted(&mut self, is_over: impl Fn(&Unlisted) -> bool) {
+        let over = self.unlisted.iter().filter(|(_, it)| is_over(it)).map(|(&mac, _)| mac);
+        for mac in over.collect::<Vec<_>>() {
+            if let Some(it) = self.unlisted.remove(&mac) {
+                self.drop_destination(it.destination);
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kernels that go by the destination, while maps change.
 
 use super::*;
+use crate::kernel_path::unlisted::UNLISTED_FOR;
 
 #[test]
 fn tables_by_destination_wait_until_all_hosts_have_the_map() {
