@@ -372,7 +372,7 @@ impl Host {
             self.heal(now);
             self.settle_kernel(now);
             self.settle_soundings(now);
-            self.services.resolver_mut().handle_timeout(now);
+            self.services.end_questions(now);
             self.services.ask(now, &mut self.agent, self.table.as_deref());
             if let Some(data) = &mut self.data {
                 self.watching.tell(now, data, &mut self.agent, self.liveness_limit);
