@@ -11,7 +11,8 @@
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
 //! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that somebody emptied,
-//! a node whose host is cabled to another crossbar), all of these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a
+//! a node whose host is cabled to another crossbar, or has the address of another host and so no routes of its own), all of
+//! these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a
 //! kernel, so each host finds it by probes that are not answered, and whenever routes change some may lead there anew.
 //!
 //! Behind any fault, also one that struck while others went on: once all hosts use a map of the fabric as it is, no
@@ -122,5 +123,5 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
 
 /// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.
 pub(super) const fn stops_a_kernel(fault: &Fault) -> bool {
-    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. })
+    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } | Fault::Twin { .. })
 }
