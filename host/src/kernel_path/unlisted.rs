@@ -27,18 +27,30 @@ pub(super) struct Unlisted {
 }
 
 impl Unlisted {
-    /// Forgets the ways by segments that are none by the map of this table. Returns whether there were some.
+    /// Forgets the ways that are none by the map of this table, or could close a circle with its routes. Returns whether there
+    /// were some.
     pub(super) fn lose_illegal_ways(&mut self, table: &RouteTable, numbers: &mut Numbers) -> bool {
-        let before = &self.table;
-        let is_lost = |way: &Way| way.course != Course::Destination && !is_legal(&way.hops, before, table);
-        self.destination.lose_ways(is_lost, numbers)
+        let Self { destination, table: before, .. } = self;
+        let host = destination.host;
+        let turns = if destination.ways.iter().any(|way| way.course == Course::Destination) {
+            before.turns_to(host)
+        } else {
+            Vec::new()
+        };
+        let is_lost = |way: &Way| match (&way.course, way.hops.first()) {
+            (Course::Destination, Some(&hop)) => !is_legal_by_destination(hop, host, &turns, before, table),
+            (Course::Destination, None) => true,
+            (Course::Segments { .. }, _) => !is_legal(&way.hops, before, table),
+        };
+        destination.lose_ways(is_lost, numbers)
     }
 }
 
 impl KernelPath {
     /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
     /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
-    /// than those of the last map that listed it, or a part of them, so these lead there, too. `before` is the table of that map.
+    /// than those of the last map that listed it, or a part of them, so these lead there, too, as far as [`Unlisted::lose_illegal_ways`]
+    /// lets them. `before` is the table of that map.
     pub(super) fn unlist(&mut self, now: Instant, mac: Mac, before: Option<&Arc<RouteTable>>) {
         if let Some(destination) = self.destinations.get_mut(&mac) {
             destination.trust_dead_cables();
@@ -86,13 +98,35 @@ impl KernelPath {
     }
 }
 
+/// What a port of the map before is in the map of now.
+fn in_map(hop: PortRef, before: &RouteTable, now: &RouteTable) -> Option<PortRef> {
+    let xbar = before.tag(hop.xbar).and_then(|tag| now.xbar(tag))?;
+    Some(PortRef { xbar, port: hop.port })
+}
+
+/// Whether a port that the table by destination of the map before leads out of, to a host, leads as that map said by the map of
+/// now, too, or straight to where the host was; and whether packets from others that leave there close no circle with those of
+/// now. `turns` are theirs by the map before. All hosts that have the map of now keep to such turns, so all together close none.
+fn is_legal_by_destination(
+    hop: PortRef,
+    host: u32,
+    turns: &[(PortRef, PortRef)],
+    before: &RouteTable,
+    now: &RouteTable,
+) -> bool {
+    let Some(leaves) = in_map(hop, before, now) else { return false };
+    let Some(far) = now.far_port(leaves) else { return before.leads_home(hop, host) };
+    let is_allowed = |&(from, _): &(PortRef, PortRef)| {
+        in_map(from, before, now).is_none_or(|from| now.allows_by_destination((from, leaves)))
+    };
+    before.far_port(hop).and_then(|mapped| in_map(mapped, before, now)) == Some(far)
+        && turns.iter().filter(|(_, by)| *by == hop).all(is_allowed)
+}
+
 /// Whether the hops of a route of the map before lead as that map said by the map of now, too, and close no circle with its
 /// routes. The crossbars at the route's end may be gone with the host.
 fn is_legal(hops: &[PortRef], before: &RouteTable, now: &RouteTable) -> bool {
-    let in_this_map = |hop: &PortRef| {
-        let xbar = before.tag(hop.xbar).and_then(|tag| now.xbar(tag))?;
-        Some(PortRef { xbar, port: hop.port })
-    };
+    let in_this_map = |hop: &PortRef| in_map(*hop, before, now);
     let known: Vec<PortRef> = hops.iter().map_while(in_this_map).collect();
     let is_gone = |hop: &PortRef| in_this_map(hop).is_none();
     let leads_on = |pair: &[PortRef]| now.far_port(pair[0]).is_some_and(|far| far.xbar == pair[1].xbar);
