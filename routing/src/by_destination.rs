@@ -199,6 +199,25 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
+        fn the_turns_at_an_xbar_are_those_that_tables_lead_packets_by_and_the_order_allows_all(seed: u64) {
+            let topology = Topology::from_map(&fabrics::random(seed)).unwrap();
+            let (hops, order) = (all(&topology), OrderByDestination::new(&topology));
+            let xbars = 0..topology.xbar_count() as u32;
+            for (at, to) in xbars.clone().flat_map(|at| xbars.clone().map(move |to| (at, to))) {
+                let mut turns = order.turns(&topology, at, to);
+                prop_assert!(turns.iter().all(|&turn| order.allows(turn)));
+                let comes = |&channel: &u32| topology.head(channel).xbar == at;
+                let arrivals = hops.iter().flat_map(|hops| hops.towards(to)).copied().filter(comes);
+                let mut led: Vec<(u32, u32)> = arrivals
+                    .flat_map(|arrival| hops[at as usize].towards(to).iter().map(move |&out| (arrival, out)))
+                    .collect();
+                turns.sort_unstable();
+                led.sort_unstable();
+                prop_assert_eq!(turns, led);
+            }
+        }
+
+        #[test]
         fn every_choice_leads_from_everywhere_to_everywhere(seed: u64, choice: usize) {
             let topology = Topology::from_map(&fabrics::random(seed)).unwrap();
             let hops = all(&topology);
