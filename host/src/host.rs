@@ -260,6 +260,10 @@ impl Host {
         self.own = settings.mac;
         self.liveness_limit = settings.liveness_limit;
         self.agent = Agent::new(settings, seed, now);
+        if self.data.is_some() {
+            // Without answers to checks of paths nobody tells a kernel that drops packets from a host that is gone.
+            self.watching.tell_anew(now);
+        }
         self.services.lose_questions(now);
         self.settle(now);
     }
