@@ -159,7 +159,7 @@ fn too_many(layers: &TooManyLayers, request: &Request) -> String {
     } else {
         format!("allow more by max-layers={needed}, or ")
     };
-    format!("it needs {}, and {left} may be used; {more}try {instead}", plural(needed, "layer"))
+    format!("it would serve in {}, and {left} may be used; {more}try {instead}", plural(needed, "layer"))
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
         };
         let without_qos = said("engines=lash", 1);
         assert!(
-            without_qos.contains("lash does not serve: it needs 2 layers, and 1 may be used; OpenSM may use 1 lane: set qos TRUE"),
+            without_qos.contains("lash does not serve: it would serve in 2 layers, and 1 may be used; OpenSM may use 1 lane: set qos TRUE"),
             "{without_qos}"
         );
         let limited = said("engines=lash;max-layers=1", 8);

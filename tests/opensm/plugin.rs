@@ -262,7 +262,7 @@ fn what_is_not_proved_is_left_to_the_next_engine_and_its_circle_is_named() {
         log.contains("mapper: minhop does not serve: layer 0 can deadlock: frames wait in a circle"),
         "{log}"
     );
-    assert!(log.contains("mapper: lash does not serve: it needs 2 layers"), "without QoS: {log}");
+    assert!(log.contains("mapper: lash does not serve: it would serve in 2 layers"), "without QoS: {log}");
     assert!(log.contains("no tables are proved: left to OpenSM's next engine"), "{log}");
     assert!(log.contains("dnup tables configured on all switches"), "{log}");
 }

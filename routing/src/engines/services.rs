@@ -24,12 +24,18 @@ pub(super) fn note(topology: &Topology, tiers: &Tiers) -> Option<String> {
 }
 
 /// Adds the entries that service adapters above the leaves need, in an order that has one top. Entries that lead to
-/// leaves stay as they are.
-pub(super) fn join(subnet: &Subnet, tiers: &Tiers, order: &Order, tables: &mut Tables) {
+/// leaves stay as they are; of those that are added, what was in force stays where it leads on as well.
+pub(super) fn join(
+    subnet: &Subnet,
+    tiers: &Tiers,
+    order: &Order,
+    in_force: Option<&Tables>,
+    tables: &mut Tables,
+) {
     if tiers.served().is_empty() {
         return;
     }
-    let steps = Steps::new(subnet, order);
+    let steps = Steps::new(subnet, order, in_force);
     let mut is_served_part = vec![false; subnet.topology.xbar_count()];
     for &xbar in tiers.served() {
         is_served_part[subnet.topology.component(xbar) as usize] = true;
@@ -49,6 +55,7 @@ type Step = (u32, u8);
 /// All steps of a fabric, by the order.
 struct Steps<'a> {
     subnet: &'a Subnet,
+    in_force: Option<&'a Tables>,
     /// All xbars, the top first.
     from_top: Vec<u32>,
     /// By xbar.
@@ -60,7 +67,7 @@ struct Steps<'a> {
 const NONE: u32 = u32::MAX;
 
 impl<'a> Steps<'a> {
-    fn new(subnet: &'a Subnet, order: &Order) -> Self {
+    fn new(subnet: &'a Subnet, order: &Order, in_force: Option<&'a Tables>) -> Self {
         let topology = &subnet.topology;
         let xbars = 0..topology.xbar_count() as u32;
         let mut from_top: Vec<u32> = xbars.clone().collect();
@@ -74,7 +81,7 @@ impl<'a> Steps<'a> {
             };
             xbars.clone().map(steps).collect()
         };
-        Self { subnet, from_top, up: side(true), down: side(false) }
+        Self { subnet, in_force, from_top, up: side(true), down: side(false) }
     }
 
     /// Sets all entries that lead to an xbar and its hosts: what is above it goes down only, all else climbs to that
@@ -102,7 +109,7 @@ impl<'a> Steps<'a> {
                 };
                 let leads_on =
                     |head: u32| left[head as usize] != NONE && left[head as usize] + 1 == left[xbar as usize];
-                if let Some(port) = pick(steps, leads_on, xbar + slot) {
+                if let Some(port) = self.pick(steps, leads_on, (xbar, slot)) {
                     tables.set_port(xbar, slot, port);
                 }
             }
@@ -125,7 +132,7 @@ impl<'a> Steps<'a> {
                 }
                 climbs[xbar as usize] = nearest + 1;
                 let leads_on = |head: u32| climbs[head as usize] == nearest;
-                if let Some(port) = pick(&self.up[xbar as usize], leads_on, xbar + slot) {
+                if let Some(port) = self.pick(&self.up[xbar as usize], leads_on, (xbar, slot)) {
                     tables.set_port(xbar, slot, port);
                 }
             }
@@ -135,11 +142,12 @@ impl<'a> Steps<'a> {
     fn nearest_above(&self, hops: &[u32], xbar: u32) -> u32 {
         self.up[xbar as usize].iter().map(|&(head, _)| hops[head as usize]).min().unwrap_or(NONE)
     }
-}
-
-/// One of the steps that lead on, by turns.
-fn pick(steps: &[Step], leads_on: impl Fn(u32) -> bool, turn: u32) -> Option<u8> {
-    let fitting: Vec<u8> = steps.iter().filter(|&&(head, _)| leads_on(head)).map(|&(_, port)| port).collect();
-    let place = turn as usize % fitting.len().max(1);
-    fitting.get(place).copied()
+    /// The port of one of the steps that lead on from an xbar towards a slot: that which was in force, or else by turns.
+    fn pick(&self, steps: &[Step], leads_on: impl Fn(u32) -> bool, (xbar, slot): (u32, u32)) -> Option<u8> {
+        let fitting: Vec<u8> =
+            steps.iter().filter(|&&(head, _)| leads_on(head)).map(|&(_, port)| port).collect();
+        let before = self.in_force.map(|tables| tables.port(xbar, slot));
+        let place = (xbar + slot) as usize % fitting.len().max(1);
+        before.filter(|port| fitting.contains(port)).or_else(|| fitting.get(place).copied())
+    }
 }

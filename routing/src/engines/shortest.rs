@@ -1,9 +1,11 @@
 //! Shortest routes between all xbars, by the least loaded channels.
 
-use mapper_proto::map::PortRef;
+mod kept;
+
+pub(super) use kept::serve as serve_kept;
 
 use super::trees::Trees;
-use crate::{Far, Subnet};
+use crate::Subnet;
 
 /// How often all trees are grown again, once the loads of all are known: those that were grown first knew little of them.
 const ROUNDS: usize = 1;
@@ -39,14 +41,14 @@ impl ShortestTrees {
         let mut trees = Trees::begin(xbars);
         let mut grower = Grower::new(subnet, choice);
         let (hosts, adapters) = grower.plant(&mut trees);
-        hosts.iter().chain(&adapters).for_each(|tree| grower.grow(tree, &mut trees));
+        hosts.iter().chain(&adapters).for_each(|tree| grower.grow(tree, &mut trees, &[]));
         for _ in 0..ROUNDS {
             adapters.iter().for_each(|tree| grower.take_away(tree, &trees));
             for tree in &hosts {
                 grower.take_away(tree, &trees);
-                grower.grow(tree, &mut trees);
+                grower.grow(tree, &mut trees, &[]);
             }
-            adapters.iter().for_each(|tree| grower.grow(tree, &mut trees));
+            adapters.iter().for_each(|tree| grower.grow(tree, &mut trees, &[]));
         }
         let busiest = grower.loads.iter().copied().max().unwrap_or_default();
         let crowding = grower.loads.iter().map(|&load| u128::from(load).pow(2)).sum();
@@ -60,6 +62,8 @@ struct Growing {
     number: u32,
     /// The xbar that it leads to.
     end: u32,
+    /// The first slot that it leads to: of a host, or of the xbar itself if that has none.
+    slot: u32,
     /// What a frame along it counts.
     weight: u64,
 }
@@ -113,7 +117,9 @@ impl<'a> Grower<'a> {
                 let weight = slots.len() as u64;
                 let leads_to_host = slots.clone().any(|slot| !self.subnet.leads_to_service_adapter(slot));
                 let kind = if leads_to_host { &mut hosts } else { &mut adapters };
-                kind.push(Growing { number, end, weight });
+                let own = self.subnet.destinations.slots_of(end).start;
+                let slot = slots.clone().next().unwrap_or(own);
+                kind.push(Growing { number, end, slot, weight });
             }
         }
         (hosts, adapters)
@@ -142,16 +148,18 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Grows a tree, and counts what it puts on channels.
-    fn grow(&mut self, tree: &Growing, trees: &mut Trees) {
-        let &Growing { number, end, weight } = tree;
+    /// Grows a tree, and counts what it puts on channels. Those ports stay that lead on, of `kept`, which has one by xbar or
+    /// none at all.
+    fn grow(&mut self, tree: &Growing, trees: &mut Trees, kept: &[u8]) {
+        let &Growing { number, end, weight, .. } = tree;
         self.search(end);
         let ports = trees.ports_mut(number);
         let topology = &self.subnet.topology;
         self.costs[end as usize] = 0;
         let mut chosen = Vec::with_capacity(self.reached.len());
         for &xbar in &self.reached[1..] {
-            let Some(channel) = self.choose(xbar) else { continue };
+            let stays = kept.get(xbar as usize).and_then(|&port| self.next(xbar, port));
+            let Some(channel) = stays.or_else(|| self.choose(xbar)) else { continue };
             let next = topology.head(channel).xbar;
             self.costs[xbar as usize] = self.costs[next as usize] + self.loads[channel as usize];
             ports[xbar as usize] = topology.tail(channel).port;
@@ -162,15 +170,11 @@ impl<'a> Grower<'a> {
 
     /// Takes off the channels what a tree puts on them.
     fn take_away(&mut self, tree: &Growing, trees: &Trees) {
-        let &Growing { number, end, weight } = tree;
+        let &Growing { number, end, weight, .. } = tree;
         self.search(end);
         let ports = trees.ports(number);
-        let topology = &self.subnet.topology;
-        let channel = |&xbar: &u32| match topology.far(PortRef { xbar, port: ports[xbar as usize] }) {
-            Far::Channel(channel) => Some(channel),
-            _ => None,
-        };
-        let chosen: Vec<u32> = self.reached[1..].iter().filter_map(channel).collect();
+        let next = |&xbar: &u32| self.next(xbar, ports[xbar as usize]);
+        let chosen: Vec<u32> = self.reached[1..].iter().filter_map(next).collect();
         self.count(&chosen, |load, routes| load - routes * weight);
     }
 
