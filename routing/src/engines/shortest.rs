@@ -28,8 +28,9 @@ pub(super) struct ShortestTrees {
     pub(super) trees: Trees,
     /// How many pairs of hosts send through the channel that most send through.
     pub(super) busiest: u64,
-    /// How much routes meet each other: the sum over all channels of the square of the pairs that send through each.
-    pub(super) crowding: u128,
+    grown: Vec<Growing>,
+    /// How many pairs of hosts send through each channel.
+    loads: Vec<u64>,
 }
 
 impl ShortestTrees {
@@ -51,8 +52,15 @@ impl ShortestTrees {
             adapters.iter().for_each(|tree| grower.grow(tree, &mut trees, &[]));
         }
         let busiest = grower.loads.iter().copied().max().unwrap_or_default();
-        let crowding = grower.loads.iter().map(|&load| u128::from(load).pow(2)).sum();
-        Self { trees, busiest, crowding }
+        Self { trees, busiest, grown: hosts.into_iter().chain(adapters).collect(), loads: grower.loads }
+    }
+
+    /// How much routes meet each other: for each pair of hosts, how many pairs send through the busiest channel of its route;
+    /// the sum of all. So flows get the more, the less this is.
+    pub(super) fn crowding(&self, subnet: &Subnet) -> u128 {
+        let mut grower = Grower::new(subnet, Choice::LeastLoaded);
+        grower.loads.copy_from_slice(&self.loads);
+        self.grown.iter().map(|tree| grower.crowding(tree, &self.trees)).sum()
     }
 }
 
@@ -80,7 +88,7 @@ struct Grower<'a> {
     hops: Vec<u32>,
     /// Xbars from near to far.
     reached: Vec<u32>,
-    /// The load of the whole route from each xbar.
+    /// The load of the whole route from each xbar, or of its busiest channel.
     costs: Vec<u64>,
     /// Hosts whose frames come by each xbar.
     sources: Vec<u64>,
@@ -178,6 +186,25 @@ impl<'a> Grower<'a> {
         self.count(&chosen, |load, routes| load - routes * weight);
     }
 
+    /// How many pairs send through the busiest channel of each route of a tree, all in all.
+    fn crowding(&mut self, tree: &Growing, trees: &Trees) -> u128 {
+        self.search(tree.end);
+        let topology = &self.subnet.topology;
+        let ports = trees.ports(tree.number);
+        let mut all = 0;
+        self.costs[tree.end as usize] = 0;
+        for at in 1..self.reached.len() {
+            let xbar = self.reached[at];
+            let Some(channel) = self.next(xbar, ports[xbar as usize]) else { continue };
+            let onward = self.costs[topology.head(channel).xbar as usize];
+            let busiest = onward.max(self.loads[channel as usize]);
+            self.costs[xbar as usize] = busiest;
+            let routes = tree.weight * topology.hosts_of(xbar).len() as u64;
+            all += u128::from(busiest) * u128::from(routes);
+        }
+        all
+    }
+
     /// Changes the loads of a tree's channels, which are given from near to far, by the routes over each.
     fn count(&mut self, chosen: &[u32], change: impl Fn(u64, u64) -> u64) {
         let topology = &self.subnet.topology;
@@ -210,6 +237,42 @@ impl<'a> Grower<'a> {
             Choice::LeastLoaded | Choice::LeastLoadedByHost => {
                 let cost = |channel: u32| self.costs[next(channel)] + self.loads[channel as usize];
                 channels.min_by_key(|&channel| cost(channel))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_proto::map::Fabric;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fabrics::random;
+    use crate::{Far, Quality, TableRoutes, walk_tables};
+
+    proptest! {
+        /// As it is when each pair's route is walked.
+        #[test]
+        fn crowding_is_what_the_busiest_channels_of_all_routes_carry(seed: u64) {
+            let subnet = Subnet::new(&Fabric { map: random(seed), ..Fabric::default() }, None).unwrap();
+            for choice in [Choice::LeastLoadedByHost, Choice::LeastLoaded, Choice::FirstPort] {
+                let shortest = ShortestTrees::new(&subnet, choice);
+                let tables = shortest.trees.tables(&subnet);
+                let loads = Quality::measure(&TableRoutes::new(&subnet, &tables), 1).loads;
+                let hosts = 0..subnet.topology.host_count() as u32;
+                let mut all = 0.0;
+                for (from, to) in hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to))) {
+                    let slots = subnet.destinations.slots_of_host(to);
+                    let Some(hops) = slots.clone().next().and_then(|slot| walk_tables(&subnet, &tables, from, slot))
+                    else { continue };
+                    let passed = hops.into_iter().filter_map(|hop| match subnet.topology.far(hop) {
+                        Far::Channel(channel) => Some(loads[channel as usize]),
+                        _ => None,
+                    });
+                    all += passed.fold(0.0, f64::max);
+                }
+                prop_assert_eq!(shortest.crowding(&subnet) as f64, all, "{:?}", choice);
             }
         }
     }

@@ -105,16 +105,22 @@ fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
     let layered = |shortest: ShortestTrees| {
         let sets = Breaking::new(subnet, &shortest.trees, &numbers).layers(&pairs);
-        (Weight { layers: sets.len(), crowding: shortest.crowding }, (sets, shortest.trees))
+        (sets, shortest)
     };
+    let taken = |(sets, shortest): (Vec<PairSet>, ShortestTrees)| (sets, shortest.trees);
     if !by_host.trees.are_several_an_xbar() {
-        return layered(by_host).1;
+        return taken(layered(by_host));
     }
-    let by_xbar = || ShortestTrees::new(subnet, Choice::LeastLoaded);
+    let by_xbar = || layered(ShortestTrees::new(subnet, Choice::LeastLoaded));
     // That a tree to each address needs more than one layer is known.
     if most < 2 {
-        return layered(by_xbar()).1;
+        return taken(by_xbar());
     }
-    let (by_host, by_xbar) = rayon::join(|| layered(by_host), || layered(by_xbar()));
-    if by_host.0.is_worth_more_than(by_xbar.0, most.into(), EASED_PARTS) { by_host.1 } else { by_xbar.1 }
+    let weight = |(sets, shortest): &(Vec<PairSet>, ShortestTrees)| Weight {
+        layers: sets.len(),
+        crowding: shortest.crowding(subnet),
+    };
+    let (by_host, by_xbar) = rayon::join(|| layered(by_host), by_xbar);
+    let is_worth = weight(&by_host).is_worth_more_than(weight(&by_xbar), most.into(), EASED_PARTS);
+    taken(if is_worth { by_host } else { by_xbar })
 }

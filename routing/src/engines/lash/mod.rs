@@ -133,7 +133,7 @@ fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u
     };
     let weight = |(layering, shortest): &(Layering, ShortestTrees)| Weight {
         layers: layering.count,
-        crowding: shortest.crowding,
+        crowding: shortest.crowding(subnet),
     };
     let by_xbar = |choice| candidate(ShortestTrees::new(subnet, choice));
     let (a, b) = rayon::join(|| by_xbar(Choice::LeastLoaded), || by_xbar(Choice::FirstPort));
