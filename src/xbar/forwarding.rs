@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -74,6 +74,8 @@ pub struct Forwarding {
     left: LeftNeighbours,
     /// The numbers of the ports' interfaces that have no carrier.
     without_carrier: BTreeSet<u32>,
+    /// The address that outer headers are to come from, once it is known.
+    outer_source: Option<Ipv6Addr>,
     /// The first number for nexthops that no earlier run has used.
     first_number: u32,
     /// What was wrong when it was last compared, in words.
@@ -140,7 +142,8 @@ impl Forwarding {
         let Wanted { choice, avoid, forwards, sends } = wanted;
         let mut kernel = Kernel::open()?;
         let monitor = FibMonitor::new(&kernel)?;
-        let abilities = Abilities::try_out(&mut kernel)?.without(&avoid);
+        let segments = choice.allows_segments() && !avoid.contains(&Ability::Segments);
+        let abilities = Abilities::try_out(&mut kernel, segments)?.without(&avoid);
         let lacks = match choice {
             _ if !abilities.nexthops => Some("has no nexthop objects (Linux 5.3)"),
             DataPathChoice::Srv6 if !abilities.segments => {
@@ -172,6 +175,7 @@ impl Forwarding {
             taking_over_until,
             left,
             without_carrier: BTreeSet::new(),
+            outer_source: None,
             first_number: free_half(&there),
             needs: Needs { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
@@ -265,6 +269,30 @@ impl Forwarding {
         }
     }
 
+    /// Has the outer headers of packets by segments come from this address of the machine.
+    pub fn keep_outer_source(&mut self, own: Ipv6Addr) {
+        if self.segments() && self.sends && self.outer_source != Some(own) {
+            self.release_outer_source();
+            self.outer_source = Some(own);
+            self.set_outer_source();
+        }
+    }
+
+    /// Sets the address that outer headers come from, unless somebody else has set one. Without it packets go all the
+    /// same, only slower.
+    fn set_outer_source(&mut self) {
+        if let Some(Err(error)) = self.outer_source.map(|own| self.kernel.keep_outer_source(own)) {
+            debug!("{}", with_causes(&error));
+        }
+    }
+
+    /// Has the kernel choose the address again, if it is this one's.
+    fn release_outer_source(&mut self) {
+        if let Some(Err(error)) = self.outer_source.take().map(|own| self.kernel.release_outer_source(own)) {
+            debug!("{}", with_causes(&error));
+        }
+    }
+
     fn keep_settings(&mut self) {
         let failed = self.settings.keep(&self.needs);
         let troubles = failed.iter().map(|error| with_causes(error)).collect();
@@ -332,6 +360,7 @@ impl Forwarding {
             }
             Err(error) => troubles.push(with_causes(&error)),
         }
+        self.set_outer_source();
         match self.kernel.dump() {
             Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
             Err(error) => troubles.push(with_causes(&error)),
@@ -407,6 +436,7 @@ impl Forwarding {
             Ok(failed) => failed.iter().for_each(|(_, error)| warn!("{}", with_causes(error))),
             Err(error) => warn!("{}", with_causes(&error)),
         }
+        self.release_outer_source();
         self.settings.restore().iter().for_each(|error| warn!("{}", with_causes(error)));
     }
 }

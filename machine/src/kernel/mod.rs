@@ -6,6 +6,8 @@
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
 //!
+//! `outer_source` is the address that outer headers of segments come from, which is no object.
+//!
 //! A module a kind of object says how it stands in messages: `neighbour`, `nexthop`, `rule`, `route`, `mark`, and
 //! `tunnel` for what routes and nexthops do with segments.
 
@@ -19,6 +21,7 @@ mod mark;
 mod monitor;
 mod neighbour;
 mod nexthop;
+mod outer_source;
 pub mod probing;
 mod route;
 mod rule;
@@ -34,6 +37,7 @@ pub use foreign::Foreign;
 pub use monitor::{FibMonitor, Notice};
 
 use mark::Marking;
+use outer_source::OuterSource;
 
 use crate::link::LinkError;
 use crate::netlink::socket::RequestSocket;
@@ -111,6 +115,7 @@ pub enum KernelError {
 pub struct Kernel {
     socket: RequestSocket,
     marking: Marking,
+    outer_source: OuterSource,
 }
 
 impl Kernel {
@@ -123,7 +128,7 @@ impl Kernel {
             doing: "opening a socket for forwarding tables".to_owned(),
             source,
         })?;
-        Ok(Self { socket, marking: Marking::open() })
+        Ok(Self { socket, marking: Marking::open(), outer_source: OuterSource::open() })
     }
 
     /// The number of this socket, which stands in notices of the changes that it made.

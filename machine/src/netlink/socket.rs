@@ -70,6 +70,11 @@ impl RequestSocket {
         Self::open_of(Some(netlink::NETFILTER))
     }
 
+    /// Opens a socket of the family `NETLINK_GENERIC`.
+    pub(crate) fn open_generic() -> io::Result<Self> {
+        Self::open_of(Some(netlink::GENERIC))
+    }
+
     fn open_of(family: Option<Protocol>) -> io::Result<Self> {
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, family)?;
         bind(&socket, &SocketAddrNetlink::new(0, 0))?;

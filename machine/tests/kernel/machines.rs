@@ -95,7 +95,7 @@ impl Machine {
     /// What the kernel can.
     pub(crate) fn abilities(&mut self) -> Abilities {
         let kernel = &mut self.kernel;
-        self.namespace.enter(|| Abilities::try_out(kernel).unwrap())
+        self.namespace.enter(|| Abilities::try_out(kernel, true).unwrap())
     }
 }
 

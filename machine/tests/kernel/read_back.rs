@@ -221,3 +221,27 @@ fn read_until(machine: &mut Machine, is_so: impl Fn(&Objects) -> bool) -> Object
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn outer_headers_come_from_the_fabrics_address_unless_somebody_has_chosen_another() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let mut machine = Machine::new(1);
+    if !machine.abilities().segments {
+        return;
+    }
+    let Machine { namespace, kernel, v6: own, .. } = &mut machine;
+    let now = || {
+        let output = namespace.command_line("ip sr tunsrc show").output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    kernel.keep_outer_source(*own).unwrap();
+    assert_eq!(now(), format!("tunsrc addr {own}"));
+    kernel.release_outer_source(*own).unwrap();
+    assert_eq!(now(), "tunsrc addr ::");
+    namespace.ip("sr tunsrc set fd00::5");
+    kernel.keep_outer_source(*own).unwrap();
+    kernel.release_outer_source(*own).unwrap();
+    assert_eq!(now(), "tunsrc addr fd00::5");
+}

@@ -280,6 +280,7 @@ impl Driver {
             IpAddr::V4(_) => None,
         });
         let (Ok(side), Some(own)) = (&mut self.kernel, own) else { return };
+        side.forwarding.keep_outer_source(own);
         if side.probes.as_ref().is_none_or(|probes| probes.own() != own) {
             side.probes = open_probes(own);
         }
