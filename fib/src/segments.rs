@@ -89,6 +89,12 @@ pub fn beginning_with(elements: &[Element]) -> IpPrefix {
     IpPrefix::v6(address(&bits), BLOCK_BITS + ELEMENT_BITS * elements.len() as u8)
 }
 
+/// The bytes that all segments begin with.
+pub const fn block() -> [u8; BLOCK_BITS as usize / 8] {
+    let [[a, b], [c, d]] = [BLOCK[0].to_be_bytes(), BLOCK[1].to_be_bytes()];
+    [a, b, c, d]
+}
+
 /// The network of all segments.
 pub fn all() -> IpPrefix {
     IpPrefix::v6(address(&[]), BLOCK_BITS)

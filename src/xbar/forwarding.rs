@@ -20,6 +20,8 @@ use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
 use tracing::{debug, info, warn};
 
+use super::speedups::Speedups;
+
 /// How often what is installed is compared with what was meant, even if nobody says that anything has changed.
 const RECHECK_EVERY: Duration = Duration::from_secs(10);
 /// How long it takes from a notice to the comparison, so that a burst of notices makes one.
@@ -72,10 +74,9 @@ pub struct Forwarding {
     taking_over_until: Option<Instant>,
     /// The neighbours that the earlier run had.
     left: LeftNeighbours,
+    speedups: Speedups,
     /// The numbers of the ports' interfaces that have no carrier.
     without_carrier: BTreeSet<u32>,
-    /// The address that outer headers are to come from, once it is known.
-    outer_source: Option<Ipv6Addr>,
     /// The first number for nexthops that no earlier run has used.
     first_number: u32,
     /// What was wrong when it was last compared, in words.
@@ -164,6 +165,7 @@ impl Forwarding {
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
         let left = LeftNeighbours::of(&there);
         let force_forwarding = abilities.force_forwarding;
+        let has_shortcuts = forwards && abilities.compression && !avoid.contains(&Ability::Shortcuts);
         Ok(Self {
             choice,
             sends,
@@ -174,8 +176,8 @@ impl Forwarding {
             clock,
             taking_over_until,
             left,
+            speedups: Speedups::new(has_shortcuts),
             without_carrier: BTreeSet::new(),
-            outer_source: None,
             first_number: free_half(&there),
             needs: Needs { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
@@ -271,25 +273,8 @@ impl Forwarding {
 
     /// Has the outer headers of packets by segments come from this address of the machine.
     pub fn keep_outer_source(&mut self, own: Ipv6Addr) {
-        if self.segments() && self.sends && self.outer_source != Some(own) {
-            self.release_outer_source();
-            self.outer_source = Some(own);
-            self.set_outer_source();
-        }
-    }
-
-    /// Sets the address that outer headers come from, unless somebody else has set one. Without it packets go all the
-    /// same, only slower.
-    fn set_outer_source(&mut self) {
-        if let Some(Err(error)) = self.outer_source.map(|own| self.kernel.keep_outer_source(own)) {
-            debug!("{}", with_causes(&error));
-        }
-    }
-
-    /// Has the kernel choose the address again, if it is this one's.
-    fn release_outer_source(&mut self) {
-        if let Some(Err(error)) = self.outer_source.take().map(|own| self.kernel.release_outer_source(own)) {
-            debug!("{}", with_causes(&error));
+        if self.segments() && self.sends {
+            self.speedups.keep_outer_source(&mut self.kernel, own);
         }
     }
 
@@ -312,6 +297,7 @@ impl Forwarding {
             // A port may have gone a moment ago, and the host not have heard of it yet.
             self.recheck_at = self.recheck_at.min(self.clock.now() + RETRY_AFTER);
         }
+        self.speedups.follow(&mut self.kernel, changes);
     }
 
     /// Waits until it is time for [`Self::recheck`]: somebody changed something of `wanted`, or some seconds have
@@ -360,7 +346,7 @@ impl Forwarding {
             }
             Err(error) => troubles.push(with_causes(&error)),
         }
-        self.set_outer_source();
+        self.speedups.recheck(&mut self.kernel);
         match self.kernel.dump() {
             Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
             Err(error) => troubles.push(with_causes(&error)),
@@ -436,7 +422,7 @@ impl Forwarding {
             Ok(failed) => failed.iter().for_each(|(_, error)| warn!("{}", with_causes(error))),
             Err(error) => warn!("{}", with_causes(&error)),
         }
-        self.release_outer_source();
+        self.speedups.release_outer_source(&mut self.kernel);
         self.settings.restore().iter().for_each(|error| warn!("{}", with_causes(error)));
     }
 }

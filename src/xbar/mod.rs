@@ -30,6 +30,7 @@ mod port_table;
 pub mod ports;
 pub mod process;
 pub mod socket;
+mod speedups;
 pub mod status;
 pub mod switch;
 pub mod traffic;

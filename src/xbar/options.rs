@@ -52,8 +52,8 @@ pub struct XbarOptions {
     /// What it has users' packets go by, beside its own forwarding of frames: auto, srv6 or tap [default: auto].
     #[arg(long, value_name = "KIND")]
     pub data_path: Option<DataPathChoice>,
-    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression or
-    /// force-forwarding. May be repeated, or several with commas between them.
+    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression,
+    /// force-forwarding or shortcuts. May be repeated, or several with commas between them.
     #[arg(long, value_name = "ABILITY", value_delimiter = ',')]
     #[serde(deserialize_with = "options::one_or_more")]
     pub kernel_avoid: Option<Vec<Text<Ability>>>,

@@ -26,11 +26,20 @@ pub enum Ability {
     Marks,
     /// A single interface forwards IPv6, and the machine goes on as before (`force_forwarding`, Linux 6.17).
     ForceForwarding,
+    /// Packets by segments are sent on at the port that they come in by, before routes are looked up (nftables at
+    /// ports). It is not tried: packets go by the routes where the kernel refuses it.
+    Shortcuts,
 }
 
 impl Ability {
-    const ALL: [Self; 5] =
-        [Self::Nexthops, Self::Segments, Self::Compression, Self::Marks, Self::ForceForwarding];
+    const ALL: [Self; 6] = [
+        Self::Nexthops,
+        Self::Segments,
+        Self::Compression,
+        Self::Marks,
+        Self::ForceForwarding,
+        Self::Shortcuts,
+    ];
 
     /// The name that a user gives.
     pub const fn name(self) -> &'static str {
@@ -40,6 +49,7 @@ impl Ability {
             Self::Compression => "compression",
             Self::Marks => "marks",
             Self::ForceForwarding => "force-forwarding",
+            Self::Shortcuts => "shortcuts",
         }
     }
 }

@@ -6,7 +6,8 @@
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
 //!
-//! `outer_source` is the address that outer headers of segments come from, which is no object.
+//! `outer_source` is the address that outer headers of segments come from, and `shortcutting` sends packets by segments
+//! on before routes are looked up: neither is an object that is read back. `nftables` has what messages of its are made of.
 //!
 //! A module a kind of object says how it stands in messages: `neighbour`, `nexthop`, `rule`, `route`, `mark`, and
 //! `tunnel` for what routes and nexthops do with segments.
@@ -21,10 +22,12 @@ mod mark;
 mod monitor;
 mod neighbour;
 mod nexthop;
+mod nftables;
 mod outer_source;
 pub mod probing;
 mod route;
 mod rule;
+mod shortcutting;
 mod stamped;
 mod tunnel;
 
@@ -38,6 +41,7 @@ pub use monitor::{FibMonitor, Notice};
 
 use mark::Marking;
 use outer_source::OuterSource;
+use shortcutting::Shortcutting;
 
 use crate::link::LinkError;
 use crate::netlink::socket::RequestSocket;
@@ -116,6 +120,7 @@ pub struct Kernel {
     socket: RequestSocket,
     marking: Marking,
     outer_source: OuterSource,
+    shortcutting: Shortcutting,
 }
 
 impl Kernel {
@@ -128,7 +133,8 @@ impl Kernel {
             doing: "opening a socket for forwarding tables".to_owned(),
             source,
         })?;
-        Ok(Self { socket, marking: Marking::open(), outer_source: OuterSource::open() })
+        let (marking, outer_source) = (Marking::open(), OuterSource::open());
+        Ok(Self { socket, marking, outer_source, shortcutting: Shortcutting::open() })
     }
 
     /// The number of this socket, which stands in notices of the changes that it made.

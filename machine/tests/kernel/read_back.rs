@@ -228,7 +228,7 @@ fn outer_headers_come_from_the_fabrics_address_unless_somebody_has_chosen_anothe
         return;
     }
     let mut machine = Machine::new(1);
-    if !machine.abilities().segments {
+    if !mapper_needs::or_skip(machine.abilities().segments, "a kernel with SRv6") {
         return;
     }
     let Machine { namespace, kernel, v6: own, .. } = &mut machine;
