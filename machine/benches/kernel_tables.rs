@@ -84,6 +84,31 @@ fn measure(kernel: &mut Kernel, interfaces: [u32; 2]) {
     timed(kernel, "put back with their groups", &changes(&left, &wanted));
     timed(kernel, "remove all", &changes(&wanted, &Objects::default()));
     assert!(kernel.dump().unwrap().is_empty());
+
+    let wanted = in_all_groups(interfaces);
+    timed(kernel, "install groups of the same two nexthops", &changes(&Objects::default(), &wanted));
+    let mut mended = wanted.clone();
+    let nexthop = Nexthop::Segments { interface: interfaces[1], segments: way(9, 9) };
+    mended.nexthops.insert(NexthopId(0), nexthop);
+    timed(kernel, "1 nexthop, in 1,000 groups", &changes(&wanted, &mended));
+    timed(kernel, "1 nexthop back", &changes(&mended, &wanted));
+    timed(kernel, "remove all", &changes(&wanted, &Objects::default()));
+}
+
+/// Two nexthops, and a group of both for each destination of IPv4.
+fn in_all_groups(interfaces: [u32; 2]) -> Objects {
+    let mut objects = Objects::default();
+    for (id, interface) in (0..).zip(interfaces) {
+        objects.nexthops.insert(NexthopId(id), Nexthop::Segments { interface, segments: way(0, id) });
+    }
+    for destination in 0..DESTINATIONS {
+        let group = GroupId(destination);
+        objects.groups.insert(group, vec![NexthopId(0), NexthopId(1)]);
+        let to = IpPrefix::host(Ipv4Addr::from_bits(0x0a01_0000 | destination).into());
+        let key = RouteKey { table: Table::Main, to };
+        objects.routes.insert(key, Route::Group { group, source: None, mtu: 1460 });
+    }
+    objects
 }
 
 fn timed(kernel: &mut Kernel, what: &str, changes: &[Change]) {
