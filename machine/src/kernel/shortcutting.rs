@@ -35,7 +35,8 @@ const ADDRESSES: &str = "addresses";
 const INGRESS: u32 = 0;
 /// The hooks of IP that packets pass which go on: before routing, while forwarded, and after it.
 const ON_THE_WAY: [u32; 3] = [0, 2, 4];
-/// The names of the tables that the older `ip6tables` has made.
+/// The names of the tables that the older `ip6tables` has made. The file is there where the kernel has that, and root alone
+/// may read it: a service that may not takes there to be some.
 const OLDER_TABLES: &str = "/proc/thread-self/net/ip6_tables_names";
 const HOOK_DEVICES: u16 = 4;
 const DEVICE_NAME: u16 = 1;
