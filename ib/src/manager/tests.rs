@@ -1,5 +1,8 @@
 //! What is in the switches, whatever becomes of datagrams.
 
+mod asking;
+mod wrong_keys;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -95,6 +98,8 @@ struct Trial {
     fates: std::vec::IntoIter<Fate>,
     /// What was sent and came, if that is to be known.
     record: Option<String>,
+    /// What hosts were answered.
+    answers: Vec<Packet>,
 }
 
 impl Trial {
@@ -107,6 +112,7 @@ impl Trial {
             events: Vec::new(),
             fates: Vec::new().into_iter(),
             record: None,
+            answers: Vec::new(),
         }
     }
 
@@ -126,7 +132,9 @@ impl Trial {
     /// Carries a datagram to the subnet and its answer back. After each write the tables are looked at.
     fn carry(&mut self, packet: &Packet) {
         self.note(Direction::Sent, packet);
-        let Ok(asked) = Smp::<ManagerMethod>::parse(&packet.mad) else { return };
+        let Ok(asked) = Smp::<ManagerMethod>::parse(&packet.mad) else {
+            return self.answers.push(packet.clone());
+        };
         if asked.method == ManagerMethod::GetResponse {
             return;
         }

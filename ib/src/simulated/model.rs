@@ -231,9 +231,12 @@ impl Model {
                 }
                 Ok(table.emit())
             }
-            Attribute::Notice | Attribute::SlToVl | Attribute::LaneArbitration | Attribute::SmInfo => {
-                Err(INVALID)
-            }
+            Attribute::Notice
+            | Attribute::GuidInfo
+            | Attribute::PartitionTable
+            | Attribute::SlToVl
+            | Attribute::LaneArbitration
+            | Attribute::SmInfo => Err(INVALID),
         };
         let (status, data) = result.map_or_else(|status| (status, asked.data), |data| (0, data));
         Smp { method: ManagerMethod::GetResponse, status, data, ..asked.clone() }
