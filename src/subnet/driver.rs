@@ -5,6 +5,7 @@ use std::time::Duration;
 use mapper_ib::manager::{Event, SubnetManager, Task};
 use mapper_ib::record::Direction;
 use mapper_machine::clock::Clock;
+use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::log;
 use mapper_machine::mad_port::{ManagerPort, PortName};
 use mapper_machine::metrics::Exporter;
@@ -44,6 +45,7 @@ pub(super) async fn serve(
     let manager_settings = settings::of(&config)?;
     let lid_file = LidFile::of(&config);
     let lids = lid_file.read()?;
+    let _lock = InterfaceLock::take(&name.lock_name())?;
     let port = ManagerPort::open(&name, manager_settings.sweep.timeout)?;
     let server = bind_status(&mut config)?;
     let requests_path = requests_socket_path(&config.service.run_dir, config.unit);

@@ -248,6 +248,14 @@ impl super::Inventory {
         of_switches.chain(adapters.map(|adapter| &adapter.settings)).next()
     }
 
+    /// Whether a port of a node, a switch's own among them, says that a key of management protects it.
+    pub(super) fn is_protected(&self, node: u64) -> bool {
+        let switches = self.switches.iter().filter(|switch| switch.guid == node);
+        let of_switches = switches.filter_map(|switch| switch.ports.get(&0));
+        let adapters = self.adapters.iter().filter(|adapter| adapter.node_guid == node);
+        of_switches.chain(adapters.map(|of| &of.settings)).any(PortSettings::is_protected)
+    }
+
     /// The GUID and the description of the node of each port, by the port's GUID.
     fn names(&self) -> BTreeMap<u64, (u64, &str)> {
         let switches = self.switches.iter();

@@ -56,6 +56,15 @@ impl FromStr for PortName {
 }
 
 impl PortName {
+    /// The name by which a daemon locks the port, so that no second one manages the subnet from it. There may be several
+    /// simulators, each with a node of this name.
+    pub fn lock_name(&self) -> String {
+        match self {
+            Self::Umad(_) => self.to_string(),
+            Self::Ibsim(_) => format!("{}/{self}", ibsim::base()),
+        }
+    }
+
     /// The name of the device that the port is at, as `mlx5_0`; the port's own name if that is not known.
     pub fn device(&self) -> String {
         let of_kernel =

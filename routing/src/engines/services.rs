@@ -1,4 +1,5 @@
-//! Ways to and from service adapters above the leaves, for engines whose tables go up and down a tree only.
+//! Ways to and from service adapters above the leaves, and to the xbars there themselves, for engines whose tables go up and
+//! down a tree only.
 //!
 //! Such tables have no entry where no way up and then down leads on: from one spine to another, or between a spine and
 //! a leaf that has no cable to it. The entries that are added keep to [an order with one
@@ -9,8 +10,10 @@ mod tests;
 
 use mapper_fabric::wording::plural;
 
+use super::Settings;
 use super::balanced::ranks::Order;
-use crate::{Subnet, Tables, Tiers, Topology};
+use crate::tables::Layers;
+use crate::{ProofRules, Subnet, Tables, Tiers, Topology, prove_tables};
 
 /// What a user should know of service adapters above the leaves, if there are some.
 pub(super) fn note(topology: &Topology, tiers: &Tiers) -> Option<String> {
@@ -40,6 +43,42 @@ pub(super) fn join(subnet: &Subnet, tiers: &Tiers, order: &Order, tables: &mut T
         } else if is_served_part[subnet.topology.component(end) as usize] {
             steps.climb_to_entries(end, tables);
         }
+    }
+}
+
+/// Adds the entries by which leaves reach the xbars above them by these xbars' own addresses (InfiniBand: the LIDs by which switches are
+/// managed), and by which those answer, where no way up and then down leads there, as after a cable between a leaf and a spine failed.
+///
+/// `order` is that of the tree. All other entries stay as they are. All are proved together, as hosts' routes of an irregular tree may
+/// not keep to an order with one top; if that fails, none is added.
+pub(super) fn reach_xbars(subnet: &Subnet, tiers: &Tiers, order: impl FnOnce() -> Order, tables: &mut Tables) {
+    let topology = &subnet.topology;
+    let lacking = |end: u32, slot: u32| -> Vec<u32> {
+        let part = topology.component(end);
+        // Xbars above leaves have nothing to say to each other, and leaves have entries, or the tables serve nobody.
+        let speaks =
+            |&xbar: &u32| tiers.is_leaf(xbar) != tiers.is_leaf(end) && topology.component(xbar) == part;
+        let xbars = (0..topology.xbar_count() as u32).filter(speaks);
+        xbars.filter(|&xbar| tables.port(xbar, slot) == Tables::NONE).collect()
+    };
+    let ends = (0..topology.xbar_count() as u32)
+        .flat_map(|end| subnet.destinations.slots_of(end).map(move |slot| (end, slot)));
+    let missed: Vec<(u32, u32, Vec<u32>)> = ends
+        .map(|(end, slot)| (end, slot, lacking(end, slot)))
+        .filter(|(_, _, xbars)| !xbars.is_empty())
+        .collect();
+    if missed.is_empty() {
+        return;
+    }
+    let parts: Vec<u32> = missed.iter().map(|&(end, _, _)| end).collect();
+    let steps = Steps::new(subnet, &order().with_one_top_over(topology, tiers, &parts));
+    let mut wider = tables.clone();
+    for (end, slot, xbars) in missed {
+        steps.climb_from(&xbars, end, slot, &mut wider);
+    }
+    let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: true };
+    if prove_tables(subnet, &wider, &Layers::single(), &rules).holds() {
+        *tables = wider;
     }
 }
 
@@ -102,7 +141,7 @@ impl<'a> Steps<'a> {
                 };
                 let leads_on =
                     |head: u32| left[head as usize] != NONE && left[head as usize] + 1 == left[xbar as usize];
-                if let Some(port) = pick(steps, leads_on, xbar + slot) {
+                if let Some((_, port)) = pick(steps, leads_on, xbar + slot) {
                     tables.set_port(xbar, slot, port);
                 }
             }
@@ -112,24 +151,48 @@ impl<'a> Steps<'a> {
     /// Where there is no entry that leads to an xbar and its hosts, sets one that climbs to the nearest xbar that has one.
     fn climb_to_entries(&self, end: u32, tables: &mut Tables) {
         for slot in self.subnet.destinations.slots_of(end) {
-            let mut climbs: Vec<u32> = (0..self.from_top.len() as u32)
-                .map(|xbar| if xbar == end || tables.port(xbar, slot) != Tables::NONE { 0 } else { NONE })
-                .collect();
-            for &xbar in self.from_top.iter() {
-                if climbs[xbar as usize] != NONE {
-                    continue;
-                }
-                let nearest = self.nearest_above(&climbs, xbar);
-                if nearest == NONE {
-                    continue;
-                }
-                climbs[xbar as usize] = nearest + 1;
-                let leads_on = |head: u32| climbs[head as usize] == nearest;
-                if let Some(port) = pick(&self.up[xbar as usize], leads_on, xbar + slot) {
+            let climbs = self.climbs(end, slot, tables);
+            for xbar in (0..climbs.len() as u32).filter(|&xbar| !matches!(climbs[xbar as usize], 0 | NONE)) {
+                if let Some((_, port)) = self.climb(&climbs, xbar, slot) {
                     tables.set_port(xbar, slot, port);
                 }
             }
         }
+    }
+
+    /// The same for one slot of an xbar, and only for what some xbars pass on their way there.
+    fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &mut Tables) {
+        let climbs = self.climbs(end, slot, tables);
+        for &xbar in xbars {
+            let mut at = xbar;
+            while !matches!(climbs[at as usize], 0 | NONE) {
+                let Some((head, port)) = self.climb(&climbs, at, slot) else { break };
+                tables.set_port(at, slot, port);
+                at = head;
+            }
+        }
+    }
+
+    /// How many steps up lead from each xbar to the nearest that has an entry for a slot of an xbar.
+    fn climbs(&self, end: u32, slot: u32, tables: &Tables) -> Vec<u32> {
+        let mut climbs: Vec<u32> = (0..self.from_top.len() as u32)
+            .map(|xbar| if xbar == end || tables.port(xbar, slot) != Tables::NONE { 0 } else { NONE })
+            .collect();
+        for &xbar in &self.from_top {
+            if climbs[xbar as usize] == NONE {
+                climbs[xbar as usize] = self.nearest_above(&climbs, xbar).saturating_add(1);
+            }
+        }
+        climbs
+    }
+
+    /// A step up from an xbar to one that is nearer to an entry.
+    fn climb(&self, climbs: &[u32], xbar: u32, slot: u32) -> Option<Step> {
+        let leads_on = |head: u32| {
+            let left = climbs[head as usize];
+            left != NONE && left + 1 == climbs[xbar as usize]
+        };
+        pick(&self.up[xbar as usize], leads_on, xbar + slot)
     }
 
     fn nearest_above(&self, hops: &[u32], xbar: u32) -> u32 {
@@ -138,8 +201,8 @@ impl<'a> Steps<'a> {
 }
 
 /// One of the steps that lead on, by turns.
-fn pick(steps: &[Step], leads_on: impl Fn(u32) -> bool, turn: u32) -> Option<u8> {
-    let fitting: Vec<u8> = steps.iter().filter(|&&(head, _)| leads_on(head)).map(|&(_, port)| port).collect();
+fn pick(steps: &[Step], leads_on: impl Fn(u32) -> bool, turn: u32) -> Option<Step> {
+    let fitting: Vec<Step> = steps.iter().copied().filter(|&(head, _)| leads_on(head)).collect();
     let place = turn as usize % fitting.len().max(1);
     fitting.get(place).copied()
 }

@@ -57,3 +57,16 @@ fn a_wrong_key_is_told_once_with_who_used_it_and_counted_from_then_on() {
     assert!(status.wrong_keys.contains(&twice), "{:?}", status.wrong_keys);
     assert_eq!(trial.manager.status().counts.sweeps, 2, "nothing is explored for it");
 }
+
+#[test]
+fn a_switch_with_another_key_of_management_takes_no_write_and_the_key_is_named_as_what_may_be_wrong() {
+    let mut model = Model::ring(3);
+    let own = model.nodes[4].ports[&0].with_key(5);
+    model.nodes[4].ports.insert(0, own);
+    let mut trial = Trial::new(model);
+    trial.run(Duration::from_secs(10));
+    let problems = trial.manager.status().problems;
+    let hint = "no answer; it may have another key of management (M_Key): see m-key-file (directed route";
+    assert!(problems.iter().any(|problem| problem.contains(hint)), "{problems:?}");
+    assert!(problems.iter().all(|problem| problem.contains("`node 4`")), "{problems:?}");
+}

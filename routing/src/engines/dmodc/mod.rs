@@ -60,9 +60,11 @@ impl Algorithm for Dmodc {
         }
         let numbers = Numbers::new(subnet, leaves, &costs);
         let mut tables = fill::tables(subnet, &tiers, leaves, &costs, &numbers);
-        if !by_shape.served().is_empty() {
-            let order = Order::updn(subnet, &Settings::default(), &tiers.depths());
-            services::join(subnet, &by_shape, &order.with_one_top(&subnet.topology, &by_shape), &mut tables);
+        let order = || Order::updn(subnet, &Settings::default(), &tiers.depths());
+        if by_shape.served().is_empty() {
+            services::reach_xbars(subnet, &by_shape, order, &mut tables);
+        } else {
+            services::join(subnet, &by_shape, &order().with_one_top(&subnet.topology, &by_shape), &mut tables);
         }
         let notes = services::note(&subnet.topology, &by_shape).into_iter().collect();
         Ok(Routing { notes, ..Routing::in_one_layer(tables) })

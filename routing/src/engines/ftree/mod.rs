@@ -99,14 +99,18 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
             fill::tables(&tree, &reach, &spines, &templates, &detours)
         }
     };
-    for way in reversed {
+    for way in &reversed {
         tables.set_port(way.xbar, way.slot, way.port);
     }
+    let order = || {
+        let ranks: Vec<u32> = tree.ranks.of.iter().map(|&rank| rank.into()).collect();
+        Order::updn(subnet, &Settings::default(), &ranks)
+    };
     if joins_services {
         notes.extend(services::note(&subnet.topology, &tiers));
-        let ranks: Vec<u32> = tree.ranks.of.iter().map(|&rank| rank.into()).collect();
-        let order = Order::updn(subnet, &Settings::default(), &ranks);
-        services::join(subnet, &tiers, &order.with_one_top(&subnet.topology, &tiers), &mut tables);
+        services::join(subnet, &tiers, &order().with_one_top(&subnet.topology, &tiers), &mut tables);
+    } else if reversed.is_empty() {
+        services::reach_xbars(subnet, &tiers, order, &mut tables);
     }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }

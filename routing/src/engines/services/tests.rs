@@ -7,7 +7,10 @@ use proptest::prelude::*;
 
 use crate::engines::dispersive::AllHosts;
 use crate::engines::{Engine, Selection, Settings, best, select};
-use crate::{HostRoutes, Options, Quality, Shape, SourceRoutes, Subnet, TableRoutes, Tiers};
+use crate::tables::Layers;
+use crate::{
+    HostRoutes, Options, ProofRules, Quality, Shape, SourceRoutes, Subnet, TableRoutes, Tiers, prove_tables,
+};
 
 const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Ftree, Engine::Dmodc];
 
@@ -76,6 +79,30 @@ fn a_real_clusters_shape_is_served_nearly_as_well_as_without_service_adapters() 
             assert!(after.routing.layers.count == 1, "{engine:?}");
             let (before, after) = (bisection(&plain, &before), bisection(&served, &after));
             assert!(after >= at_least && after >= 0.95 * before, "{engine:?}: {before} to {after}");
+        }
+    }
+}
+
+#[test]
+fn a_leaf_that_lost_its_cable_to_a_spine_reaches_that_spine_itself_by_few_more_entries_that_are_proved() {
+    let rules = ProofRules { max_hops: 64, xbar_destinations: true };
+    for spec in ["clos:hosts=32,ports=8", "xgft:h=3;m=3,3,4;w=1,3,3"] {
+        let whole = generate(spec).unwrap();
+        // All routes of minhop are shortest, wherever they turn.
+        for engine in RANKING.into_iter().filter(|&engine| engine != Engine::Minhop) {
+            for cut in (0..whole.map.cables.len()).step_by(7) {
+                let mut fabric = whole.clone();
+                fabric.map.cables.remove(cut);
+                let subnet = Subnet::new(&fabric, None).unwrap();
+                let Ok(tables) = engine.compute(&subnet, &Settings::default()).map(|of| of.tables) else {
+                    continue;
+                };
+                let proof = prove_tables(&subnet, &tables, &Layers::single(), &rules);
+                assert!(proof.holds(), "{engine:?} on {spec} without cable {cut}");
+                let again = Settings { previous: Some(tables.clone()), ..Settings::default() };
+                let kept = engine.compute(&subnet, &again).unwrap().tables;
+                assert!(kept == tables, "{engine:?} on {spec} without cable {cut} changes right tables");
+            }
         }
     }
 }
