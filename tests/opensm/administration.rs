@@ -119,7 +119,7 @@ fn what_ports_hold_is_told_as_by_opensm_and_tables_are_told_as_switches_hold_the
     }
     assert!(entries >= 8, "{routes}");
     // Its multicast table leads IPoIB's broadcast by some of its ports.
-    let groups = told(&simulation, "saquery", &["MFTR", "0xc000/0/0"]);
+    let groups = told(&simulation, "saquery", &["MFTR", &format!("{switch}/0/0")]);
     assert!(groups.contains("MFT Record dump"), "{groups}");
 }
 

@@ -13,7 +13,7 @@ fn agent(simulation: &Simulation, port: &str, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
     let run = simulation.file("other-run");
     command
-        .args(["agent", "--interface", port, "--run-dir", text(&run), "--mad-timeout-ms", "3000"])
+        .args(["agent", "--interface", port, "--run-dir", text(&run)])
         .args(more)
         .env("IBSIM_SOCKNAME", simulation.socket())
         .stdout(Stdio::null());

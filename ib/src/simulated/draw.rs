@@ -106,13 +106,18 @@ impl Scenario {
             faults.push((at, first));
             faults.extend(then.map(|then| (at + lasting, then)));
         }
-        // Drawn last, so that seeds from before these faults still draw all others as they did.
-        if managers.len() > 1 && rng.random_bool(0.3) {
+        // Drawn last, so that seeds from before these faults still draw all others as they did. Masters that are apart write at the
+        // same time, so nothing else happens to them meanwhile.
+        if managers.len() > 1 && (faults.is_empty() || rng.random_bool(0.3)) {
             let at = if rng.random_bool(0.5) { 0 } else { rng.random_range(0..TROUBLE.as_millis() as u64) };
             let (at, lasting) = (Instant::ZERO + Duration::from_millis(at), lasting(&mut rng));
             let manager = rng.random_range(0..managers.len());
-            faults.push((at, Fault::Deaf(manager, true)));
-            faults.push((at + lasting, Fault::Deaf(manager, false)));
+            let fault = |is_so| match faults.is_empty() {
+                true => Fault::Apart(is_so),
+                false => Fault::Deaf(manager, is_so),
+            };
+            let both = [(at, fault(true)), (at + lasting, fault(false))];
+            faults.extend(both);
         }
         // Cables that are cut stay so until their end; the last of all is that nothing is wrong any more.
         faults.sort_by_key(|&(at, _)| at);

@@ -72,8 +72,5 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
             notes.push(format!("{apart} pairs of roots cannot be connected without a risk of deadlock"));
         }
     }
-    if let Some(order) = order.filter(|order| !order.has_one_top()) {
-        services::reach_xbars(subnet, &tiers, || order, &mut tables);
-    }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
