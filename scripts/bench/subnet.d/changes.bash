@@ -46,6 +46,8 @@ change() {
     reboot)
         type_line "Unlink $rebooted"
         quiet "$log"
+        # Its time counts from when it is there again.
+        lines=$(wc -l <"$log")
         type_line "ReLink $rebooted"
         ;;
     cable) type_line "Unlink $cut" ;;
@@ -54,7 +56,7 @@ change() {
 }
 
 # their_change KIND LEVEL: has OpenSM bring the subnet up and then meet with a change, and sets `sent`. `changes` is its log from
-# then on, at this level.
+# then on, at this level, and `timed` that of the part whose time counts.
 their_change() {
     rm -f "$out"/{log,console,input}
     simulate_with_console "$out/fabric.net"
@@ -71,11 +73,14 @@ their_change() {
     await "$log" 'SUBNET UP'
     quiet "$log"
     before=$(their_sent 1)
+    local first
     lines=$(wc -l <"$log")
+    first=$lines
     worked=$(on_processor)
     change "$1"
     worked=$(($(on_processor) - worked))
-    changes=$(tail -n +$((lines + 1)) "$log")
+    changes=$(tail -n +$((first + 1)) "$log")
+    timed=$(tail -n +$((lines + 1)) "$log")
     sent=$(($(their_sent 2) - before))
     kill -KILL "$opensm"
     exec {input}>&- {cables}>&-
@@ -100,8 +105,8 @@ theirs_upon() {
     blocks=$(grep -c 'osm_[lm]ft_rcv_process: \[' <<<"$changes" || true)
     their_change "$1" 0x43
     local from until
-    from=$(grep -m1 'num:128' <<<"$changes")
-    until=$(grep 'SUBNET UP' <<<"$changes" | tail -1)
+    from=$(grep -m1 'num:128' <<<"$timed")
+    until=$(grep 'SUBNET UP' <<<"$timed" | tail -1)
     ms=$(($(stamp "$until") - $(stamp "$from")))
     simulated=$((worked / 1000))
 }
@@ -122,13 +127,13 @@ ours_upon() {
     worked=$(on_processor)
     change "$1"
     worked=$(($(on_processor) - worked))
-    changes=$(tail -n +$((lines + 1)) "$log" | sed -E 's/\x1b\[[0-9;]*m//g')
+    timed=$(tail -n +$((lines + 1)) "$log" | sed -E 's/\x1b\[[0-9;]*m//g')
     local after=()
     read -ra after < <(our_counts)
     sent=$((after[0] - before[0])) blocks=$((after[1] - before[1]))
     local from until
-    from=$(grep -m1 'a trap' <<<"$changes")
-    until=$(grep -E 'the subnet is (up|as it was)' <<<"$changes" | tail -1)
+    from=$(grep -m1 'a trap' <<<"$timed")
+    until=$(grep -E 'the subnet is (up|as it was)' <<<"$timed" | tail -1)
     ms=$((($(date -d "${until%% *}" +%s%N) - $(date -d "${from%% *}" +%s%N)) / 1000000))
     simulated=$((worked / 1000))
     kill "$agent"
@@ -141,8 +146,8 @@ ours_upon() {
 our_counts() {
     "$MAPPER" board-info --run-dir "$out/run" --format json >"$out/json"
     local sent blocks
-    sent=$(sed -En 's/.*"sent":([0-9]+).*/\1/p' "$out/json" | head -1)
-    blocks=$(sed -En 's/.*"blocks":([0-9]+).*/\1/p' "$out/json" | head -1)
+    sent=$(sed -En 's/.*"sent": *([0-9]+).*/\1/p' "$out/json" | head -1)
+    blocks=$(sed -En 's/.*"blocks": *([0-9]+).*/\1/p' "$out/json" | head -1)
     echo "$sent $blocks"
 }
 
