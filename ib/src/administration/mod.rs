@@ -151,9 +151,7 @@ impl Administration {
         let found = found.and_then(|subnet| self.find(subnet, request, asker, now)?.only());
         match found {
             Ok(Answer::One(record)) => request.answered(0).with_record(&record),
-            Ok(Answer::Several(_) | Answer::Later(_)) => {
-                request.answered(SaStatus::TooManyRecords.code())
-            }
+            Ok(Answer::Several(_) | Answer::Later(_)) => request.answered(SaStatus::TooManyRecords.code()),
             Err(status) => request.answered(status.code()),
         }
     }

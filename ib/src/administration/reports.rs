@@ -9,7 +9,8 @@ use super::Asker;
 use super::records::Records;
 use super::subnet::Subnet;
 use crate::mad::sa::{
-    INFORM_FIELDS, InformInfo, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, SubnetNotice, inform_record, matches,
+    INFORM_FIELDS, InformInfo, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, SubnetNotice, inform_record,
+    matches,
 };
 use crate::packet::{Address, Packet};
 

@@ -45,14 +45,19 @@ pub(super) fn asked_for(
     request: &SaMad,
     asker: Asker,
 ) -> Result<Vec<(Place, TableOf)>, SaStatus> {
-    let (fields, parts): (&[Field], Box<dyn Iterator<Item = (Place, TableOf)> + '_>) = match request.attribute {
+    let (fields, parts): (&[Field], Box<dyn Iterator<Item = (Place, TableOf)> + '_>) = match request.attribute
+    {
         // Who is in which partition is told to managers alone.
         SaAttribute::PartitionRecord if !asker.is_trusted => return Err(SaStatus::Invalid),
         SaAttribute::PartitionRecord => {
             (PARTITION_FIELDS, Box::new(subnet.ends().flat_map(|end| partitions(subnet, end))))
         }
-        SaAttribute::LanesRecord => (LANES_FIELDS, Box::new(subnet.ends().flat_map(|end| lanes(subnet, end)))),
-        SaAttribute::TurnsRecord => (TURNS_FIELDS, Box::new(subnet.ends().flat_map(|end| turns(subnet, end)))),
+        SaAttribute::LanesRecord => {
+            (LANES_FIELDS, Box::new(subnet.ends().flat_map(|end| lanes(subnet, end))))
+        }
+        SaAttribute::TurnsRecord => {
+            (TURNS_FIELDS, Box::new(subnet.ends().flat_map(|end| turns(subnet, end))))
+        }
         SaAttribute::GuidInfoRecord => (GUID_FIELDS, Box::new(subnet.ends().flat_map(guids))),
         SaAttribute::MulticastTableRecord => (
             MULTICAST_TABLE_FIELDS,
@@ -166,10 +171,7 @@ fn multicast_table<'a>(
     blocks.flat_map(move |block| {
         (0..=last / MulticastTable::PORTS).map(move |position| {
             let modifier = MulticastTable::modifier(block, position);
-            (
-                Place::multicast_table(end.lid, block, position),
-                at(end, Attribute::MulticastTable, modifier),
-            )
+            (Place::multicast_table(end.lid, block, position), at(end, Attribute::MulticastTable, modifier))
         })
     })
 }

@@ -9,7 +9,9 @@ use super::groups::Group;
 use super::*;
 use crate::lids::Lids;
 use crate::mad::sa::{JoinState, Limit, PathRecord, RECORD_BYTES, Selector};
-use crate::mad::{DATA_BYTES, Make, NodeInfo, NodeKind, PortInfo, PortSettings, Route, SmInfo, SmState, SwitchInfo};
+use crate::mad::{
+    DATA_BYTES, Make, NodeInfo, NodeKind, PortInfo, PortSettings, Route, SmInfo, SmState, SwitchInfo,
+};
 use crate::manager::inventory::{Adapter, Inventory, Switch};
 use crate::manager::task::Routes;
 use std::collections::BTreeMap;

@@ -18,14 +18,8 @@ impl SubnetManager {
         let Some(routes) = &self.routes else { return };
         let others = self.others.iter().map(|other| (other.port, other.info));
         let managers = std::iter::once((self.inventory.own, self.info())).chain(others).collect();
-        let subnet = Subnet::new(
-            &self.inventory,
-            &self.lids,
-            self.settings.lmc,
-            routes,
-            &self.held.infos,
-            managers,
-        );
+        let subnet =
+            Subnet::new(&self.inventory, &self.lids, self.settings.lmc, routes, &self.held.infos, managers);
         if let Some(subnet) = subnet {
             self.administration.begin(subnet);
             self.paths_changed();

@@ -280,7 +280,8 @@ impl SubnetManager {
         };
         let share = self.share.as_ref().and_then(|share| share.poll_timeout());
         let services = [self.administration.poll_timeout(), self.inquiries.poll_timeout()];
-        let others = [self.commands.poll_timeout(), self.tables.poll_timeout(), share].into_iter().chain(services);
+        let others =
+            [self.commands.poll_timeout(), self.tables.poll_timeout(), share].into_iter().chain(services);
         stage.into_iter().chain(others.flatten()).min()
     }
 

@@ -3,7 +3,9 @@
 use mapper_proto::time::Instant;
 
 use super::{Event, SubnetManager};
-use crate::mad::{self, Attribute, Command, ManagerMethod, Notice, RoutedByLid, SmInfo, SmState, Smp, WrongKey};
+use crate::mad::{
+    self, Attribute, Command, ManagerMethod, Notice, RoutedByLid, SmInfo, SmState, Smp, WrongKey,
+};
 use crate::packet::Packet;
 
 impl SubnetManager {

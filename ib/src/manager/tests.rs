@@ -410,6 +410,23 @@ fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
 }
 
 #[test]
+fn both_ends_of_a_failed_cable_tell_and_the_farther_is_asked_by_a_way_that_is_left() {
+    let mut trial = Trial::new(Model::ring(5));
+    trial.run(Duration::from_secs(25));
+    let sweeps = trial.manager.status().counts.sweeps;
+    // The shortest way to node 7 went by this cable.
+    trial.model.cut((6, 2));
+    for switch in [7, 6] {
+        let lid = trial.model.nodes[switch].ports[&0].lid();
+        trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
+    }
+    trial.run(Duration::from_millis(2500));
+    trial.model.check_up().unwrap();
+    let counts = trial.manager.status().counts;
+    assert_eq!((counts.sweeps, counts.glances), (sweeps, 2));
+}
+
+#[test]
 fn a_second_failure_right_behind_the_first_takes_no_sweep_either() {
     let mut model = Model::ring(5);
     // Another way from one side of the ring to the other.

@@ -159,8 +159,7 @@ fn managers_that_heard_nothing_of_each_other_at_their_start_have_one_master_soon
         world.strike(fault(true));
         let told = world.run_until(world.now + Duration::from_secs_f64(lasting)).and_then(|()| {
             if seed % 2 == 0 && lasting > 2.0 {
-                let masters =
-                    world.statuses().iter().filter(|status| status.role == SmState::Master).count();
+                let masters = world.statuses().iter().filter(|status| status.role == SmState::Master).count();
                 assert_eq!(masters, count, "seed {seed}: who hears of no other makes itself master");
             }
             world.strike(fault(false));

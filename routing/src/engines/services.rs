@@ -51,7 +51,12 @@ pub(super) fn join(subnet: &Subnet, tiers: &Tiers, order: &Order, tables: &mut T
 ///
 /// `order` is that of the tree. All other entries stay as they are. All are proved together, as hosts' routes of an irregular tree may
 /// not keep to an order with one top; if that fails, none is added.
-pub(super) fn reach_xbars(subnet: &Subnet, tiers: &Tiers, order: impl FnOnce() -> Order, tables: &mut Tables) {
+pub(super) fn reach_xbars(
+    subnet: &Subnet,
+    tiers: &Tiers,
+    order: impl FnOnce() -> Order,
+    tables: &mut Tables,
+) {
     let topology = &subnet.topology;
     let lacking = |end: u32, slot: u32| -> Vec<u32> {
         let part = topology.component(end);

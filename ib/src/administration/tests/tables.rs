@@ -24,7 +24,11 @@ fn records(answer: &SaMad, length: usize) -> Vec<Vec<u8>> {
 }
 
 /// Sends a request, has ports tell this, and returns the answer.
-fn answered(administration: &mut Administration, mad: &SaMad, told: impl Fn(&TableOf) -> Option<Data>) -> SaMad {
+fn answered(
+    administration: &mut Administration,
+    mad: &SaMad,
+    told: impl Fn(&TableOf) -> Option<Data>,
+) -> SaMad {
     send(administration, 1, mad, Instant::ZERO);
     for table in asked(administration) {
         assert_eq!(administration.poll_transmit(Instant::ZERO), None, "not before all is told");

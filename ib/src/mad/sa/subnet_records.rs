@@ -81,7 +81,11 @@ pub fn class_port_info(response_time: u8) -> [u8; 72] {
     let mut data = [0; 72];
     put(&mut data, 0, &[1, 2]);
     put(&mut data, 2, &(JOINS | CAPABILITY_MATCHES).to_be_bytes());
-    put(&mut data, 4, &((SENDS_ONLY_FULL | MULTICAST_TOP) << 5 | u32::from(response_time & 0x1F)).to_be_bytes());
+    put(
+        &mut data,
+        4,
+        &((SENDS_ONLY_FULL | MULTICAST_TOP) << 5 | u32::from(response_time & 0x1F)).to_be_bytes(),
+    );
     data
 }
 

@@ -39,12 +39,15 @@ fn a_wrong_key_is_told_once_with_who_used_it_and_counted_from_then_on() {
         .iter()
         .filter_map(|event| if let Event::WrongKey(words) = event { Some(words.as_str()) } else { None })
         .collect();
-    let (a, b) = (format!("`node 1` (0x1100) at LID {}", lids[0]), format!("`node 2` (0x1200) at LID {}", lids[1]));
+    let (a, b) =
+        (format!("`node 1` (0x1100) at LID {}", lids[0]), format!("`node 2` (0x1200) at LID {}", lids[1]));
     let expected = [
         format!("{a} sent to {b} with a wrong key of a partition (P_Key 0x8123)"),
         format!("{a} sent to nobody's LID 999 with a wrong key of a queue pair (Q_Key 0x0000001b)"),
         format!("{a} sent to {b} with a wrong key of management (M_Key)"),
-        format!("somebody 3 cables away by a directed route sent to {b} with a wrong key of management (M_Key)"),
+        format!(
+            "somebody 3 cables away by a directed route sent to {b} with a wrong key of management (M_Key)"
+        ),
     ];
     assert_eq!(words, expected);
     let status = trial.manager.status();

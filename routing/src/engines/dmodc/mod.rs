@@ -64,7 +64,12 @@ impl Algorithm for Dmodc {
         if by_shape.served().is_empty() {
             services::reach_xbars(subnet, &by_shape, order, &mut tables);
         } else {
-            services::join(subnet, &by_shape, &order().with_one_top(&subnet.topology, &by_shape), &mut tables);
+            services::join(
+                subnet,
+                &by_shape,
+                &order().with_one_top(&subnet.topology, &by_shape),
+                &mut tables,
+            );
         }
         let notes = services::note(&subnet.topology, &by_shape).into_iter().collect();
         Ok(Routing { notes, ..Routing::in_one_layer(tables) })
