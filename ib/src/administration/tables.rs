@@ -11,7 +11,7 @@ use crate::mad::sa::{
     Field, GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, Place,
     SaAttribute, SaMad, SaStatus, TURNS_FIELDS, matches, table_record,
 };
-use crate::mad::{Attribute, Data, MulticastTable, PortSettings};
+use crate::mad::{Attribute, Data, MulticastTable, PortSettings, SwitchInfo};
 use crate::program::{BLOCK, NO_PORT};
 
 /// How many bytes the lanes of sixteen service levels have.
@@ -34,6 +34,9 @@ pub(crate) struct TableOf {
     pub(crate) modifier: u32,
 }
 
+/// Parts of tables, each with its place in the subnet.
+type Parts<'a> = Box<dyn Iterator<Item = (Place, TableOf)> + 'a>;
+
 /// What was told of tables; nothing by those that refused, or did not answer.
 pub(super) type Told = BTreeMap<TableOf, Option<Data>>;
 
@@ -45,7 +48,7 @@ pub(super) fn asked_for(
     request: &SaMad,
     asker: Asker,
 ) -> Result<Vec<(Place, TableOf)>, SaStatus> {
-    let (fields, parts): (&[Field], Box<dyn Iterator<Item = (Place, TableOf)> + '_>) = match request.attribute
+    let (fields, parts): (&[Field], Parts<'_>) = match request.attribute
     {
         // Who is in which partition is told to managers alone.
         SaAttribute::PartitionRecord if !asker.is_trusted => return Err(SaStatus::Invalid),
@@ -114,7 +117,7 @@ fn at(end: &End, attribute: Attribute, modifier: u32) -> TableOf {
 
 fn partitions<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Place, TableOf)> + 'a {
     let own = subnet.nodes.get(&end.node).map_or(0, |(info, _)| info.make.partitions);
-    let of_switch = subnet.switch_infos.get(&end.node).map_or(0, |info| info.partition_capacity());
+    let of_switch = subnet.switch_infos.get(&end.node).map_or(0, SwitchInfo::partition_capacity);
     ports(subnet, end).into_iter().flat_map(move |(port, _)| {
         let capacity = if end.is_switch() && port != 0 { of_switch } else { own };
         (0..capacity.div_ceil(PARTITIONS)).map(move |block| {
@@ -163,7 +166,7 @@ fn multicast_table<'a>(
     groups: &Groups,
     end: &'a End,
 ) -> impl Iterator<Item = (Place, TableOf)> + 'a {
-    let capacity = subnet.switch_infos.get(&end.node).map_or(0, |info| info.multicast_capacity());
+    let capacity = subnet.switch_infos.get(&end.node).map_or(0, SwitchInfo::multicast_capacity);
     let last = ports(subnet, end).last().map_or(0, |&(port, _)| port);
     let all = groups.all().map(|group| (group.lid() - FIRST_LID) / MulticastTable::LIDS);
     let blocks: BTreeSet<u16> = all.filter(|_| end.is_switch()).collect();

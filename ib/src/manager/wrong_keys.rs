@@ -14,9 +14,12 @@ const MAX_PAIRS: usize = 64;
 /// Wrong keys since this manager became master.
 #[derive(Debug, Default)]
 pub(super) struct WrongKeys {
-    /// How often each was told of, by what the key is for, sender, receiver and hops, with the key that came last.
-    pairs: BTreeMap<(KeyKind, u16, u16, Option<u8>), (u64, WrongKey)>,
+    /// How often each was told of, with the key that came last.
+    pairs: BTreeMap<Pair, (u64, WrongKey)>,
 }
+
+/// What the key is for, sender, receiver, and hops of a directed route.
+type Pair = (KeyKind, u16, u16, Option<u8>);
 
 impl SubnetManager {
     /// A port told of a wrong key.
