@@ -48,8 +48,7 @@ pub(super) fn asked_for(
     request: &SaMad,
     asker: Asker,
 ) -> Result<Vec<(Place, TableOf)>, SaStatus> {
-    let (fields, parts): (&[Field], Parts<'_>) = match request.attribute
-    {
+    let (fields, parts): (&[Field], Parts<'_>) = match request.attribute {
         // Who is in which partition is told to managers alone.
         SaAttribute::PartitionRecord if !asker.is_trusted => return Err(SaStatus::Invalid),
         SaAttribute::PartitionRecord => {

@@ -62,7 +62,7 @@ impl Algorithm for Dmodc {
         let mut tables = fill::tables(subnet, &tiers, leaves, &costs, &numbers);
         let order = || Order::updn(subnet, &Settings::default(), &tiers.depths());
         if by_shape.served().is_empty() {
-            services::reach_xbars(subnet, &by_shape, order, &mut tables);
+            services::reach_xbars(subnet, &by_shape, order, settings.previous.as_ref(), &mut tables);
         } else {
             services::join(
                 subnet,

@@ -110,7 +110,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         notes.extend(services::note(&subnet.topology, &tiers));
         services::join(subnet, &tiers, &order().with_one_top(&subnet.topology, &tiers), &mut tables);
     } else if reversed.is_empty() {
-        services::reach_xbars(subnet, &tiers, order, &mut tables);
+        let previous = settings.previous.as_ref().filter(|_| !settings.reassign);
+        services::reach_xbars(subnet, &tiers, order, previous, &mut tables);
     }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
