@@ -63,7 +63,7 @@ pub(super) struct Held {
     pub(super) conflicts: Vec<AddressConflict>,
     /// The contested ports, with the ways there and back, if this agent is the global mapper.
     pub(super) contested: Vec<(Contested, RoundTrip)>,
-    /// Whether the map has all route by up*/down*.
+    /// Whether all hosts of the map route by up*/down*.
     pub(super) non_clos: bool,
     pub(super) hosts: usize,
     pub(super) xbars: usize,
@@ -147,7 +147,7 @@ impl Held {
         self.children.iter_mut().find(|c| c.mac == mac)
     }
 
-    /// Whether no other agent is in it.
+    /// Whether no other agent is in the map.
     pub(super) const fn is_alone(&self) -> bool {
         self.parent.is_none() && self.children.is_empty()
     }

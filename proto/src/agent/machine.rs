@@ -1,4 +1,5 @@
-//! The agent itself: what comes in is told apart here and handed to the file of its concern.
+//! The agent itself: its state, and its timers, scouts and replies, each of which is handed to the file of its
+//! concern.
 
 use super::cause::Cause;
 use std::collections::{BTreeMap, VecDeque};
@@ -130,18 +131,18 @@ pub struct Agent {
     /// The quiet that this agent keeps, and that it wants of others as a mapper.
     pub(super) pause: Pause,
     pub(super) quiet: Quiet,
-    /// Before when a sleeping agent does not map, whoever does; `None` once one does.
+    /// The moment before which a sleeping agent does not map, even if others do. `None` once another agent maps.
     pub(super) asleep_until: Option<Instant>,
     /// Whether the parent accepts network printfs, as it last said.
     pub(super) printeur: bool,
     pub(super) last_mapping: Option<MappingCost>,
-    /// The sessions of the hosts in it, if it may map incrementally.
+    /// The sessions of the hosts in the last map that this agent made, if it may map incrementally.
     pub(super) sessions: BTreeMap<Mac, u32>,
-    /// How long frames may be at these, likewise.
+    /// How long frames may be at the hosts in the last map that this agent made, if it may map incrementally.
     pub(super) mtus: BTreeMap<Mac, LinkMtu>,
     pub(super) sent: Tally<Purpose>,
     pub(super) dropped: Tally<FrameDrop>,
-    /// With keys: who is believed.
+    /// Which messages are believed, if this agent has keys.
     pub(super) guard: Option<Box<Guard>>,
     pub(super) limits: Limits,
     pub(super) outbox: VecDeque<Transmit>,
@@ -306,7 +307,7 @@ impl Agent {
         }
     }
 
-    /// A scout of this agent was answered.
+    /// Hands the reply to a scout of this agent to what the scout asked for.
     fn answered(&mut self, now: Instant, asked: Asked, reply: Reply) {
         let info = reply.info;
         self.note_printeur(&info);
@@ -325,7 +326,7 @@ impl Agent {
         }
     }
 
-    /// A scout of this agent had all its tries.
+    /// Tells what a scout asked for that it had all its tries and no answer.
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
             Asked::ParentVersion(mac) => self.parent_silent(now, mac),

@@ -137,14 +137,14 @@ impl Agent {
         }
     }
 
-    /// A mapper wants quiet.
+    /// Handles a mapper's request for quiet.
     pub(super) fn hear_pause(&mut self, now: Instant, by: Mac, max_ms: u16) {
         if let Some(until) = self.pause.begin(now, by, Duration::from_millis(max_ms.into())) {
             self.set_timer(Timer::PauseEnd, until);
         }
     }
 
-    /// The mapper that wanted quiet is done.
+    /// Ends the pause if `by` is the mapper that asked for it.
     pub(super) fn hear_resume(&mut self, now: Instant, by: Mac) {
         if self.pause.by == Some(by) {
             self.end_pause(now);

@@ -21,7 +21,7 @@ pub(crate) struct Forest {
 struct Grown {
     /// The root of its tree.
     root: u32,
-    /// The cable by which the tree enters it: the other end, and the own port. `None` for a root.
+    /// The cable by which the tree enters this xbar: the end before it, and the port of this xbar. `None` for a root.
     cable: Option<(PortRef, u8)>,
     /// Cables from the root.
     depth: u32,

@@ -28,7 +28,7 @@ pub struct Crossing {
     pub leave: u8,
 }
 
-/// A way from a host to the door of an xbar.
+/// A way from a host up to the port by which it enters an xbar.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Way {
     /// The xbars passed, first to last, without the one at its end.

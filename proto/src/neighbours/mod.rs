@@ -105,7 +105,7 @@ pub struct Event {
 #[derive(Debug, Default)]
 pub struct Neighbours {
     ports: BTreeMap<u8, Port>,
-    /// Until when all that time alone changes has been looked at.
+    /// The time up to which all ports have been looked at for what changes by the passing of time alone.
     looked_at: Instant,
 }
 
