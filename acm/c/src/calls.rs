@@ -1,4 +1,4 @@
-//! The calls.
+//! The functions that C calls. `include/mapper_acm.h` describes them.
 
 #![allow(unsafe_code, reason = "C calls these functions, and hands over pointers")]
 #![expect(clippy::missing_safety_doc, reason = "include/mapper_acm.h says what C must hand over")]
@@ -22,21 +22,21 @@ const ADDRESS_BYTES: usize = 64;
 #[derive(Debug)]
 pub struct Connection(Mutex<Client>);
 
-/// A path record as it travels.
+/// A path record, in the bytes by which it travels.
 #[repr(C)]
 #[derive(Debug)]
 pub struct PathOut {
     record: [u8; PathRecord::BYTES],
 }
 
-/// Counters.
+/// The counters of an endpoint, or of all together.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CountersOut {
     count: [u64; COUNTERS],
 }
 
-/// An endpoint.
+/// An endpoint of the service, and the addresses that it goes by.
 #[repr(C)]
 #[derive(Debug)]
 pub struct EndpointOut {

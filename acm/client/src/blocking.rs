@@ -152,7 +152,7 @@ impl Client {
         self.stream.write_all(&request.to_bytes(tid)?).map_err(in_time)?;
         loop {
             let (header, reply) = self.receive()?;
-            // One that was given up may still come.
+            // The reply to a question that was given up may still come.
             if header == tid {
                 return Ok(reply);
             }
@@ -175,7 +175,7 @@ impl Client {
     }
 }
 
-/// A time-out as what it means.
+/// What an error of the connection means: a time-out, for one, that the service is silent.
 fn in_time(error: io::Error) -> ClientError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Silent,
