@@ -26,14 +26,14 @@ const NEWCHAIN: u16 = NEWTABLE | 3;
 const NEWRULE: u16 = NEWTABLE | 6;
 
 const NFPROTO_UNSPEC: u8 = 0;
-/// Both versions of IP.
+/// The family of tables that see packets of both versions of IP.
 const NFPROTO_INET: u8 = 1;
 const FIXED_BYTES: usize = 4;
 
 const TABLE_NAME: u16 = 1;
 const TABLE_FLAGS: u16 = 2;
 const TABLE_USERDATA: u16 = 6;
-/// The table goes with the socket that made it.
+/// The flag of a table that the kernel removes together with the socket that made it.
 const TABLE_F_OWNER: u32 = 2;
 /// The kind of the words about a table among its user data.
 const COMMENT: u8 = 0;
@@ -45,7 +45,7 @@ const CHAIN_TYPE: u16 = 7;
 const HOOK_NUMBER: u16 = 1;
 const HOOK_PRIORITY: u16 = 2;
 const NF_INET_LOCAL_OUT: u32 = 3;
-/// Where marks are set, behind the tracking of connections.
+/// The priority of chains that set marks, which come after the tracking of connections.
 const PRIORITY_MANGLE: i32 = -150;
 
 const RULE_TABLE: u16 = 1;
@@ -86,7 +86,7 @@ impl Marking {
         Self { owner: RequestSocket::open_netfilter().ok(), is_there: false }
     }
 
-    /// Has packets marked that are longer, in bytes, or none. Returns what the kernel refused.
+    /// Has packets of more than `above` bytes marked, or none with `None`. Returns what the kernel refused.
     ///
     /// # Errors
     /// `EPROTONOSUPPORT` if the kernel has no nftables; else if it does not answer.
@@ -102,7 +102,7 @@ impl Marking {
             batch.add(DELTABLE, 0, |inside| inside.put_text(TABLE_NAME, TABLE));
         }
         if let Some(above) = above {
-            // Whoever else has a table of this name keeps it.
+            // This fails if somebody else has a table of this name, and leaves that table as it is.
             batch.add(NEWTABLE, NLM_F_CREATE | NLM_F_EXCL, |inside| put_table(inside, above));
             batch.add(NEWCHAIN, NLM_F_CREATE, put_chain);
             batch.add(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, |inside| put_rule(inside, above));
@@ -190,7 +190,7 @@ fn put_number(attributes: &mut Attributes<'_>, kind: u16, value: u32) {
 fn put_table(attributes: &mut Attributes<'_>, above: u32) {
     attributes.put_text(TABLE_NAME, TABLE);
     put_number(attributes, TABLE_FLAGS, TABLE_F_OWNER);
-    // `nft list tables` shows it, and it is what is read back.
+    // `nft list tables` shows the comment, and the limit is read back from it.
     let comment = format!("{COMMENT_BEFORE}{above}{COMMENT_AFTER}\0");
     let told = [&[COMMENT, comment.len() as u8], comment.as_bytes()].concat();
     attributes.put(TABLE_USERDATA, &told);

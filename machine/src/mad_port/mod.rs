@@ -81,10 +81,10 @@ impl fmt::Display for PortName {
 /// Why a port cannot be used.
 #[derive(Debug, Error)]
 pub enum MadPortError {
-    /// That of ibsim.
+    /// Why a port of ibsim cannot be used.
     #[error(transparent)]
     Ibsim(#[from] IbsimError),
-    /// That of a device.
+    /// Why a device cannot be used.
     #[error(transparent)]
     Umad(#[from] UmadError),
 }
@@ -190,7 +190,7 @@ const CLASS_BY_LID: u8 = 0x01;
 /// The key of the queue pair of all management but that of the subnet.
 const MANAGEMENT_KEY: u32 = 0x8001_0000;
 
-/// Makes of an error what becomes of a datagram: those that mean no room lose it.
+/// Takes a datagram for lost, which is no error, where an error means that there was no room for it.
 fn lost_without_room(result: io::Result<usize>) -> io::Result<()> {
     match result {
         Ok(_) => Ok(()),

@@ -107,7 +107,7 @@ impl RequestSocket {
             self.receive()?;
             for message in messages(&self.buffer) {
                 let Some((sequence, errno, said)) = acknowledgement(message) else { continue };
-                // What is numbered otherwise answers a request whose time had run out.
+                // A message with another number answers a request whose time had run out.
                 if last.wrapping_sub(sequence) > last.wrapping_sub(first_sequence(requests)) {
                     continue;
                 }

@@ -18,7 +18,7 @@ fn trying_what_the_kernel_can_leaves_nothing_behind() {
     let namespace = &machine.namespace;
     let abilities = namespace.enter(|| Abilities::try_out(&mut machine.kernel).unwrap());
     assert_eq!(printed(&machine), before);
-    // Twice the same, also where something of ours is there.
+    // The second trial finds the same, also where objects of ours are there.
     let again = machine.namespace.enter(|| Abilities::try_out(&mut machine.kernel).unwrap());
     assert_eq!(again, abilities);
     assert!(abilities.nexthops || !abilities.segments, "{abilities:?}");

@@ -167,7 +167,7 @@ fn what_the_kernel_refuses_is_named_and_the_rest_holds() {
     let interface = cabled[0].interface;
     let put =
         |id, interface| Change::PutNexthop(NexthopId(id), Nexthop::Gateway { interface, gateway: NEIGHBOUR });
-    // Among many, as they are sent many at a time.
+    // The refused changes stand among many others, as changes are sent many at a time.
     let mut wanted: Vec<_> = (0..1000).map(|id| put(id, interface)).collect();
     for at in [0, 127, 128, 500, 999] {
         wanted[at] = put(at as u32, 9999);
@@ -177,7 +177,7 @@ fn what_the_kernel_refuses_is_named_and_the_rest_holds() {
     let text = failed[1].1.to_string();
     assert!(text.starts_with("the kernel refused nexthop id 1828716671"), "{text}");
     assert_eq!(machine.kernel.dump().unwrap().nexthops.len(), 995);
-    // Every one refused, which is the most that the kernel answers.
+    // The kernel refuses every one of these, and so its answers are as long as can be.
     let none: Vec<_> = (0..1000).map(|id| put(id, 9999)).collect();
     assert_eq!(machine.kernel.apply(&none).len(), 1000);
 }

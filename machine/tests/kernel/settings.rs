@@ -95,7 +95,7 @@ fn what_is_set_is_put_back_at_a_stop_also_by_a_run_that_comes_after_a_crash() {
         let kept = all_settings(&machine);
         assert_ne!(kept, before);
         assert!(drifts(&machine, &first).is_empty());
-        // The first run ends here without a word.
+        // The first run ends here without putting anything back.
         drop(first);
         let mut second = Settings::open(&file).unwrap();
         keep(&machine, &mut second, &needs);
@@ -240,7 +240,7 @@ fn a_machine_keeps_the_routes_that_its_routers_advertise_and_learns_more() {
     learns_route(&machine, &router);
     let dir = tempfile::tempdir().unwrap();
     let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
-    // As on kernels that forward on all interfaces or on none.
+    // The same holds on kernels that forward on all interfaces or on none.
     keep(&machine, &mut settings, &needs(&machine, &["e0", "e1"], false));
     assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "1");
     assert!(has_route(&machine), "the route is still there");
