@@ -17,7 +17,7 @@ fn fabric() -> Fabric {
 }
 
 fn wait_for_answers(simulation: &Simulation) {
-    // Who is not master, or has the subnet not up yet, has no path.
+    // A manager that is not master, or whose subnet is not up yet, tells no path.
     wait_for("hosts are answered", || {
         told(simulation, "saquery", &["-p", "--src-to-dst", "1:2"]).contains("PathRecord dump")
     });

@@ -11,7 +11,7 @@ fn at_least_as_good(engine: Engine, spec: &str) {
     at_least_this_share(engine, spec, 1.0);
 }
 
-/// Does so, where ours may have a little less than theirs.
+/// As [`at_least_as_good`], but ours may have a little less bandwidth: at least this share of theirs.
 fn at_least_this_share(engine: Engine, spec: &str, share: f64) {
     if !are_there() {
         return;

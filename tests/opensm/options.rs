@@ -33,7 +33,7 @@ fn compare(engine: Engine, spec: &str, files: impl Fn(&Subnet) -> Vec<File>, mor
     compare_on(engine, (spec, &formats::resolve(spec).unwrap()), files, more);
 }
 
-/// Does so on a fabric that is called something.
+/// As [`compare`], on a given fabric, which failures call `name`.
 fn compare_on(
     engine: Engine,
     (name, fabric): (&str, &Fabric),
