@@ -19,13 +19,13 @@ use thiserror::Error;
 
 /// The socket that clients use unless they are told otherwise.
 const SOCKET: &str = "/run/ibacm-unix.sock";
-/// The link to it, where clients look.
+/// The link to that socket, where clients look.
 const SOCKET_LINK: &str = "/run/ibacm.sock";
 /// The port of TCP that clients use unless they are told otherwise.
 const PORT: u16 = 6125;
-/// The file that tells them the port.
+/// The file that tells clients the port.
 pub(super) const PORT_FILE: &str = "/run/ibacm-tcp.port";
-/// The link to it, where clients look.
+/// The link to the file of the port, where clients look.
 pub(super) const PORT_LINK: &str = "/run/ibacm.port";
 /// Where `ibacm` looks for names whose GIDs a file tells, and for paths.
 const HOSTS_DATA: &str = "/etc/rdma/ibacm_hosts.data";
@@ -57,7 +57,7 @@ pub enum Place {
     Unix {
         /// The socket.
         socket: PathBuf,
-        /// A link to it.
+        /// A link to the socket.
         link: Option<PathBuf>,
     },
     /// On TCP.
@@ -68,7 +68,7 @@ pub enum Place {
         is_open: bool,
         /// The file that tells the port.
         file: PathBuf,
-        /// A link to it.
+        /// A link to that file.
         link: Option<PathBuf>,
     },
 }

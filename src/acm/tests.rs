@@ -41,7 +41,7 @@ fn with_service<F: Future<Output = ()>>(test: impl FnOnce(Rc<State>, PathBuf) ->
     with_places(&Places::new(8), test);
 }
 
-/// The same for as many clients as there are places.
+/// As [`with_service`], for no more clients than there are places.
 fn with_places<F: Future<Output = ()>>(places: &Rc<Places>, test: impl FnOnce(Rc<State>, PathBuf) -> F) {
     let places = Rc::clone(places);
     let dir = tempfile::tempdir().unwrap();

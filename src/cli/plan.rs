@@ -27,7 +27,8 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Say what to do so that a fabric is cabled as planned, what hurts most first; exit status 3 if anything.
+    /// Say what to do so that a fabric is cabled as planned, what hurts most first; exit status 3 if there is
+    /// anything to do.
     ///
     /// Nodes are matched by id, address and tag; where most of these are in one of the two only, by the names of
     /// machines and switches, and where these tell little, by structure. The first line says which.

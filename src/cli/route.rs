@@ -70,7 +70,7 @@ pub struct Args {
     /// Take and write tables that fail the proof. The report says what is wrong with them.
     #[arg(long = "unsafe")]
     unproved: bool,
-    /// Use so many threads [default: one a core].
+    /// Use this many threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]

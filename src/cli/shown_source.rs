@@ -24,10 +24,10 @@ pub(super) struct SimulationArgs {
     /// With --sim: decides everything that is random.
     #[arg(long, default_value_t = 1, requires = "sim")]
     seed: u64,
-    /// With --sim: so many virtual milliseconds pass in a second, if this machine is fast enough.
+    /// With --sim: how many virtual milliseconds pass in a second, if this machine is fast enough.
     #[arg(long, default_value_t = 50.0, value_name = "MS", requires = "sim", value_parser = parse_speed)]
     speed: f64,
-    /// With --sim: end after so many virtual milliseconds.
+    /// With --sim: end after this many virtual milliseconds.
     #[arg(long, default_value_t = 60_000, value_name = "MS", requires = "sim", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     limit_ms: u64,
 }

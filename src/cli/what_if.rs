@@ -60,7 +60,7 @@ pub struct Args {
     /// Decides what traffic is drawn to measure bisection.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Use so many threads [default: one a core].
+    /// Use this many threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }

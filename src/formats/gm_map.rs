@@ -14,13 +14,13 @@ use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 use super::draft::{Draft, HostNode, Kind, ListedNode};
 use super::{Malformed, port_shifts};
 
-/// What a text still owes.
+/// What must come next in a text.
 enum Expected {
     /// A block's header, or an option of the block before.
     Header,
     /// The number of links of a block.
     LinkCount,
-    /// So many links.
+    /// As many lines of links as the number says.
     Links(u64),
 }
 

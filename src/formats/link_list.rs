@@ -1,4 +1,4 @@
-//! From lines that each say what one cable joins to a fabric.
+//! Makes a fabric of lines that each say what one cable joins.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct ListedPort<'a> {
     /// How many ports its node has, if the file says so; otherwise as many as are seen.
     pub ports: Option<u8>,
     pub port: u8,
-    /// 0 for none.
+    /// Its LID; 0 for none.
     pub lid: u16,
     pub description: &'a str,
 }

@@ -94,7 +94,7 @@ struct Parsed {
     lines: Vec<Pair>,
     /// Lines of LIDs that no host has.
     foreign: Count,
-    /// Where it is malformed; what follows was not parsed.
+    /// The first line that is malformed, and what is wrong with it. What follows was not parsed.
     broken: Option<Malformed>,
 }
 

@@ -42,7 +42,7 @@ pub enum LidFileError {
 /// The most bytes of a file that is read: three times as many lines as there are LIDs.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// The file.
+/// The file that keeps the LIDs.
 #[derive(Debug)]
 pub(super) struct LidFile {
     path: PathBuf,

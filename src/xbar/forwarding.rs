@@ -98,9 +98,9 @@ pub struct Wanted {
 /// The kernel, if users' packets may go by it.
 #[derive(Debug)]
 pub enum Opened {
-    /// They may.
+    /// Users' packets may go by the kernel.
     Used(Box<Forwarding>),
-    /// They may not, for this reason in words.
+    /// They may not, for this reason, in words for a person.
     NotUsed(String),
 }
 

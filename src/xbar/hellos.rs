@@ -34,7 +34,7 @@ pub struct Hellos {
 struct Said {
     interface: String,
     flags: HelloFlags,
-    /// The rest of it; `None` while the port has no carrier.
+    /// What is said of the port but its flags; `None` while the port has no carrier.
     own: Option<Own>,
 }
 

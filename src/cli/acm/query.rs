@@ -57,7 +57,7 @@ pub struct Args {
     /// /run/ibacm.sock].
     #[arg(short = 'S', value_name = "SERVICE")]
     service: Option<String>,
-    /// Ask so often, to see how fast the service answers.
+    /// Ask this many times, to see how fast the service answers.
     #[arg(short = 'C', value_name = "N", default_value_t = 1)]
     repetitions: u32,
 }

@@ -21,15 +21,15 @@ const BAR_WIDTH: usize = 16;
 /// What is known of the loads of cables.
 #[derive(Debug, Default)]
 pub(super) struct Loads {
-    /// What they are of: the heading.
+    /// The heading, which says what loads these are.
     heading: String,
     /// The name of the engine; `None` if they are of the routes in force.
     engine: Option<&'static str>,
-    /// Why there are none.
+    /// Why there are no loads.
     why_not: Option<String>,
     /// By cable, the busiest first: routes there and back, and bits a second there and back where they are counted.
     busiest: Vec<Load>,
-    /// The fabric without the cables that are not whole, of which these are.
+    /// The fabric that the loads are of, and its cables that are not whole and so are left out.
     of: Option<(Fabric, BTreeSet<u32>)>,
 }
 
@@ -125,7 +125,7 @@ impl Loads {
         heading.into_iter().chain(lines).collect()
     }
 
-    /// The same as JSON.
+    /// What [`Self::lines`] says, as JSON.
     pub(super) fn json(&self, fabric: &Fabric) -> Value {
         let end = |at: PortRef| format!("{}:{}", fabric.xbars[at.xbar as usize].name, at.port);
         let load = |load: &Load| {

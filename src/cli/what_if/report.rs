@@ -47,7 +47,7 @@ pub(super) struct Report<'a> {
     before: Moment,
     after: Moment,
     cut_off: Vec<String>,
-    /// The names of the first of these.
+    /// The names of the first hosts that are cut off.
     shown: Vec<String>,
     tables: Option<ChangedTables>,
     entries: Option<usize>,

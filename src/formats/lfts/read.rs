@@ -61,7 +61,7 @@ struct Known {
     guids: Vec<u64>,
     /// The xbar of each GUID.
     xbars: BTreeMap<u64, u32>,
-    /// A host's addresses are so many, and aligned.
+    /// How many addresses each host has. The first is a multiple of this number.
     addresses: u32,
 }
 
@@ -125,7 +125,7 @@ enum Found {
 /// What a block says, in order.
 struct Parsed {
     events: Vec<Event>,
-    /// Where it is no dump, and what is wrong; what follows was not parsed.
+    /// The first line that is none of a dump, and what is wrong with it. What follows was not parsed.
     broken: Option<Malformed>,
 }
 

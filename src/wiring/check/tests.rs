@@ -217,7 +217,7 @@ impl Fumbler<'_> {
     }
 }
 
-/// Makes so many mistakes, and says what became of the fabric.
+/// Makes `count` mistakes. Returns the fabric with them, and which they are.
 fn fumbled(plan: &Fabric, count: usize, seed: u64, apart: bool) -> (Fabric, Vec<Mistake>) {
     let wirings = wirings(plan, plan);
     let random = ChaCha8Rng::seed_from_u64(seed);

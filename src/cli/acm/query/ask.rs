@@ -49,14 +49,14 @@ pub struct ResolvedShown {
     pub(super) chosen_source: Option<String>,
     /// The path.
     pub(super) path: Option<PathShown>,
-    /// Why there is none.
+    /// Why there is no path.
     pub(super) error: Option<String>,
     /// What was asked, as `ib_acme` calls it.
     #[serde(skip)]
     pub(super) call: &'static str,
     /// Whether the path is as map and routes in force have it; `None` if that was not asked.
     pub(super) verified: Option<bool>,
-    /// Why it is not.
+    /// Why the path is not as map and routes in force have it.
     pub(super) verify_error: Option<String>,
     /// What came of probes along the path; `None` if none were asked for.
     pub(super) probed: Option<Probed>,
