@@ -12,8 +12,10 @@ use std::time::Duration;
 use rand::RngExt;
 
 use super::event::Event;
-use super::machine::{Agent, Parent, Timer};
+use super::machine::Agent;
+use super::parent::Parent;
 use super::requests::Asked;
+use super::timers::Timer;
 use crate::map::ways::follow;
 use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
 use crate::wire::{AgentState, Info, Reason, RoundTrip, Route};

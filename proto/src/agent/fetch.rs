@@ -5,8 +5,10 @@ use super::status::FrameDrop;
 use std::time::Duration;
 
 use super::held::Held;
-use super::machine::{Agent, Parent, Timer};
+use super::machine::Agent;
+use super::parent::Parent;
 use super::requests::Asked;
+use super::timers::Timer;
 use crate::Instant;
 use crate::map::{Assembly, MapVersion, Rank};
 use crate::wire::{AgentState, Answer, Info, Reason, RoundTrip};

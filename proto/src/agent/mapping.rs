@@ -9,8 +9,9 @@ use rand::Rng;
 
 use super::event::Event;
 use super::held::Held;
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::status::MappingCost;
+use super::timers::Timer;
 use crate::explore::{
     ExploreError, ExploreOutcome, ExploreRequest, ExploreSettings, Explorer, Met, RequestKind,
 };

@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::requests::Asked;
+use super::timers::Timer;
 use crate::map::Map;
 use crate::wire::{Reason, RoundTrip};
 use crate::{Instant, Mac};

@@ -12,9 +12,10 @@
 
 use super::cause::Cause;
 use super::event::Event;
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::requests::{Asked, Requests};
 use super::status::{FrameDrop, Unreachable};
+use super::timers::Timer;
 use crate::Instant;
 use crate::map::{AddressConflict, Place, PortRef};
 use crate::wire::{AgentState, Answer, Info, Probe, Reason, Reply, RoundTrip, Route, Scout};

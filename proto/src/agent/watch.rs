@@ -3,9 +3,10 @@
 
 use super::cause::Cause;
 use super::checks::{Check, ProbeCheck};
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::requests::Asked;
 use super::status::Purpose;
+use super::timers::Timer;
 use super::verify::{Cycle, Phase, Room, Step};
 use crate::map::ways::follow;
 use crate::map::{MapVersion, PortRef, decode_pieces};

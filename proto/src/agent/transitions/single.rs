@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bench::*;
 use crate::Instant;
-use crate::agent::machine::Timer;
+use crate::agent::timers::Timer;
 use crate::agent::{Agent, Settings};
 use crate::map::{LinkMtu, host_type};
 use crate::wire::{AgentState, Reason, Scout};
