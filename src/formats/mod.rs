@@ -48,12 +48,14 @@ mod graphml;
 mod ibnetdiscover;
 mod ibutils;
 mod link_list;
+mod loaded;
 mod port_list;
 mod slurm;
 mod subnet_lst;
 mod svg;
 
 pub(crate) use draft::identity;
+pub use loaded::Loaded;
 pub(crate) use svg::plot_loads;
 
 use std::io::Read;

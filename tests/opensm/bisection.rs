@@ -21,7 +21,7 @@ fn at_least_this_share(engine: Engine, spec: &str, share: f64) {
     assert!(log.contains(&format!("{engine} tables configured on all switches")), "{spec}: {log}");
     let fabric = simulation.found();
     let subnet = Subnet::new(&fabric, None).unwrap();
-    let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &fabric, &subnet).unwrap().tables;
+    let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &fabric, &subnet).unwrap().found;
     let ours = select(&subnet, &[engine], &Settings::default(), false).unwrap().routing.tables;
     let bisection = |tables| Quality::measure(&TableRoutes::new(&subnet, tables), 1).effective_bisection;
     let (theirs, ours) = (bisection(&theirs), bisection(&ours));

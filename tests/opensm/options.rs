@@ -72,7 +72,7 @@ fn compare_on(
 }
 
 /// What a file lists, of which nothing may have been passed over.
-fn all<T>(listed: Result<guid_files::Listed<T>, formats::FormatError>) -> T {
+fn all<T>(listed: Result<formats::Loaded<T>, formats::FormatError>) -> T {
     let listed = listed.unwrap();
     assert!(listed.notes.is_empty(), "{:?}", listed.notes);
     listed.found
