@@ -1,6 +1,13 @@
 //! A service that is told to listen elsewhere while it runs.
 
-use super::*;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use mapper_acm::wire::{EntryFlags, Reply};
+use rustix::process::Signal;
+
+use super::machines::{Machines, READY, question};
+use crate::daemon::Daemon;
 
 /// Waits for the reply to a question on this connection.
 fn is_answered(stream: &mut UnixStream) -> bool {
