@@ -19,7 +19,7 @@ use mapper_fib::segments::{Element, Packing, segments};
 use mapper_fib::{Change, GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table, changes};
 use mapper_machine::kernel::Kernel;
 use mapper_machine::link::interface::Interface;
-use mapper_machine::sysctl::{Needs, Settings};
+use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings};
 
 #[allow(unreachable_pub, dead_code, reason = "the tests use all of it")]
 #[path = "../../tests/on_the_wire/namespace.rs"]
@@ -40,8 +40,8 @@ fn main() {
         let interfaces = ["e0", "e1"];
         namespace.enter(|| {
             let dir = tempfile::tempdir().unwrap();
-            let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
-            let needs = Needs { ports: BTreeMap::new(), forwards: false, force_forwarding: false };
+            let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
+            let needs = ForwardingNeeds { ports: BTreeMap::new(), forwards: false, force_forwarding: false };
             assert!(settings.keep(&needs).is_empty());
             let index = |name| Interface::look_up(name).unwrap().unwrap().index;
             measure(&mut Kernel::open().unwrap(), interfaces.map(index));

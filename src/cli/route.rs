@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use super::engine_names::{EngineName, Listed, ListedName, Wanted};
+use super::engine_names::{EngineName, Listed, ListedName, WantedEngine};
 use super::fabric_argument::FabricArgument;
 use super::judgement::nothing_to_prove;
 use super::output::{self, Staged};
@@ -199,9 +199,11 @@ impl Args {
         let (mut best, mut no_fallback) = (false, self.no_fallback);
         for listed in &self.engine {
             match listed {
-                Listed::Wanted(Wanted::Engine(engine)) if !engines.contains(engine) => engines.push(*engine),
-                Listed::Wanted(Wanted::Engine(_)) => {}
-                Listed::Wanted(Wanted::Best) => best = true,
+                Listed::Wanted(WantedEngine::Engine(engine)) if !engines.contains(engine) => {
+                    engines.push(*engine)
+                }
+                Listed::Wanted(WantedEngine::Engine(_)) => {}
+                Listed::Wanted(WantedEngine::Best) => best = true,
                 Listed::NoFallback => no_fallback = true,
             }
         }

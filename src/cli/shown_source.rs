@@ -42,7 +42,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 }
 
 /// Where what is shown comes from.
-pub(super) enum Source {
+pub(super) enum ShownSource {
     /// A fabric, and the file that it is read from, if it is one.
     Fabric(Fabric, String, Option<PathBuf>),
     /// A simulation, and how many virtual seconds pass in a second.
@@ -51,7 +51,7 @@ pub(super) enum Source {
     Agents(PathBuf),
 }
 
-impl Source {
+impl ShownSource {
     /// A fabric, or a simulation on it, of which all that can be wrong at the start is known.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ mod sockets;
 
 use std::fmt;
 
-pub use check::{Check, Difference};
+pub use check::{Difference, PlanCheck};
 
 /// A node by its id, which programs match, and by the name that people call it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -14,7 +14,7 @@ use mapper_fib::{Change, Nexthop, NexthopId, Objects, changes};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
-use mapper_machine::sysctl::{Needs, Settings, SettingsError};
+use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
 use mapper_proto::Instant;
 use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
@@ -61,11 +61,11 @@ pub struct Forwarding {
     sends: bool,
     kernel: Kernel,
     monitor: FibMonitor,
-    settings: Settings,
+    settings: KeptSettings,
     abilities: Abilities,
     clock: Clock,
     /// What the settings are for.
-    needs: Needs,
+    needs: ForwardingNeeds,
     /// When what is installed is compared next.
     recheck_at: Instant,
     /// Until when objects of an earlier run stay.
@@ -84,7 +84,7 @@ pub struct Forwarding {
 
 /// What the kernel is to be used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct KernelUse {
     /// What the user chose.
     pub choice: DataPathChoice,
     /// Which abilities of the kernel are not used, as if it lacked them.
@@ -120,7 +120,7 @@ impl Forwarding {
     ///
     /// # Errors
     /// If the user chose what the kernel cannot do.
-    pub fn open(wanted: Wanted, record: &Path) -> Result<Opened, ForwardingError> {
+    pub fn open(wanted: KernelUse, record: &Path) -> Result<Opened, ForwardingError> {
         let choice = wanted.choice;
         if choice == DataPathChoice::Tap {
             return Ok(Opened::NotUsed("data-path is tap".to_owned()));
@@ -136,8 +136,8 @@ impl Forwarding {
         }
     }
 
-    fn try_open(wanted: Wanted, record: &Path) -> Result<Self, ForwardingError> {
-        let Wanted { choice, avoid, forwards, sends } = wanted;
+    fn try_open(wanted: KernelUse, record: &Path) -> Result<Self, ForwardingError> {
+        let KernelUse { choice, avoid, forwards, sends } = wanted;
         let mut kernel = Kernel::open()?;
         let monitor = FibMonitor::new(&kernel)?;
         let abilities = Abilities::try_out(&mut kernel)?.without(&avoid);
@@ -155,7 +155,7 @@ impl Forwarding {
         if let Some(lacks) = lacks {
             return Err(ForwardingError::Lacks { choice, lacks });
         }
-        let settings = Settings::open(record)?;
+        let settings = KeptSettings::open(record)?;
         let there = kernel.dump()?;
         let clock = Clock::start();
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
@@ -173,7 +173,7 @@ impl Forwarding {
             left,
             without_carrier: BTreeSet::new(),
             first_number: free_half(&there),
-            needs: Needs { ports: BTreeMap::new(), forwards, force_forwarding },
+            needs: ForwardingNeeds { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
             troubles: Vec::new(),
             put_right: 0,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use libc::sockaddr;
 use mapper_acm::wire::{Address, COUNTERS, EntryFlags, PathRecord, Status};
 use mapper_acm_client::blocking::Client;
-use mapper_acm_client::{ClientError, Service};
+use mapper_acm_client::{ClientError, ServiceAddress};
 
 use crate::arguments::{put, socket_address, text};
 
@@ -107,11 +107,11 @@ pub unsafe extern "C" fn mapper_acm_connect(
     connection: *mut *mut Connection,
 ) -> c_int {
     let place = if service.is_null() {
-        Service::local()
+        ServiceAddress::local()
     } else {
         // SAFETY: C hands over a text.
         match unsafe { text(service) } {
-            Some(text) => Service::parse(text),
+            Some(text) => ServiceAddress::parse(text),
             None => return -libc::EINVAL,
         }
     };

@@ -10,8 +10,8 @@ use mapper_acm::wire::{
 };
 
 use crate::{
-    ClientError, MOST_PAGES, PATIENCE, Resolved, Service, add_page, as_change, as_counters, as_endpoint,
-    as_path, is_full_page, question,
+    ClientError, MOST_PAGES, PATIENCE, Resolved, ServiceAddress, add_page, as_change, as_counters,
+    as_endpoint, as_path, is_full_page, question,
 };
 
 /// A connection of any kind.
@@ -47,11 +47,11 @@ impl Client {
     ///
     /// # Errors
     /// If nobody listens there.
-    pub fn connect(service: &Service) -> Result<Self, ClientError> {
+    pub fn connect(service: &ServiceAddress) -> Result<Self, ClientError> {
         let connect = || -> io::Result<Box<dyn Connection>> {
             match service {
-                Service::Unix(path) => Ok(Box::new(UnixStream::connect(path)?)),
-                Service::Host(host) => {
+                ServiceAddress::Unix(path) => Ok(Box::new(UnixStream::connect(path)?)),
+                ServiceAddress::Host(host) => {
                     let stream = TcpStream::connect((host.as_str(), crate::tcp_port()))?;
                     stream.set_nodelay(true)?;
                     Ok(Box::new(stream))

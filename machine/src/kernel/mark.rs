@@ -73,14 +73,14 @@ const COMMENT_AFTER: &str = " bytes leave by the tap interface";
 
 /// What makes the kernel mark packets.
 #[derive(Debug)]
-pub(super) struct Marking {
+pub(super) struct LengthMarks {
     /// The socket that the table belongs to; none where the kernel has no nftables.
     owner: Option<RequestSocket>,
     /// Whether the table is there.
     is_there: bool,
 }
 
-impl Marking {
+impl LengthMarks {
     /// Opens a socket for the table in the network namespace of this thread.
     pub(super) fn open() -> Self {
         Self { owner: RequestSocket::open_netfilter().ok(), is_there: false }

@@ -33,7 +33,7 @@ pub use abilities::{Abilities, Ability};
 pub use foreign::Foreign;
 pub use monitor::{FibMonitor, Notice};
 
-use mark::Marking;
+use mark::LengthMarks;
 
 use crate::link::LinkError;
 use crate::netlink::socket::RequestSocket;
@@ -110,7 +110,7 @@ pub enum KernelError {
 #[derive(Debug)]
 pub struct Kernel {
     socket: RequestSocket,
-    marking: Marking,
+    marking: LengthMarks,
 }
 
 impl Kernel {
@@ -123,7 +123,7 @@ impl Kernel {
             doing: "opening a socket for forwarding tables".to_owned(),
             source,
         })?;
-        Ok(Self { socket, marking: Marking::open() })
+        Ok(Self { socket, marking: LengthMarks::open() })
     }
 
     /// The number of this socket, which stands in notices of the changes that it made.

@@ -76,7 +76,7 @@ impl Notice {
 /// this process included, changes how an interface forwards.
 ///
 /// The kernel tells nothing when it takes away nexthops itself because their interface lost its carrier or was
-/// set down: [`crate::link::interface::Monitor`] tells of that.
+/// set down: [`crate::link::interface::InterfaceMonitor`] tells of that.
 #[derive(Debug)]
 pub struct FibMonitor {
     socket: AsyncFd<Socket>,

@@ -33,7 +33,7 @@ mod cables;
 
 use crate::Mac;
 use crate::map::forest::Forest;
-use crate::map::ways::{Neighbours, Way, Ways, turn};
+use crate::map::ways::{CablesByXbar, Way, Ways, turn};
 use crate::map::{Map, PortRef, host_type};
 use crate::port_set::PortSet;
 use crate::wire::{Element, ProbeKind, RoundTrip, Route};
@@ -128,7 +128,7 @@ pub(super) const SOME_EMPTY_PORT: u8 = u8::MAX;
 
 /// Works out the share of the agent at `own`, an index into the map's hosts. `cables` says whether
 /// xbar-to-xbar cables are checked at all.
-pub(super) fn share(map: &Map, neighbours: &Neighbours, own: usize, cables: bool) -> Vec<Check> {
+pub(super) fn share(map: &Map, neighbours: &CablesByXbar, own: usize, cables: bool) -> Vec<Check> {
     match map.hosts.get(own).and_then(|host| host.at) {
         Some(at) => Planner::new(map, neighbours, own, at).plan(cables),
         None => share_without_xbar(map, own),
@@ -165,7 +165,7 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(map: &'a Map, neighbours: &Neighbours, own: usize, at: PortRef) -> Self {
+    fn new(map: &'a Map, neighbours: &CablesByXbar, own: usize, at: PortRef) -> Self {
         let mut starts = vec![0_u32; map.xbars.len() + 1];
         let mut used = vec![PortSet::default(); map.xbars.len()];
         for at in map.hosts.iter().filter_map(|host| host.at) {

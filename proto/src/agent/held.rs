@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::checks::{self, Check};
 use crate::Mac;
-use crate::map::ways::{Neighbours, Ways};
+use crate::map::ways::{CablesByXbar, Ways};
 use crate::map::{
     AddressConflict, Contested, Host, Map, MapVersion, Place, PortRef, Rank, decode_pieces, host_type,
 };
@@ -77,7 +77,7 @@ impl Held {
         let agent = |i: usize| map.hosts.get(i).filter(|h| h.host_type != host_type::PHANTOM);
         let parent = index.checked_sub(1).and_then(|i| agent(i / 2)).map(Host::rank);
         let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(agent).map(Child::new).collect();
-        let neighbours = Neighbours::new(map);
+        let neighbours = CablesByXbar::new(map);
         let ways = map.hosts[index].at.map(|at| Ways::over(&neighbours, at));
         let ways_to_contested = ways.as_ref().filter(|_| parent.is_none()).into_iter();
         let contested = ways_to_contested.flat_map(|ways| contested_ways(map, ways)).collect();

@@ -10,7 +10,7 @@ use mapper_fabric::wording::counted;
 use mapper_proto::map::PortRef;
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 
-use crate::cli::judgement::Names;
+use crate::cli::judgement::Describer;
 use crate::formats::routes::ListedRoutes;
 
 /// By which ports the kernel at each xbar has packets to a host leave.
@@ -88,7 +88,7 @@ impl<'a> Kernels<'a> {
     }
 
     /// Proves all that was added.
-    pub(super) fn prove(&self, names: &Names<'_>) -> Forwarded {
+    pub(super) fn prove(&self, names: &Describer<'_>) -> Forwarded {
         let mut forwarded = Forwarded { pairs: self.pairs, ..Forwarded::default() };
         let mut turns = BTreeSet::new();
         let (mut handed_over, mut unknown) = (0u64, BTreeSet::new());
@@ -137,7 +137,7 @@ impl<'a> Kernels<'a> {
 
 /// What a user should know: to how many hosts packets leave the kernels on their way, and of which xbars it is
 /// not known what their kernels do.
-fn notes(handed_over: u64, unknown: &BTreeSet<u32>, names: &Names<'_>) -> Vec<String> {
+fn notes(handed_over: u64, unknown: &BTreeSet<u32>, names: &Describer<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if handed_over > 0 {
         notes.push(counted(
@@ -274,7 +274,7 @@ mod tests {
             kernels.add(&ListedRoutes { from, routes, faults, by_destination, strangers: 0 });
         }
         let shown = names::Names::of(&fabric);
-        kernels.prove(&Names { fabric: &fabric, topology: &topology, shown: &shown })
+        kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status::DataPath;
 use crate::xbar::acquaintances::{Acquaintances, Cabled};
-use crate::xbar::forwarding::{Forwarding, Opened, Wanted};
+use crate::xbar::forwarding::{Forwarding, KernelUse, Opened};
 
 /// How often the packets that the kernel sent are counted, while there are few nexthops. A way that packets begin to
 /// take is watched so soon after.
@@ -70,7 +70,7 @@ impl KernelSide {
         let forwards = attachment.crossbar.is_some();
         let neighbours = attachment.hellos.neighbours();
         let wanted =
-            Wanted { choice: config.data_path, avoid: config.kernel_avoid.clone(), forwards, sends: true };
+            KernelUse { choice: config.data_path, avoid: config.kernel_avoid.clone(), forwards, sends: true };
         Ok(match Forwarding::open(wanted, &record)? {
             Opened::Used(forwarding) => Ok(Self {
                 forwarding,

@@ -260,8 +260,8 @@ proptest! {
         let plan = &plans()[which];
         let (found, mistakes) = fumbled(plan, count, seed, true);
         let (whole, moves) = mended(plan, &found);
-        prop_assert!(Check::of(plan, &whole).is_as_planned());
-        prop_assert!(moves <= mistakes.len(), "{} moves for {:?}:\n{}", moves, mistakes, Check::of(plan, &found));
+        prop_assert!(PlanCheck::of(plan, &whole).is_as_planned());
+        prop_assert!(moves <= mistakes.len(), "{} moves for {:?}:\n{}", moves, mistakes, PlanCheck::of(plan, &found));
     }
 
     #[test]
@@ -269,7 +269,7 @@ proptest! {
         let plan = &plans()[which];
         let (found, _) = fumbled(plan, count, seed, false);
         let (whole, _) = mended(plan, &found);
-        prop_assert!(Check::of(plan, &whole).is_as_planned());
+        prop_assert!(PlanCheck::of(plan, &whole).is_as_planned());
     }
 }
 
@@ -280,7 +280,7 @@ fn of_ten_thousand_cables_fifty_mistakes_are_named_and_none_invented() {
     for seed in 0..3 {
         let (found, mistakes) = fumbled(&plan, 50, seed, true);
         assert_eq!(mistakes.len(), 50);
-        let check = Check::of(&plan, &found);
+        let check = PlanCheck::of(&plan, &found);
         let told = check.differences.iter().map(|difference| {
             (
                 difference.kind,
@@ -300,7 +300,7 @@ fn of_ten_thousand_cables_fifty_mistakes_are_named_and_none_invented() {
 
 /// The differences of a plan as severity and words.
 fn told(plan: &Fabric, found: &Fabric) -> Vec<(&'static str, String)> {
-    let differences = Check::of(plan, found).differences;
+    let differences = PlanCheck::of(plan, found).differences;
     differences.iter().map(|difference| (difference.severity.name(), difference.to_string())).collect()
 }
 
@@ -321,7 +321,7 @@ fn what_hurts_most_comes_first_and_says_what_to_do() {
         ("label", "swap the plugs at leaf4:1 and leaf4:2: the first is now cabled to h8, the second to h7"),
     ];
     assert_eq!(told(&plan, &found), expected.map(|(severity, words)| (severity, words.to_owned())));
-    let json = Check::of(&plan, &found).json();
+    let json = PlanCheck::of(&plan, &found).json();
     assert_eq!(
         (&json["schema"], &json["differences"][0]["severity"]),
         (&json!("mapper.plan/1"), &json!("cuts-off"))
@@ -383,7 +383,7 @@ fn a_list_of_cables_that_was_written_is_the_plan_of_its_fabric() {
         let text = formats::write(&fabric, FileFormat::Csv);
         let plan = formats::parse("plan.csv", &text).unwrap();
         assert_eq!(plan.map.cables.len(), fabric.map.cables.len(), "{text}");
-        let check = Check::of(&plan, &fabric);
+        let check = PlanCheck::of(&plan, &fabric);
         assert!(check.is_as_planned(), "{spec}: {check}");
     }
 }
@@ -400,12 +400,12 @@ fn without_names_a_plan_is_matched_by_structure_and_says_so() {
         (label.name, label.description) = (format!("H-{index:016x}"), String::new());
         host.mac = mapper_proto::Mac::from_position(0x10_0000 + index as u32);
     }
-    let check = Check::of(&plan, &found);
+    let check = PlanCheck::of(&plan, &found);
     assert!(check.is_as_planned(), "{check}");
     assert_eq!(check.matched_by, MatchedBy::Structure);
     let kinds = |found: &Fabric| {
         let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-        Check::of(&plan, found).differences.iter().for_each(|it| *kinds.entry(it.kind).or_default() += 1);
+        PlanCheck::of(&plan, found).differences.iter().for_each(|it| *kinds.entry(it.kind).or_default() += 1);
         kinds
     };
     found.map.cables.remove(9);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::probe::{Probed, probe};
 use super::{AddressFormat, Args, CounterChoice, address, expanded};
 use crate::acm::client::blocking::Client;
-use crate::acm::client::{ClientError, Resolved, Service};
+use crate::acm::client::{ClientError, Resolved, ServiceAddress};
 
 /// What one service answered.
 #[derive(Debug, Serialize)]
@@ -154,7 +154,7 @@ impl EndpointShown {
 }
 
 /// Asks a service all that the command line wants to know.
-pub(super) fn ask(args: &Args, service: &Service, name: &str) -> Asked {
+pub(super) fn ask(args: &Args, service: &ServiceAddress, name: &str) -> Asked {
     let mut asked = Asked {
         service: name.to_owned(),
         error: None,
