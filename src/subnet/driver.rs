@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mapper_ib::Packet;
 use mapper_ib::manager::{Event, SubnetManager, Task};
 use mapper_ib::record::Direction;
 use mapper_machine::clock::Clock;
@@ -115,12 +116,7 @@ impl Driver {
         let mut end = DaemonEnd::Stopped;
         loop {
             let now = self.clock.now();
-            self.notifier.feed_if_due(now);
-            if self.manager.poll_timeout().is_some_and(|at| at <= now) {
-                self.manager.handle_timeout(now);
-            }
-            self.paths.see(&mut self.manager);
-            self.send()?;
+            self.advance(now)?;
             if let Some(hosts) = self.tell()
                 && self.config.map_once.is_some()
                 && leave_by.is_none()
@@ -146,15 +142,7 @@ impl Driver {
                 [self.manager.poll_timeout(), leave_by, give_up.map(|(at, _)| at), self.notifier.feed_at()];
             let next = moments.into_iter().flatten().filter(|&at| at != Instant::FAR).min();
             tokio::select! {
-                packets = self.port.receive() => {
-                    let now = self.clock.now();
-                    for packet in packets.map_err(|source| self.gone(source))? {
-                        if let Some(record) = &mut self.record {
-                            record.add(now, Direction::Received, &packet);
-                        }
-                        self.manager.handle_packet(&packet, now);
-                    }
-                }
+                packets = self.port.receive() => self.receive(packets)?,
                 () = self.clock.sleep_until(next) => {}
                 computed = finished(&mut self.computation) => self.take(computed),
                 client = server.accept() => match client {
@@ -175,6 +163,27 @@ impl Driver {
                 },
             }
         }
+    }
+
+    /// Does what is due now, and sends what that leads to.
+    fn advance(&mut self, now: Instant) -> Result<(), SubnetError> {
+        self.notifier.feed_if_due(now);
+        if self.manager.poll_timeout().is_some_and(|at| at <= now) {
+            self.manager.handle_timeout(now);
+        }
+        self.paths.see(&mut self.manager);
+        self.send()
+    }
+
+    fn receive(&mut self, packets: std::io::Result<Vec<Packet>>) -> Result<(), SubnetError> {
+        let now = self.clock.now();
+        for packet in packets.map_err(|source| self.gone(source))? {
+            if let Some(record) = &mut self.record {
+                record.add(now, Direction::Received, &packet);
+            }
+            self.manager.handle_packet(&packet, now);
+        }
+        Ok(())
     }
 
     /// Answers a request of a program.
