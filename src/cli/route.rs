@@ -179,7 +179,7 @@ impl Args {
         for listed in &self.engine {
             match listed {
                 Listed::Wanted(WantedEngine::Engine(engine)) if !engines.contains(engine) => {
-                    engines.push(*engine)
+                    engines.push(*engine);
                 }
                 Listed::Wanted(WantedEngine::Engine(_)) => {}
                 Listed::Wanted(WantedEngine::Best) => best = true,

@@ -84,6 +84,6 @@ mod tests {
             read.iter().map(|line| line.direction).collect::<Vec<_>>(),
             [Direction::Sent, Direction::Received]
         );
-        assert!(RecordFile::create(Path::new("/nonexistent/record")).is_err());
+        assert!(RecordFile::create(&folder.path().join("nonexistent/record")).is_err());
     }
 }

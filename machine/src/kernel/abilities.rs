@@ -71,6 +71,18 @@ pub struct Abilities {
     pub left_unused: LeftUnused,
 }
 
+impl Abilities {
+    /// Those of a kernel that can all that is asked of it, and takes nothing off the MTU of a route.
+    pub const ALL: Self = Self {
+        nexthops: true,
+        segments: true,
+        compression: true,
+        marks: true,
+        force_forwarding: true,
+        left_unused: LeftUnused::NOTHING,
+    };
+}
+
 /// The destinations of two routes that are tried, with full and with compressed segments. They stand in the table
 /// that only packets from a port of the fabric look up, and no packet has such an address: `f3pp` is no element of
 /// a route.
@@ -195,14 +207,7 @@ pub(super) fn key(element: u16) -> RouteKey {
 mod tests {
     use super::*;
 
-    const ALL: Abilities = Abilities {
-        nexthops: true,
-        segments: true,
-        compression: true,
-        marks: true,
-        force_forwarding: true,
-        left_unused: LeftUnused::NOTHING,
-    };
+    const ALL: Abilities = Abilities::ALL;
 
     #[test]
     fn what_cannot_be_without_an_avoided_ability_goes_with_it() {

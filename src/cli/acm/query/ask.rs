@@ -133,6 +133,21 @@ impl CounterList {
             route_cache_hits,
         }
     }
+
+    /// The counters in the order of the message that carries them.
+    pub(super) fn values(&self) -> [u64; COUNTERS] {
+        let Self {
+            endpoint: _,
+            errors,
+            resolved,
+            no_data,
+            address_queries,
+            address_cache_hits,
+            route_queries,
+            route_cache_hits,
+        } = *self;
+        [errors, resolved, no_data, address_queries, address_cache_hits, route_queries, route_cache_hits]
+    }
 }
 
 /// An endpoint in words.
