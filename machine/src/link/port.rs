@@ -51,8 +51,8 @@ pub(super) fn count_sent(counts: &mut Tally<LinkCount>, frames: usize, bytes: us
 }
 
 /// One interface, by name. While it does not exist there is nothing to receive, and what is sent
-/// is lost and counted, as on a cable that is unplugged. Feed it what a
-/// [`InterfaceMonitor`](super::interface::Monitor) reports.
+/// is lost and counted, as on a cable that is unplugged. Feed it what an
+/// [`InterfaceMonitor`](super::interface::InterfaceMonitor) reports.
 #[derive(Debug)]
 pub struct EthernetPort {
     name: String,
