@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mapper_proto::Instant;
 
-/// A table with at most so many entries. Of a full one, what was not used for longest goes.
+/// A table of a bounded size. When it is full, the entry goes that was not used for the longest time.
 ///
 /// An entry that is used is put in front only once it has fallen behind a quarter of the table, so that a table of
 /// which little is used need not be sorted at each use.
@@ -64,7 +64,7 @@ impl<K: Ord + Clone, V> Cache<K, V> {
         Some(&slot.value)
     }
 
-    /// Puts a value in, for so long; `None` is for ever.
+    /// Puts a value in, which is kept for as long as `keep` says; `None` is for ever.
     pub fn insert(&mut self, now: Instant, key: K, value: V, keep: Option<Duration>) {
         self.remove(&key);
         let used = self.next_use;

@@ -121,7 +121,7 @@ pub struct Unit {
     by_lid: BTreeMap<u16, Mac>,
     /// Who has a name or an address, as [`Address::into_key`] writes it.
     by_address: BTreeMap<Address, Vec<Mac>>,
-    /// The same of what hosts have not announced, and said when they were asked.
+    /// Who has a name or an address that was not announced, as hosts said when they were asked.
     learned: BTreeMap<Address, Vec<Mac>>,
     /// What the ends of a path have said that both can do.
     limits: BTreeMap<Mac, Learned>,
@@ -188,7 +188,8 @@ impl Unit {
         unit
     }
 
-    /// What an agent knows that is at this port of InfiniBand, of the device `device`, whose node is called so.
+    /// What an agent knows that is at this port of InfiniBand, of the device `device`, whose node is called by
+    /// `names`.
     pub fn at_port(device: String, port: Port, names: impl IntoIterator<Item = String>) -> Self {
         let own_addresses: Vec<Address> = names.into_iter().map(Address::Name).collect();
         Self { own_addresses, port: Some(FromPort::new(port)), ..Self::new(device, Mac::default(), []) }
@@ -372,7 +373,7 @@ mod tests {
             let mut grown = macs.clone();
             grown.insert(more);
             let after = hosts(&grown);
-            // Who does not stand in the way of the new host keeps its LID.
+            // A host keeps its LID unless it stands in the way of the new one.
             let moved = before.iter().filter(|&(mac, lid)| after[mac] != *lid).count();
             prop_assert!(moved <= 3, "{moved}");
         }

@@ -12,7 +12,7 @@ const ADAPTERS: [&str; 9] = ["hca", "mlx", "hfi", "qib", "bnxt", "cxi", "irdma",
 
 /// Where an interface is.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Interface {
+pub struct MachineInterface {
     /// The machine's name in small letters, without a domain.
     pub machine: String,
     /// The adapter in it; empty if nothing is said of it.
@@ -43,7 +43,7 @@ impl Natural {
 }
 
 /// Where a host is.
-pub fn interface(label: &HostLabel) -> Interface {
+pub fn interface(label: &HostLabel) -> MachineInterface {
     // A machine's further interfaces are hosts of their own, which readers mark with the port.
     let mark = format!("-p{}", label.node_port);
     let id = label.name.strip_suffix(&mark).filter(|_| label.node_port > 1).unwrap_or(&label.name);
@@ -53,7 +53,7 @@ pub fn interface(label: &HostLabel) -> Interface {
         Some((machine, adapter)) if is_adapter(adapter) => (machine.trim(), adapter),
         _ => (text, ""),
     };
-    Interface { machine: short(machine), adapter: Natural::of(adapter), port: label.node_port }
+    MachineInterface { machine: short(machine), adapter: Natural::of(adapter), port: label.node_port }
 }
 
 /// Whether this is an adapter in a switch that computes for the network, and no interface of a machine.
@@ -94,8 +94,8 @@ pub fn xbar(label: &XbarLabel) -> String {
 }
 
 /// For each host the place of its interface among those of its machine, from 0, and how many these are.
-pub fn rails(fabric: &Fabric) -> Vec<(Interface, usize, usize)> {
-    let interfaces: Vec<Interface> = fabric.hosts.iter().map(interface).collect();
+pub fn rails(fabric: &Fabric) -> Vec<(MachineInterface, usize, usize)> {
+    let interfaces: Vec<MachineInterface> = fabric.hosts.iter().map(interface).collect();
     let mut machines: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (host, interface) in interfaces.iter().enumerate() {
         machines.entry(&interface.machine).or_default().push(host);

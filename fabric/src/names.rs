@@ -15,9 +15,9 @@ const MAX_DESCRIPTION_BYTES: usize = 64;
 /// id where another node is called the same, or the id alone where the node has no description.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
-    /// By host.
+    /// The name of each host, in the order of the map.
     pub hosts: Vec<String>,
-    /// By xbar.
+    /// The name of each xbar, in the order of the map.
     pub xbars: Vec<String>,
     /// The ids of hosts.
     host_ids: Vec<String>,

@@ -12,7 +12,7 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// What `service=` says, none if nothing does.
+    /// The value of the key `service`; [`Self::None`] without the key.
     pub(super) fn of(spec: &Spec<'_>) -> Result<Self, SpecError> {
         match spec.word("service")?.unwrap_or("none") {
             "every" => Ok(Self::Every),

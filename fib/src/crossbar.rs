@@ -52,6 +52,7 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     let Some(first) = ports.first() else { return objects };
     let interface = first.interface;
     for port in ports {
+        objects.routes.insert(key(Table::Main, Element::FirstPort(port.port).prefix()), gateway(port));
         objects.rules.insert(Rule::Segments { interface: port.name.clone(), to: segments::all() });
         if forwards {
             let towards = of_address(segments::towards_port(port.port));
@@ -97,13 +98,14 @@ fn first_elements(ports: &[CabledPort]) -> BTreeSet<Element> {
     if all.len() * ports.len() <= MOST_PAIRS { all } else { BTreeSet::new() }
 }
 
-/// The neighbours of all ports, and an address that leads to each.
+/// The neighbours of all ports, and for each an address of the machine's own that leads there. Elements lead nowhere: a
+/// kernel that obeys none would forward what a neighbour's packet begins with, and so would the next one, in a circle.
 pub fn neighbours(ports: &[CabledPort]) -> Objects {
     let neighbours =
         ports.iter().map(|port| ((port.interface, segments::NEIGHBOUR), port.neighbour)).collect();
-    let first_port =
-        |port: &CabledPort| (key(Table::Main, Element::FirstPort(port.port).prefix()), gateway(port));
-    Objects { neighbours, routes: ports.iter().map(first_port).collect(), ..Objects::default() }
+    let towards =
+        |port: &CabledPort| (key(Table::Main, of_address(segments::towards_port(port.port))), gateway(port));
+    Objects { neighbours, routes: ports.iter().map(towards).collect(), ..Objects::default() }
 }
 
 fn gateway(port: &CabledPort) -> Route {

@@ -10,7 +10,7 @@ use crate::object::{GroupId, Nexthop, NexthopId, Objects, Route, RouteKey, Rule}
 /// One change of the kernel's tables. What is put takes the place of an object of the same key, at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A neighbour has this link address.
+    /// Sets the link address of a neighbour.
     PutNeighbour {
         /// The number of the interface.
         interface: u32,
@@ -19,27 +19,27 @@ pub enum Change {
         /// Its link address.
         mac: Mac,
     },
-    /// A nexthop is this.
+    /// Sets a nexthop object.
     PutNexthop(NexthopId, Nexthop),
-    /// A group has these members.
+    /// Sets the members of a group.
     PutGroup(GroupId, Vec<NexthopId>),
-    /// A rule holds.
+    /// Adds a rule.
     PutRule(Rule),
-    /// A route leads there.
+    /// Sets what a route does.
     PutRoute(RouteKey, Route),
-    /// Packets that are longer, in bytes, get the mark [`TOO_LONG`](crate::object::TOO_LONG).
+    /// Has packets of more than this many bytes get the mark [`TOO_LONG`](crate::object::TOO_LONG).
     PutMark(u32),
-    /// No packet gets that mark any more.
+    /// Has no packet get that mark any more.
     RemoveMark,
-    /// A route is gone.
+    /// Removes a route.
     RemoveRoute(RouteKey),
-    /// A rule is gone.
+    /// Removes a rule.
     RemoveRule(Rule),
-    /// A group is gone.
+    /// Removes a group.
     RemoveGroup(GroupId),
-    /// A nexthop is gone.
+    /// Removes a nexthop object.
     RemoveNexthop(NexthopId),
-    /// A neighbour's entry is gone.
+    /// Removes a neighbour's entry.
     RemoveNeighbour {
         /// The number of the interface.
         interface: u32,
@@ -72,7 +72,7 @@ impl Change {
 ///
 /// The order is one in which the kernel accepts them, and packets never take a way that is in neither set:
 /// neighbours and plain routes come first, then nexthops, groups that name them, and routes that name groups.
-/// What goes, goes in the opposite order, and after all that comes. A nexthop that changes and stays in groups
+/// Removals follow all of these, in the opposite order. A nexthop that changes and stays in groups
 /// changes for all of them at once.
 pub fn changes(before: &Objects, after: &Objects) -> Vec<Change> {
     let mut changes = Vec::new();

@@ -8,6 +8,7 @@
 //! - [`model`]: what Linux does with a packet, for those who have no kernel.
 //! - [`probe`]: the packets by which a path through kernels is proved.
 //! - [`crossbar`]: what a machine holds so that its ports obey segments, or forward by destination.
+//! - [`shortcuts`]: how packets by segments get through a crossbar before routes are looked up.
 //! - [`takeover`]: what a machine holds while a run of the daemon takes over from an earlier one.
 //!
 //! The daemon installs a set of objects by netlink, reads back what the kernel holds as the same type, and
@@ -21,6 +22,7 @@ pub mod model;
 pub mod object;
 pub mod probe;
 pub mod segments;
+pub mod shortcuts;
 pub mod takeover;
 
 pub use difference::{Change, changes};

@@ -184,20 +184,24 @@ const fn deliver(packet: &Packet) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crossbar::{CabledPort, Delivery, by_segments};
-    use crate::segments::{Element, Packing, segments};
+    use crate::crossbar::{CabledPort, Delivery, by_segments, neighbours};
+    use crate::segments::{Element, Packing, segments, towards_port};
 
-    /// A machine with two ports; what leaves by port n goes to the address n.
-    fn machine(compressed: bool) -> Objects {
-        let port = |port: u8| CabledPort {
+    /// Two ports of a machine; what leaves by port n goes to the address n.
+    fn ports() -> [CabledPort; 2] {
+        [1, 2].map(|port: u8| CabledPort {
             port,
             interface: 10 + u32::from(port),
             name: format!("e{port}"),
             neighbour: Mac::from_position(port.into()),
             neighbour_port: port,
-        };
+        })
+    }
+
+    /// A machine with these ports that obeys segments.
+    fn machine(compressed: bool) -> Objects {
         let delivery = Delivery { v4: Some([10, 1, 0, 1].into()), v6: true, agent_port: Some(3) };
-        by_segments(&[port(1), port(2)], true, delivery, compressed)
+        by_segments(&ports(), true, delivery, compressed)
     }
 
     fn packet(route: &[Element], packing: Packing) -> Packet {
@@ -264,6 +268,22 @@ mod tests {
         for other in [None, Some("lo"), Some("e3")] {
             assert_eq!(step(&machine(true), other, packet.clone()), Step::Dropped("no route"));
         }
+    }
+
+    #[test]
+    fn a_kernel_that_obeys_no_segments_forwards_none_and_its_own_machine_can_say_by_which_port_a_packet_leaves()
+     {
+        let objects = neighbours(&ports());
+        let route = [Element::FirstPort(2), Element::Port(1), Element::Port(3), Element::DeliverV4];
+        for (packing, arrival) in [Packing::Compressed, Packing::Full]
+            .into_iter()
+            .flat_map(|packing| [(packing, "e1"), (packing, "e2")])
+        {
+            assert_eq!(step(&objects, Some(arrival), packet(&route, packing)), Step::Dropped("no route"));
+        }
+        let machine = Machine { objects: &objects, addresses: &[] };
+        let towards = machine.look_up(Table::Main, towards_port(2).into());
+        assert!(matches!(towards, Some(Route::Gateway { interface: 12, .. })), "{towards:?}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::net::Ipv6Addr;
 pub const UDP_PORT: u16 = 0x88b5;
 /// Bytes of a datagram without what makes it longer.
 pub const DATAGRAM_BYTES: usize = 24;
-/// So many of them say whose it is. Older hosts send no more.
+/// How many of them are needed to read a datagram. Older hosts send no more.
 const LEAST_BYTES: usize = 16;
 
 const MAGIC: [u8; 4] = *b"mapp";
@@ -38,14 +38,14 @@ const HOP_LIMIT: u8 = 64;
 /// What a datagram says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Datagram {
-    /// Whoever gets it is to answer.
+    /// The host that gets it is to answer.
     Question {
-        /// Nobody who did not see the question can guess it.
+        /// A number that nobody can guess who did not see the question.
         nonce: u64,
     },
     /// The question arrived.
     Answer {
-        /// That of the question.
+        /// The nonce of the question.
         nonce: u64,
         /// When the question arrived, in nanoseconds from whatever moment the other host counts from.
         arrived_ns: Option<u64>,

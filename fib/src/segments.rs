@@ -15,7 +15,7 @@
 //! | `0001` to `00ff` | a crossbar | leave by this port |
 //! | `0100` | a crossbar | leave by port 0 |
 //! | `f1pp` | the sender | leave by port `pp`; the neighbour there strips it |
-//! | `f2pp` | a crossbar, to itself | the next address out of port `pp`; never in a packet |
+//! | `f2pp` | a machine, to itself | the next address out of port `pp`; never in a packet |
 //! | `fff4`, `fff6` | a host | this is an IPv4 or IPv6 packet for you |
 //!
 //! A kernel that knows no compressed elements gets a segment for each one. Both kinds may be obeyed side by side.
@@ -89,6 +89,12 @@ pub fn beginning_with(elements: &[Element]) -> IpPrefix {
     IpPrefix::v6(address(&bits), BLOCK_BITS + ELEMENT_BITS * elements.len() as u8)
 }
 
+/// The bytes that all segments begin with.
+pub const fn block() -> [u8; BLOCK_BITS as usize / 8] {
+    let [[a, b], [c, d]] = [BLOCK[0].to_be_bytes(), BLOCK[1].to_be_bytes()];
+    [a, b, c, d]
+}
+
 /// The network of all segments.
 pub fn all() -> IpPrefix {
     IpPrefix::v6(address(&[]), BLOCK_BITS)
@@ -99,12 +105,8 @@ pub fn all_first_ports() -> IpPrefix {
     IpPrefix::v6(address(&[0xf100]), BLOCK_BITS + 8)
 }
 
-/// An address that the sender's own kernel routes out of one of its ports.
-pub fn first_port(port: u8) -> Ipv6Addr {
-    address(&[Element::FirstPort(port).bits()])
-}
-
-/// The address by which a crossbar says to itself which port a packet leaves by.
+/// The address by which a machine says to itself which port a packet leaves by. As it stands in no packet, nobody else's
+/// packets take its route.
 pub fn towards_port(port: u8) -> Ipv6Addr {
     address(&[0xf200 | u16::from(port)])
 }

@@ -1,4 +1,5 @@
-//! What a kernel is to hold while a run of the daemon takes over from an earlier one, which ended without a word.
+//! What a kernel is to hold while a run of the daemon takes over from an earlier one that was killed or
+//! crashed, and so left its objects in the kernel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,9 +29,10 @@ impl LeftNeighbours {
 /// What a kernel is to hold until this run has proved its own ways: what it holds already, and what is `wanted` of it; where
 /// both have an object of the same key, the wanted one counts.
 ///
-/// The earlier run's ways to an address for which `leads` says no go at once, and so do those to neighbours that were `left`
-/// and are others now: nobody finds out by them that they carry nothing, or lead elsewhere than they did. A host to which no
-/// other way is left is not sent to by the kernel any more.
+/// Some of the earlier run's ways are removed at once: those to an address that leads nowhere, as `leads` says,
+/// and those to neighbours that were `left` and are others now. Nothing watches these ways, so nobody would
+/// notice that they carry nothing, or lead elsewhere than they did. Without any other way to a host, the kernel
+/// sends nothing to it any more.
 pub fn taking_over(
     there: &Objects,
     wanted: &Objects,
@@ -124,7 +126,7 @@ mod tests {
         let mut expected = routes(&[(1, &[11]), (3, &[12])]);
         expected.extend(neighbours(&[(10, 7), (11, 2), (12, 3)]));
         assert_eq!(taking_over(&there, &wanted, &left, |_, _| true), expected);
-        // Also once the kernel was told of the new one.
+        // The same holds once the kernel was told of the new neighbour.
         there.extend(wanted.clone());
         assert_eq!(taking_over(&there, &wanted, &left, |_, _| true), expected);
     }

@@ -260,6 +260,10 @@ impl Host {
         self.own = settings.mac;
         self.liveness_limit = settings.liveness_limit;
         self.agent = Agent::new(settings, seed, now);
+        if self.data.is_some() {
+            // Without answers to checks of paths nobody tells a kernel that drops packets from a host that is gone.
+            self.watching.tell_anew(now);
+        }
         self.services.lose_questions(now);
         self.settle(now);
     }
@@ -372,7 +376,7 @@ impl Host {
             self.heal(now);
             self.settle_kernel(now);
             self.settle_soundings(now);
-            self.services.resolver_mut().handle_timeout(now);
+            self.services.end_questions(now);
             self.services.ask(now, &mut self.agent, self.table.as_deref());
             if let Some(data) = &mut self.data {
                 self.watching.tell(now, data, &mut self.agent, self.liveness_limit);

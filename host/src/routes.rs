@@ -8,9 +8,9 @@ use mapper_proto::wire::{RoundTrip, Route};
 use thiserror::Error;
 
 use mapper_routing::{
-    Attachment, DeadCables, Far, HostRoutes, LiveRoutes, NextHops, Options, Orientation, OutOfReach,
-    RepairError, RoutingError, Shape, Topology, TopologyError, Violation, prove_host, repair, wire_route,
-    wire_way_back,
+    Attachment, DeadCables, Far, HostRoutes, LiveRoutes, NextHops, Options, OrderByDestination, Orientation,
+    OutOfReach, RepairError, RoutingError, Shape, Topology, TopologyError, Violation, prove_host, repair,
+    wire_route, wire_way_back,
 };
 
 use crate::directory::LastTold;
@@ -47,6 +47,8 @@ pub struct Basis {
     map: Arc<Map>,
     topology: Arc<Topology>,
     orientation: Orientation,
+    /// The order of routes by destination, once somebody asks for it.
+    by_destination: OnceLock<OrderByDestination>,
     /// All hosts of the map but phantoms, sorted by address, with their numbers.
     by_mac: Vec<(Mac, u32)>,
     /// The xbars that have a tag, sorted by tag, with their numbers.
@@ -67,7 +69,8 @@ impl Basis {
         let orientation = Orientation::new(&topology, map.rules.non_clos);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
         let (ports, last_told) = (PortsInUse::new(&map), LastTold::default());
-        Ok(Self { map, topology, orientation, by_mac, by_tag, ports, last_told })
+        let by_destination = OnceLock::new();
+        Ok(Self { map, topology, orientation, by_destination, by_mac, by_tag, ports, last_told })
     }
 
     /// The map.
@@ -114,6 +117,10 @@ impl Basis {
     /// What hosts were last told of the names and addresses of the hosts that the map lists.
     pub(crate) fn last_told(&self) -> &LastTold {
         &self.last_told
+    }
+
+    fn order_by_destination(&self) -> &OrderByDestination {
+        self.by_destination.get_or_init(|| OrderByDestination::new(&self.topology))
     }
 
     fn host(&self, mac: Mac) -> Option<u32> {
@@ -296,6 +303,38 @@ impl RouteTable {
         };
         let channels = self.next_hops.as_ref().zip(home).map_or(&[][..], |(hops, home)| hops.towards(home));
         channels.iter().map(|&channel| topology.tail(channel))
+    }
+
+    /// The turns that packets to a host take at the own xbar, where crossbars go by the destination: the port of another xbar
+    /// that they come from, and the own one that they leave by.
+    pub(crate) fn turns_to(&self, host: u32) -> Vec<(PortRef, PortRef)> {
+        let topology = &self.basis.topology;
+        let (Attachment::Port(own), Attachment::Port(home)) =
+            (topology.attachment(self.whole.from()), topology.attachment(host))
+        else {
+            return Vec::new();
+        };
+        let turns = self.basis.order_by_destination().turns(topology, own.xbar, home.xbar);
+        turns.into_iter().map(|(arrival, out)| (topology.tail(arrival), topology.tail(out))).collect()
+    }
+
+    /// Whether packets that come from a port and leave by another one behind it close no circle with those that go by the
+    /// destination in this map.
+    pub(crate) fn allows_by_destination(&self, (from, by): (PortRef, PortRef)) -> bool {
+        let topology = &self.basis.topology;
+        match (topology.far(from), topology.far(by)) {
+            (Far::Channel(arrival), Far::Channel(out)) if topology.head(arrival).xbar == by.xbar => {
+                self.basis.order_by_destination().allows((arrival, out))
+            }
+            // Nothing comes, or waits, where the map has no such cable.
+            _ => true,
+        }
+    }
+
+    /// Whether a port leads to the xbar that a host is cabled to.
+    pub(crate) fn leads_home(&self, port: PortRef, host: u32) -> bool {
+        let home = self.basis.topology.attachment(host);
+        matches!(home, Attachment::Port(home) if self.far_port(port).is_some_and(|far| far.xbar == home.xbar))
     }
 
     /// The xbar of the map that has this tag.

@@ -124,6 +124,11 @@ impl Services {
         &mut self.resolver
     }
 
+    /// Ends the questions of somebody on this machine that have waited for long enough, or asks them again.
+    pub(crate) fn end_questions(&mut self, now: Instant) {
+        self.resolver.handle_timeout(now, self.gossip.directory());
+    }
+
     /// All of them, as [`Self::due_at`] lists them, too.
     fn all(&mut self) -> [&mut dyn Service; 2] {
         [&mut self.gossip, &mut self.resolver]

@@ -85,6 +85,11 @@ impl<P> Exchange<P> {
         self.requests.is_empty()
     }
 
+    /// Whether fewer orders are open than may be under way.
+    pub(crate) fn has_room(&self) -> bool {
+        self.requests.len() < self.manner.window
+    }
+
     pub(crate) fn next_tid(&self) -> u32 {
         self.requests.next_tid()
     }

@@ -201,7 +201,9 @@ fn data_of(smp: &Smp<ManagerMethod>) -> String {
             let notice = Notice::parse(data);
             write!(text, "{} of LID {}", notice.number.unwrap_or_default(), notice.issuer)
         }
-        Attribute::SlToVl
+        Attribute::GuidInfo
+        | Attribute::PartitionTable
+        | Attribute::SlToVl
         | Attribute::LaneArbitration
         | Attribute::LinearTable
         | Attribute::MulticastTable => Ok(()),

@@ -49,6 +49,11 @@ impl<Q> Requests<Q> {
         self.open.is_empty()
     }
 
+    /// How many are not answered yet.
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
     pub(crate) fn ask(&mut self, question: Q, route: Route) {
         let tid = self.next_tid;
         self.next_tid = tid.wrapping_add(1);

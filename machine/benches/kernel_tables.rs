@@ -19,7 +19,7 @@ use mapper_fib::segments::{Element, Packing, segments};
 use mapper_fib::{Change, GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table, changes};
 use mapper_machine::kernel::Kernel;
 use mapper_machine::link::interface::Interface;
-use mapper_machine::sysctl::{Needs, Settings};
+use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings};
 
 #[allow(unreachable_pub, dead_code, reason = "the tests use all of it")]
 #[path = "../../tests/on_the_wire/namespace.rs"]
@@ -40,8 +40,8 @@ fn main() {
         let interfaces = ["e0", "e1"];
         namespace.enter(|| {
             let dir = tempfile::tempdir().unwrap();
-            let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
-            let needs = Needs { ports: BTreeMap::new(), forwards: false, force_forwarding: false };
+            let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
+            let needs = ForwardingNeeds { ports: BTreeMap::new(), forwards: false, force_forwarding: false };
             assert!(settings.keep(&needs).is_empty());
             let index = |name| Interface::look_up(name).unwrap().unwrap().index;
             measure(&mut Kernel::open().unwrap(), interfaces.map(index));
@@ -84,6 +84,31 @@ fn measure(kernel: &mut Kernel, interfaces: [u32; 2]) {
     timed(kernel, "put back with their groups", &changes(&left, &wanted));
     timed(kernel, "remove all", &changes(&wanted, &Objects::default()));
     assert!(kernel.dump().unwrap().is_empty());
+
+    let wanted = in_all_groups(interfaces);
+    timed(kernel, "install groups of the same two nexthops", &changes(&Objects::default(), &wanted));
+    let mut mended = wanted.clone();
+    let nexthop = Nexthop::Segments { interface: interfaces[1], segments: way(9, 9) };
+    mended.nexthops.insert(NexthopId(0), nexthop);
+    timed(kernel, "1 nexthop, in 1,000 groups", &changes(&wanted, &mended));
+    timed(kernel, "1 nexthop back", &changes(&mended, &wanted));
+    timed(kernel, "remove all", &changes(&wanted, &Objects::default()));
+}
+
+/// Two nexthops, and a group of both for each destination of IPv4.
+fn in_all_groups(interfaces: [u32; 2]) -> Objects {
+    let mut objects = Objects::default();
+    for (id, interface) in (0..).zip(interfaces) {
+        objects.nexthops.insert(NexthopId(id), Nexthop::Segments { interface, segments: way(0, id) });
+    }
+    for destination in 0..DESTINATIONS {
+        let group = GroupId(destination);
+        objects.groups.insert(group, vec![NexthopId(0), NexthopId(1)]);
+        let to = IpPrefix::host(Ipv4Addr::from_bits(0x0a01_0000 | destination).into());
+        let key = RouteKey { table: Table::Main, to };
+        objects.routes.insert(key, Route::Group { group, source: None, mtu: 1460 });
+    }
+    objects
 }
 
 fn timed(kernel: &mut Kernel, what: &str, changes: &[Change]) {

@@ -28,7 +28,7 @@ impl Choosing<'_> {
     /// The engine that served at the last sweep is kept as long as its bisection is at least this part of the best.
     const KEPT_SHARE: f64 = 0.95;
 
-    /// Has the engines try that are wanted.
+    /// Has the wanted engines compute tables.
     ///
     /// # Errors
     /// If none of them serves.
@@ -50,7 +50,7 @@ impl Choosing<'_> {
         Ok(Served { selection, why })
     }
 
-    /// What is set, but for what is in force.
+    /// The settings of the engines, without the tables in force.
     fn settings(&self) -> Settings {
         let options = &self.request.options;
         let roots = options.roots.iter().filter_map(|&root| self.subnet.xbar_by_guid(root));
@@ -75,7 +75,7 @@ impl Choosing<'_> {
         select(self.subnet, engines, &settings, false)
     }
 
-    /// The engine that served, where hosts wait and it serves again.
+    /// The engine that served at the last sweep, if hosts wait for tables and it can serve again.
     fn kept(&self, settings: &Settings) -> Option<(Selection, Vec<String>)> {
         let serving = self.request.serving.as_ref().filter(|_| self.request.is_urgent)?;
         let engine: Engine = serving.parse().ok()?;
@@ -159,7 +159,7 @@ fn too_many(layers: &TooManyLayers, request: &Request) -> String {
     } else {
         format!("allow more by max-layers={needed}, or ")
     };
-    format!("it needs {}, and {left} may be used; {more}try {instead}", plural(needed, "layer"))
+    format!("it would serve in {}, and {left} may be used; {more}try {instead}", plural(needed, "layer"))
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
         };
         let without_qos = said("engines=lash", 1);
         assert!(
-            without_qos.contains("lash does not serve: it needs 2 layers, and 1 may be used; OpenSM may use 1 lane: set qos TRUE"),
+            without_qos.contains("lash does not serve: it would serve in 2 layers, and 1 may be used; OpenSM may use 1 lane: set qos TRUE"),
             "{without_qos}"
         );
         let limited = said("engines=lash;max-layers=1", 8);
@@ -247,7 +247,7 @@ mod tests {
         let kept = answer(&urgent("dnup")).unwrap();
         assert_eq!(kept.engine, "dnup");
         assert!(kept.said[0].starts_with("dnup stays, as hosts wait"), "{:?}", kept.said);
-        // One that cannot route a ring is left, and so is a name that is none.
+        // An engine that cannot route a ring is not kept, and neither is a name that no engine has.
         for other in ["ftree", "none such"] {
             assert!(answer(&urgent(other)).unwrap().said[0].contains("has the best effective bisection"));
         }

@@ -24,9 +24,9 @@ fn serve() -> Result<(), TransferError> {
     send(&mut std::io::stdout().lock(), &answer(&request))
 }
 
-/// Where memory runs out the system ends this process rather than OpenSM, and it ends with OpenSM.
+/// Has the system end this process rather than OpenSM when memory runs out, and end it with OpenSM.
 fn give_way() {
-    // Where neither can be said, the computation is still worth doing.
+    // If the system allows neither, the computation is still worth doing.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }

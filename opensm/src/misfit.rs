@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::{Answer, Request};
 
-/// An answer that is none to the question.
+/// Why an answer does not fit the request that it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Misfit {
     /// Tables of other switches than were asked for, or in another order.

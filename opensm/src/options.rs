@@ -28,10 +28,10 @@ pub struct Options {
     pub worker: Option<PathBuf>,
 }
 
-/// A text that is no options.
+/// Why a text is no options of the plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OptionError {
-    /// A setting that is none.
+    /// A setting that the plugin does not have.
     #[error("`{0}` is no setting; expected engines=, roots=, max-layers=, seconds=, worker= or reassign")]
     Unknown(String),
     /// A setting that is there twice.
@@ -46,16 +46,16 @@ pub enum OptionError {
     /// The best of all beside engines that are named.
     #[error("engines: best stands alone, for it tries all engines that suit the fabric")]
     BestAndOthers,
-    /// A list without anything in it.
+    /// A list without any entry.
     #[error("`{0}` names nothing; leave it out or name some, apart by commas")]
     Empty(&'static str),
-    /// What is no GUID.
+    /// A text that is no GUID.
     #[error("roots: `{0}` is no GUID; expected a number such as 0x0002c90300a1b2c3")]
     Guid(String),
     /// A number out of range.
     #[error("{setting}: `{given}` is out of range; give {least} to {most}")]
     Number {
-        /// Of which setting.
+        /// The setting.
         setting: &'static str,
         /// What is given.
         given: String,

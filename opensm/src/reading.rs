@@ -1,4 +1,4 @@
-//! From what OpenSM holds to a fabric, or what is wrong with it.
+//! Makes a fabric of the subnet that OpenSM hands over, or says what is wrong with it.
 
 use std::collections::BTreeMap;
 
@@ -173,10 +173,10 @@ fn check_lids(request: &Request) -> Result<(), BadSubnet> {
     Ok(())
 }
 
-/// Where nodes stand in the request, by GUID.
+/// Where nodes stand in the lists of the request.
 struct Places {
     switches: BTreeMap<u64, u32>,
-    /// By node and port.
+    /// Each port of an adapter, by the GUID of its node and its number there.
     adapters: BTreeMap<(u64, u8), u32>,
 }
 
@@ -202,7 +202,7 @@ impl Places {
         Ok(places)
     }
 
-    /// Puts the cables in.
+    /// Adds the cables to the fabric.
     fn join(&self, request: &Request, fabric: &mut Fabric) -> Result<(), BadSubnet> {
         let ends: BTreeMap<(u64, u8), (u64, u8)> = request
             .switches

@@ -35,7 +35,7 @@ pub enum Asker {
 }
 
 impl Asker {
-    /// What becomes of the subnet where nothing is proved.
+    /// What becomes of the subnet if no tables are proved, in words for a person.
     pub(crate) const fn left(self) -> &'static str {
         match self {
             Self::Opensm => "no tables are proved: left to OpenSM's next engine",
@@ -53,7 +53,7 @@ pub struct Switch {
     pub system_guid: u64,
     /// What people call it.
     pub description: String,
-    /// The LID of its own port, and its mask control.
+    /// The first LID of its own port, which is port 0.
     pub lid: u16,
     /// 2^lmc LIDs belong to its own port.
     pub lmc: u8,

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Why a message does not get from one process to the other.
 #[derive(Debug, Error)]
 pub enum TransferError {
-    /// The system let it not be read or written.
+    /// The system did not let it be read or written.
     #[error("cannot be read or written: {0}")]
     Io(#[from] io::Error),
     /// It was written by another version of the program, as after an upgrade.
@@ -88,7 +88,8 @@ mod tests {
         for at in HEADER.len()..bytes.len() {
             for change in [1, 0x80, 0xff] {
                 bytes[at] ^= change;
-                // Either is right: what was read is checked against the question.
+                // Bytes that are read as an answer are right here, too: a caller checks the answer against the
+                // question.
                 if let Ok(Ok(answer)) = receive::<crate::Outcome>(&mut bytes.as_slice()) {
                     let _ = answer.check(&ring(5));
                     let _ = (answer.level(1, 2), answer.level(u16::MAX, 0));

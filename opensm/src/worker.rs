@@ -84,7 +84,8 @@ impl Worker {
             .env_remove("LD_PRELOAD")
             .spawn()
             .map_err(|why| WorkerError::Start { program: self.program.clone(), why })?;
-        // Its answer lies in memory: one that never ends must not take all of it. A worker that ended cannot be told.
+        // The answer lies in memory, of which one that never ends must not take all. Setting the limit fails
+        // only if the worker has ended already.
         let most = Rlimit { current: Some(MAX_BYTES), maximum: Some(MAX_BYTES) };
         let _ = prlimit(Some(Pid::from_child(&child)), Resource::Fsize, most);
         let status = self.wait(&mut child)?;
@@ -104,7 +105,7 @@ impl Worker {
     fn wait(&self, child: &mut Child) -> Result<ExitStatus, WorkerError> {
         let ended = ends_within(child, self.limit);
         if !matches!(ended, Ok(true)) {
-            // It may have ended just now.
+            // Killing fails only if the worker has ended just now.
             let _ = child.kill();
         }
         let status = child.wait().map_err(WorkerError::Wait)?;
@@ -125,7 +126,7 @@ fn ends_within(child: &Child, limit: Duration) -> io::Result<bool> {
         let mut ready = [PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)];
         match poll(&mut ready, Some(&left)) {
             Ok(count) => return Ok(count > 0),
-            // A signal that is meant for OpenSM came. The wait goes on.
+            // A signal that was meant for OpenSM has interrupted the wait, which goes on.
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -19,7 +19,7 @@ pub enum NotANetworkAddress {
     /// There is no prefix.
     #[error("`{0}` has no prefix; expected ADDRESS/PREFIX, as 10.1.0.1/24 or fd00::1/64")]
     NoPrefix(String),
-    /// What stands before the prefix is no address of IP.
+    /// What stands before the prefix is no IP address.
     #[error("`{0}` is no address of IP; expected ADDRESS/PREFIX, as 10.1.0.1/24 or fd00::1/64")]
     NoAddress(String),
     /// The prefix is no number, zero, or longer than an address.
@@ -61,8 +61,7 @@ impl IpNetworkAddress {
         }
     }
 
-    /// Whether it is the own address of an IPv4 network, as 10.1.0.0/24, which names the network and is no
-    /// host's.
+    /// Whether it is the address that names an IPv4 network, such as 10.1.0.0/24, and is no host's.
     pub fn is_network(&self) -> bool {
         match (self.ip, self.broadcast()) {
             (IpAddr::V4(ip), Some(_)) => ip.to_bits() & u32::MAX >> self.prefix_bits == 0,
@@ -70,8 +69,8 @@ impl IpNetworkAddress {
         }
     }
 
-    /// Whether a host can have this address and tell it others: not if it is nobody's, everybody's, the
-    /// machine's to itself, that of a network as a whole, or good on one cable only.
+    /// Whether a host can have this address and tell it others. It cannot if the address is unspecified,
+    /// broadcast, multicast, loopback, link-local, or that of a network as a whole.
     pub fn is_of_host(&self) -> bool {
         let is_local = match self.ip {
             IpAddr::V4(ip) => ip.is_link_local() || self.broadcast() == Some(ip) || ip.is_broadcast(),

@@ -18,7 +18,7 @@ pub fn quoted(words: impl AsRef<[u8]>) -> String {
     format!("`{}`", harmless(&String::from_utf8_lossy(near), MAX_QUOTED_BYTES))
 }
 
-/// A text without what a terminal would obey, cut after so many bytes.
+/// A text without what a terminal would obey, cut after `most_bytes` bytes.
 ///
 /// Line breaks are replaced too: a message is one line.
 pub fn harmless(text: &str, most_bytes: usize) -> String {

@@ -24,7 +24,7 @@ impl<K: Counted> Tally<K> {
         self.add(kind, 1);
     }
 
-    /// Counts so many of this kind.
+    /// Counts `number` of this kind.
     pub fn add(&mut self, kind: K, number: u64) {
         self.0[kind] += number;
     }

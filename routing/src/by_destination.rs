@@ -25,6 +25,36 @@ struct ToXbar {
     falls: Vec<bool>,
 }
 
+/// Which channel may follow which by the destination: an order of the fabric's xbars.
+#[derive(Debug)]
+pub struct OrderByDestination(Orientation);
+
+impl OrderByDestination {
+    /// That of a fabric.
+    pub fn new(topology: &Topology) -> Self {
+        // Direction order goes by what a route has passed, which a table by destination does not know.
+        Self(Orientation::by_xbars(topology))
+    }
+
+    /// Whether packets that go from one channel to another close no circle with any that keep to this order.
+    pub fn allows(&self, (first, second): (u32, u32)) -> bool {
+        self.0.allows(first, second)
+    }
+
+    /// The turns that packets to an xbar take at another one: the channel that they come in by, and one that they may leave by.
+    /// Takes one search of the fabric.
+    pub fn turns(&self, topology: &Topology, at: u32, to: u32) -> Vec<(u32, u32)> {
+        let routes = ToXbar::search(topology, &self.0, to);
+        let leave = routes.next(topology, &self.0, at);
+        let comes = |&channel: &u32| {
+            let from = topology.tail(channel).xbar;
+            from != to && routes.next(topology, &self.0, from).contains(&channel)
+        };
+        let arrivals = topology.channels_of(at).map(|channel| topology.reverse(channel)).filter(comes);
+        arrivals.flat_map(|arrival| leave.iter().map(move |&out| (arrival, out))).collect()
+    }
+}
+
 /// Routes by destination, of one xbar, proved together with those of all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextHops {
@@ -44,8 +74,7 @@ impl NextHops {
         if count > MOST_XBARS || at as usize >= count {
             return Ok(None);
         }
-        // Direction order goes by what a route has passed, which a table by destination does not know.
-        let orientation = Orientation::by_xbars(topology);
+        let OrderByDestination(orientation) = OrderByDestination::new(topology);
         orientation.prove(topology)?;
         let mut channels = Vec::with_capacity(count);
         for to in 0..count as u32 {
@@ -169,6 +198,25 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_turns_at_an_xbar_are_those_that_tables_lead_packets_by_and_the_order_allows_all(seed: u64) {
+            let topology = Topology::from_map(&fabrics::random(seed)).unwrap();
+            let (hops, order) = (all(&topology), OrderByDestination::new(&topology));
+            let xbars = 0..topology.xbar_count() as u32;
+            for (at, to) in xbars.clone().flat_map(|at| xbars.clone().map(move |to| (at, to))) {
+                let mut turns = order.turns(&topology, at, to);
+                prop_assert!(turns.iter().all(|&turn| order.allows(turn)));
+                let comes = |&channel: &u32| topology.head(channel).xbar == at;
+                let arrivals = hops.iter().flat_map(|hops| hops.towards(to)).copied().filter(comes);
+                let mut led: Vec<(u32, u32)> = arrivals
+                    .flat_map(|arrival| hops[at as usize].towards(to).iter().map(move |&out| (arrival, out)))
+                    .collect();
+                turns.sort_unstable();
+                led.sort_unstable();
+                prop_assert_eq!(turns, led);
+            }
+        }
+
         #[test]
         fn every_choice_leads_from_everywhere_to_everywhere(seed: u64, choice: usize) {
             let topology = Topology::from_map(&fabrics::random(seed)).unwrap();

@@ -35,7 +35,7 @@ mod tests;
 mod tiers;
 mod topology;
 
-pub use by_destination::NextHops;
+pub use by_destination::{NextHops, OrderByDestination};
 pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{

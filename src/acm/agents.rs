@@ -170,7 +170,7 @@ async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) ->
     let request = AgentRequest::Changed { seen };
     let asked = ask(path, &request, MAX_CHANGE_BYTES);
     let Change { number } = match seen {
-        // It answers when there is something to say.
+        // The agent answers once there is something new to tell.
         Some(_) => serde_json::from_slice(&asked.await?)?,
         None => serde_json::from_slice(&in_time(asked).await?)?,
     };

@@ -14,7 +14,7 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tracing::warn;
 
-use super::options::{PORT_FILE, PORT_LINK, Place};
+use super::options::{ListenPlace, PORT_FILE, PORT_LINK};
 use files::Files;
 pub(super) use moving::Moved;
 
@@ -79,13 +79,13 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Listens on the socket that the service manager hands over, or else where the configuration says.
-    pub(super) fn open(place: &Place) -> Result<Self, ListenError> {
+    pub(super) fn open(place: &ListenPlace) -> Result<Self, ListenError> {
         let Some(handed_over) = activation::first_socket().map_err(ListenError::Activation)? else {
             return Self::open_at(place);
         };
         let socket = match handed_over {
             Activated::Unix(socket) => {
-                if let Place::Tcp { .. } = place {
+                if let ListenPlace::Tcp { .. } = place {
                     warn!(
                         "the service manager hands over a unix socket, which counts, and not the server-mode of the \
                          configuration; name the port in mapper-acm.socket"
@@ -102,10 +102,10 @@ impl Listener {
     }
 
     /// Listens where the configuration says.
-    fn open_at(place: &Place) -> Result<Self, ListenError> {
+    fn open_at(place: &ListenPlace) -> Result<Self, ListenError> {
         let (socket, bound) = match place {
-            Place::Unix { socket, .. } => Listening::unix(socket)?,
-            Place::Tcp { port, is_open, .. } => (Listening::tcp(*port, *is_open)?, Files::default()),
+            ListenPlace::Unix { socket, .. } => Listening::unix(socket)?,
+            ListenPlace::Tcp { port, is_open, .. } => (Listening::tcp(*port, *is_open)?, Files::default()),
         };
         Ok(Self { socket, bound, told: tell(place)?, is_handed_over: false })
     }
@@ -142,23 +142,23 @@ impl Listener {
 }
 
 /// Makes the files and links by which clients find a place.
-fn tell(place: &Place) -> Result<Files, ListenError> {
+fn tell(place: &ListenPlace) -> Result<Files, ListenError> {
     let mut files = Files::default();
     match place {
-        Place::Unix { socket, link } => files.link(socket, link.as_deref(), "--socket-link")?,
-        Place::Tcp { port, file, link, .. } => files.write_port(*port, file, link.as_deref())?,
+        ListenPlace::Unix { socket, link } => files.link(socket, link.as_deref(), "--socket-link")?,
+        ListenPlace::Tcp { port, file, link, .. } => files.write_port(*port, file, link.as_deref())?,
     }
     Ok(files)
 }
 
 impl Listening {
     /// Tells clients the port that the service manager opened.
-    fn tell_activated_port(&self, place: &Place) -> Result<Files, ListenError> {
+    fn tell_activated_port(&self, place: &ListenPlace) -> Result<Files, ListenError> {
         let mut files = Files::default();
         let Self::Tcp(socket) = self else { return Ok(files) };
         let port = socket.local_addr().map_err(ListenError::Activation)?.port();
         let (file, link) = match place {
-            Place::Tcp { port: configured, file, link, .. } => {
+            ListenPlace::Tcp { port: configured, file, link, .. } => {
                 if *configured != port {
                     warn!(
                         "the service manager hands over port {port}, which counts, and not {configured} of the \
@@ -167,7 +167,7 @@ impl Listening {
                 }
                 (file.as_path(), link.as_deref())
             }
-            Place::Unix { .. } => (Path::new(PORT_FILE), Some(Path::new(PORT_LINK))),
+            ListenPlace::Unix { .. } => (Path::new(PORT_FILE), Some(Path::new(PORT_LINK))),
         };
         let tells =
             |path: &Path| std::fs::read_to_string(path).is_ok_and(|told| told.trim().parse() == Ok(port));

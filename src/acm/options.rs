@@ -19,13 +19,13 @@ use thiserror::Error;
 
 /// The socket that clients use unless they are told otherwise.
 const SOCKET: &str = "/run/ibacm-unix.sock";
-/// The link to it, where clients look.
+/// The link to that socket, where clients look.
 const SOCKET_LINK: &str = "/run/ibacm.sock";
 /// The port of TCP that clients use unless they are told otherwise.
 const PORT: u16 = 6125;
-/// The file that tells them the port.
+/// The file that tells clients the port.
 pub(super) const PORT_FILE: &str = "/run/ibacm-tcp.port";
-/// The link to it, where clients look.
+/// The link to the file of the port, where clients look.
 pub(super) const PORT_LINK: &str = "/run/ibacm.port";
 /// Where `ibacm` looks for names whose GIDs a file tells, and for paths.
 const HOSTS_DATA: &str = "/etc/rdma/ibacm_hosts.data";
@@ -52,12 +52,12 @@ const fn mode_of(mode: Mode) -> ServerMode {
 
 /// Where the service listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ListenPlace {
     /// On a unix socket.
     Unix {
         /// The socket.
         socket: PathBuf,
-        /// A link to it.
+        /// A link to the socket.
         link: Option<PathBuf>,
     },
     /// On TCP.
@@ -68,18 +68,18 @@ pub enum Place {
         is_open: bool,
         /// The file that tells the port.
         file: PathBuf,
-        /// A link to it.
+        /// A link to that file.
         link: Option<PathBuf>,
     },
 }
 
 /// The configuration of the service.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Config {
+pub struct AcmConfig {
     /// The options that daemons of any kind have.
     pub service: ServiceConfig,
     /// Where it listens.
-    pub place: Place,
+    pub place: ListenPlace,
     /// How many clients there may be at once.
     pub most_clients: usize,
     /// How long a client may be silent.
@@ -146,7 +146,7 @@ impl AcmSource {
     ///
     /// # Errors
     /// If a file cannot be read or is wrong.
-    pub fn read(&self) -> Result<Config, AcmConfigError> {
+    pub fn read(&self) -> Result<AcmConfig, AcmConfigError> {
         let (keys, shared) =
             self.file.as_deref().map(|path| (self.read_file)(path)).transpose()?.unwrap_or_default();
         let keys = self.line.clone().or(keys);
@@ -166,7 +166,7 @@ impl AcmSource {
                     .map(|it| format!("{shown}:{}: {} has no effect: {}", it.line, it.name, it.why)),
             );
         }
-        Ok(Config {
+        Ok(AcmConfig {
             service,
             place: place(&keys, &options),
             most_clients: keys.max_clients.map_or(MOST_CLIENTS, Bounded::get) as usize,
@@ -193,17 +193,17 @@ fn log_of(options: &OptionsFile) -> LogKeys {
     }
 }
 
-fn place(keys: &AcmKeys, options: &OptionsFile) -> Place {
+fn place(keys: &AcmKeys, options: &OptionsFile) -> ListenPlace {
     let or_link = |link: &Option<PathBuf>, is_default: bool, default: &str| {
         link.clone().or_else(|| is_default.then(|| default.into()))
     };
     let mode = keys.server_mode.or(options.server_mode.map(mode_of)).unwrap_or(ServerMode::Unix);
     match mode {
-        ServerMode::Unix => Place::Unix {
+        ServerMode::Unix => ListenPlace::Unix {
             socket: keys.socket.clone().unwrap_or_else(|| SOCKET.into()),
             link: or_link(&keys.socket_link, keys.socket.is_none(), SOCKET_LINK),
         },
-        ServerMode::Tcp | ServerMode::Open => Place::Tcp {
+        ServerMode::Tcp | ServerMode::Open => ListenPlace::Tcp {
             port: keys.port.map(|port| port.get() as u16).or(options.server_port).unwrap_or(PORT),
             is_open: mode == ServerMode::Open,
             file: keys.port_file.clone().unwrap_or_else(|| PORT_FILE.into()),
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
     use crate::daemon::options::Options;
 
-    fn read(line: AcmKeys) -> Result<Config, AcmConfigError> {
+    fn read(line: AcmKeys) -> Result<AcmConfig, AcmConfigError> {
         let nothing: ReadFile = |_| Ok(Default::default());
         AcmSource::new(line, ProcessKeys::default(), LogKeys::default(), None, nothing).read()
     }
@@ -315,11 +315,11 @@ mod tests {
     fn by_default_clients_find_it_where_they_look() {
         let config = read(AcmKeys::default()).unwrap();
         let link = Some(PathBuf::from("/run/ibacm.sock"));
-        assert_eq!(config.place, Place::Unix { socket: "/run/ibacm-unix.sock".into(), link });
+        assert_eq!(config.place, ListenPlace::Unix { socket: "/run/ibacm-unix.sock".into(), link });
         let elsewhere = AcmKeys { socket: Some("/tmp/s".into()), ..AcmKeys::default() };
-        assert_eq!(read(elsewhere).unwrap().place, Place::Unix { socket: "/tmp/s".into(), link: None });
+        assert_eq!(read(elsewhere).unwrap().place, ListenPlace::Unix { socket: "/tmp/s".into(), link: None });
         let tcp = AcmKeys { server_mode: Some(ServerMode::Open), ..AcmKeys::default() };
-        let place = Place::Tcp {
+        let place = ListenPlace::Tcp {
             port: 6125,
             is_open: true,
             file: "/run/ibacm-tcp.port".into(),
@@ -337,7 +337,7 @@ mod tests {
         let unset = file("/nonexistent", |_| Ok(Default::default()));
         let service = ServiceConfig { run_dir: DEFAULT_RUN_DIR.into(), ..unset.service };
         let defaults = concat!(env!("CARGO_MANIFEST_DIR"), "/mapper.toml");
-        assert_eq!(file(defaults, Options::read_acm), Config { service, ..unset });
+        assert_eq!(file(defaults, Options::read_acm), AcmConfig { service, ..unset });
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         };
         let config = read(line.clone()).unwrap();
         assert_eq!((config.settings.timeout, config.settings.retries), (Duration::from_millis(100), 1));
-        assert!(matches!(config.place, Place::Tcp { port: 7000, is_open: true, .. }));
+        assert!(matches!(config.place, ListenPlace::Tcp { port: 7000, is_open: true, .. }));
         assert_eq!(config.notes.len(), 1);
         assert!(config.notes[0].contains("ibacm_opts.cfg:3: min_mtu has no effect: no multicast groups"));
         std::fs::write(&path, "# ok\ntimeout never\n").unwrap();

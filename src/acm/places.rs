@@ -1,4 +1,4 @@
-//! The places of clients: so many may be connected at once.
+//! The places of clients, which bound how many are connected at once.
 //!
 //! Programs stay connected while they have nothing to ask (librdmacm does as long as it runs), so a connection that is
 //! silent is no sign of a client that is gone, and is not closed soon. But silent ones must not keep others out: when
@@ -44,7 +44,7 @@ pub(super) struct TakenPlace {
 }
 
 impl Places {
-    /// Places for so many clients.
+    /// Places for `most` clients.
     pub(super) fn new(most: usize) -> Rc<Self> {
         Rc::new(Self { most: Cell::new(most), seats: RefCell::default(), freed: Notify::new() })
     }
@@ -98,7 +98,7 @@ impl TakenPlace {
         self.seat.heard.set(Instant::now());
     }
 
-    /// When that was last.
+    /// When the client was last heard, or told something.
     pub(super) fn heard(&self) -> Instant {
         self.seat.heard.get()
     }
@@ -108,7 +108,7 @@ impl TakenPlace {
         self.seat.waiting.set(self.seat.waiting.get() + 1);
     }
 
-    /// Takes in that one fewer does.
+    /// Takes in that a request of the client has its answer.
     pub(super) fn end_waiting(&self) {
         self.seat.waiting.set(self.seat.waiting.get().saturating_sub(1));
     }

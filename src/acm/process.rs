@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use tracing::{debug, error, info, warn};
 
 use super::listener::{ListenError, Listener, Moved, Stream};
-use super::options::{AcmConfigError, AcmSource, Config, Place};
+use super::options::{AcmConfig, AcmConfigError, AcmSource, ListenPlace};
 use super::places::Places;
 use super::state::State;
 use super::{agents, connection, finding};
@@ -55,7 +55,7 @@ pub fn run(source: &AcmSource) -> Result<ExitCode, AcmError> {
     })
 }
 
-async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>) -> Result<(), AcmError> {
+async fn serve(source: &AcmSource, mut config: AcmConfig, starter: Option<Starter>) -> Result<(), AcmError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
     let mut listener = Listener::open(&config.place)?;
     privileges::give_up_all_but(Needs::default()).map_err(ServiceError::from)?;
@@ -121,7 +121,7 @@ async fn accept(listener: &Listener) -> Option<Stream> {
 /// Reads the configuration again. What can change while the service runs does so; of the rest it says that it takes a
 /// restart. A configuration that is wrong changes nothing. Returns where clients are to connect from now on, if that has
 /// changed.
-fn reload(source: &AcmSource, config: &mut Config, state: &State, places: &Places) -> Option<Place> {
+fn reload(source: &AcmSource, config: &mut AcmConfig, state: &State, places: &Places) -> Option<ListenPlace> {
     let new = match source.read() {
         Ok(new) => new,
         Err(error) => {
@@ -130,7 +130,7 @@ fn reload(source: &AcmSource, config: &mut Config, state: &State, places: &Place
         }
     };
     // There is no `..` here, so that a new option does not compile before it is decided whether it counts only at start.
-    let Config { service, place, most_clients, client_timeout, settings, notes } = new;
+    let AcmConfig { service, place, most_clients, client_timeout, settings, notes } = new;
     let (service, keys) = config.service.read_again(service);
     places.set_most(most_clients);
     if service.log.level != config.service.log.level {
@@ -152,8 +152,8 @@ fn reload(source: &AcmSource, config: &mut Config, state: &State, places: &Place
 /// not accepted yet are served as well.
 fn relocate(
     listener: Listener,
-    config: &mut Config,
-    to: Place,
+    config: &mut AcmConfig,
+    to: ListenPlace,
     accepted: &mut VecDeque<Stream>,
 ) -> Result<Listener, ListenError> {
     if listener.is_handed_over() {

@@ -13,10 +13,10 @@ use mapper_acm::wire::{Address, EntryFlags, Request, Status, request_bytes};
 use mapper_proto::{Instant, Mac};
 use tokio::task::LocalSet;
 
-use super::client::{Client, ClientError, Service, blocking};
+use super::client::{Client, ClientError, ServiceAddress, blocking};
 use super::connection;
 use super::listener::Listener;
-use super::options::Place;
+use super::options::ListenPlace;
 use super::places::Places;
 use super::state::State;
 use crate::daemon::status::{PathsNumber, PathsNumberReader, paths_number_path};
@@ -41,14 +41,14 @@ fn with_service<F: Future<Output = ()>>(test: impl FnOnce(Rc<State>, PathBuf) ->
     with_places(&Places::new(8), test);
 }
 
-/// The same for as many clients as there are places.
+/// As [`with_service`], for no more clients than there are places.
 fn with_places<F: Future<Output = ()>>(places: &Rc<Places>, test: impl FnOnce(Rc<State>, PathBuf) -> F) {
     let places = Rc::clone(places);
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("acm.sock");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
-        let listener = Listener::open(&Place::Unix { socket: socket.clone(), link: None }).unwrap();
+        let listener = Listener::open(&ListenPlace::Unix { socket: socket.clone(), link: None }).unwrap();
         let state = Rc::new(State::new(Settings::default()));
         state.change(|service| service.set_unit(Instant::ZERO, 0, unit(100)));
         let (served, timer) = (Rc::clone(&state), Rc::clone(&state));
@@ -68,7 +68,7 @@ fn with_places<F: Future<Output = ()>>(places: &Rc<Places>, test: impl FnOnce(Rc
 }
 
 async fn connect(socket: &Path) -> Client {
-    Client::connect(&Service::Unix(socket.to_owned())).await.unwrap()
+    Client::connect(&ServiceAddress::Unix(socket.to_owned())).await.unwrap()
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_client_is_told_paths_counters_and_all_addresses_of_an_endpoint() {
         let refused = client.endpoint(2).await.unwrap_err();
         assert!(matches!(refused, ClientError::Refused(Status::INVALID)), "{refused}");
         // The client without a runtime is told the same.
-        let (path, place) = (resolved.path, Service::Unix(socket));
+        let (path, place) = (resolved.path, ServiceAddress::Unix(socket));
         let asking = tokio::task::spawn_blocking(move || {
             let mut client = blocking::Client::connect(&place).unwrap();
             assert_eq!(client.resolve(None, name(2), EntryFlags::NO_DELAY).unwrap(), resolved);
@@ -130,7 +130,7 @@ fn clients_of_both_kinds_hear_of_a_new_map() {
         let first = client.changed(0).await.unwrap();
         let waiting = Arc::clone(&client);
         let told = tokio::spawn(async move { waiting.changed(first).await });
-        let place = Service::Unix(socket);
+        let place = ServiceAddress::Unix(socket);
         let blocking = tokio::task::spawn_blocking(move || {
             blocking::Client::connect(&place).unwrap().changed(first).unwrap()
         });
@@ -151,7 +151,7 @@ fn who_waits_learns_that_the_service_has_gone() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let client = std::thread::spawn(move || {
         let socket: PathBuf = receiver.recv().unwrap();
-        let mut client = blocking::Client::connect(&Service::Unix(socket)).unwrap();
+        let mut client = blocking::Client::connect(&ServiceAddress::Unix(socket)).unwrap();
         client.resolve(None, name(999), EntryFlags::default()).unwrap_err()
     });
     with_service(|state, socket| async move {
@@ -161,8 +161,9 @@ fn who_waits_learns_that_the_service_has_gone() {
         }
     });
     assert!(matches!(client.join().unwrap(), ClientError::Closed));
-    let nobody =
-        blocking::Client::connect(&Service::Unix("/nonexistent/acm.sock".into())).unwrap_err().to_string();
+    let nobody = blocking::Client::connect(&ServiceAddress::Unix("/nonexistent/acm.sock".into()))
+        .unwrap_err()
+        .to_string();
     assert!(nobody.starts_with("cannot reach the service at /nonexistent/acm.sock"), "{nobody}");
 }
 
@@ -293,7 +294,7 @@ fn a_client_waits_no_longer_than_it_was_told() {
         let error = client.resolve(None, name(999), EntryFlags::default()).await.unwrap_err();
         assert!(matches!(error, ClientError::Silent), "{error}");
         let asking = tokio::task::spawn_blocking(move || {
-            let mut client = blocking::Client::connect(&Service::Unix(socket)).unwrap();
+            let mut client = blocking::Client::connect(&ServiceAddress::Unix(socket)).unwrap();
             client.set_patience(Duration::from_millis(1)).unwrap();
             client.resolve(None, name(999), EntryFlags::default()).unwrap_err()
         });

@@ -101,7 +101,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// What asks a fabric, and is driven so.
+/// A state machine that asks a fabric, as [`Asker`] drives it.
 trait Questions {
     fn is_done(&self) -> bool;
     fn poll_transmit(&mut self, now: Instant) -> Option<Smp>;

@@ -21,14 +21,15 @@ use super::progress::Progress;
 use super::refusal::why_refused;
 use super::threads::on_threads;
 use super::{CliError, Format, output};
-use crate::formats::lfts::{self, Loaded};
+use crate::formats::Loaded;
+use crate::formats::lfts;
 use crate::formats::{discovered, sls};
 use mapper_fabric::wording::plural;
 use mapper_ib::sweep::TablesFound;
 use mapper_machine::mad_port::PortName;
 use mapper_routing::engines::{self, Engine, Settings};
 use mapper_routing::tables::Layers;
-use mapper_routing::{ProofRules, Subnet, prove_service_levels, prove_tables};
+use mapper_routing::{ProofRules, Subnet, Tables, prove_service_levels, prove_tables};
 
 /// The exit status if a proof fails.
 const EXIT_FAILED: u8 = 3;
@@ -60,7 +61,7 @@ pub struct Args {
     /// Decides what traffic is drawn to measure quality.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Use so many threads [default: one a core].
+    /// Use this many threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Longest route, in xbars.
@@ -192,22 +193,22 @@ fn judge(
     args: &Args,
     fabric: &Fabric,
     subnet: &Subnet,
-    loaded: &Loaded,
+    loaded: &Loaded<Tables>,
     of_source: Vec<String>,
 ) -> Result<Report, CliError> {
     let mut notes = args.notes(subnet);
     notes.extend(of_source);
     let rules = ProofRules { max_hops: args.max_hops, xbar_destinations: args.switch_destinations };
     let (layers, proof) = match &args.sls {
-        None => (1, prove_tables(subnet, &loaded.tables, &Layers::single(), &rules)),
+        None => (1, prove_tables(subnet, &loaded.found, &Layers::single(), &rules)),
         Some(sls_path) => {
             let levels = sls::read(sls_path, subnet)?;
             notes.extend(levels.notes.iter().map(|note| named(sls_path, note)));
-            let proof = match levels.levels.by_pair(subnet) {
-                Some(layers) => prove_tables(subnet, &loaded.tables, &layers, &rules),
-                None => prove_service_levels(subnet, &loaded.tables, &levels.levels, &rules),
+            let proof = match levels.found.by_pair(subnet) {
+                Some(layers) => prove_tables(subnet, &loaded.found, &layers, &rules),
+                None => prove_service_levels(subnet, &loaded.found, &levels.found, &rules),
             };
-            (levels.levels.in_use().count_ones().max(1) as u8, proof)
+            (levels.found.in_use().count_ones().max(1) as u8, proof)
         }
     };
     if args.sls.is_none() && !proof.deadlock_free {
@@ -236,7 +237,7 @@ fn judge(
         routes: None,
         hosts_given: None,
         by_destination: None,
-        quality: QualityReport::of_tables(subnet, &loaded.tables, args.seed),
+        quality: QualityReport::of_tables(subnet, &loaded.found, args.seed),
         proof: ProofReport::of_tables(&proof, subnet, fabric),
         notes,
     })

@@ -24,10 +24,10 @@ struct Output {
     lua: String,
 }
 
-/// Runs it.
+/// Runs `mapper dissector`.
 ///
 /// # Errors
-/// In words for the user.
+/// If standard output cannot be written. The error is worded for the user.
 pub fn run(_args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let lua = dissector::lua();
     match format {

@@ -11,7 +11,7 @@ use mapper_routing::engines::{Balance, Engine, Setting};
 
 /// What to route by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum WantedEngine {
     /// The best that is proved.
     Best,
     /// This one.
@@ -23,13 +23,13 @@ pub(super) enum Wanted {
 pub(super) struct WantedName;
 
 impl TypedValueParser for WantedName {
-    type Value = Wanted;
+    type Value = WantedEngine;
 
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Wanted, Error> {
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<WantedEngine, Error> {
         if value == best::NAME {
-            return Ok(Wanted::Best);
+            return Ok(WantedEngine::Best);
         }
-        EngineName.parse_ref(command, arg, value).map(Wanted::Engine)
+        EngineName.parse_ref(command, arg, value).map(WantedEngine::Engine)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -42,7 +42,7 @@ impl TypedValueParser for WantedName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listed {
     /// What to route by.
-    Wanted(Wanted),
+    Wanted(WantedEngine),
     /// No engine may serve but those of the list: OpenSM's word for it, which stands among the engines.
     NoFallback,
 }

@@ -185,7 +185,7 @@ impl ProofReport {
     /// The report on a proof of all hosts' source routes.
     pub(super) fn of_source_routes(proof: &SourceProof, topology: &Topology, fabric: &Fabric) -> Self {
         let shown = names::Names::of(fabric);
-        let names = Names { fabric, topology, shown: &shown };
+        let names = Describer { fabric, topology, shown: &shown };
         let mut violations: Vec<String> =
             proof.violations.iter().map(|found| names.violation(found)).collect();
         violations.extend(proof.cycle.iter().map(|cycle| names.deadlock(0, cycle)));
@@ -300,13 +300,13 @@ pub(super) fn shown_hosts(hosts: &[u32], names: &names::Names) -> Vec<String> {
 
 /// Describes violations with the names of a fabric's nodes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Names<'a> {
+pub(super) struct Describer<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) topology: &'a Topology,
     pub(super) shown: &'a names::Names,
 }
 
-impl Names<'_> {
+impl Describer<'_> {
     fn host(&self, mac: Mac) -> String {
         let host = self.fabric.map.hosts.iter().position(|host| host.mac == mac);
         host.map_or_else(|| mac.to_string(), |host| self.shown.host(host as u32))

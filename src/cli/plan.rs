@@ -11,7 +11,7 @@ use super::{CliError, Format, UsageError, output};
 use crate::daemon::options::Options;
 use crate::formats;
 use crate::view::source::agents::live_fabric;
-use crate::wiring::Check;
+use crate::wiring::PlanCheck;
 
 /// The exit status of `check` if anything is not as planned.
 const EXIT_DIFFERENT: u8 = 3;
@@ -27,7 +27,8 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Say what to do so that a fabric is cabled as planned, what hurts most first; exit status 3 if anything.
+    /// Say what to do so that a fabric is cabled as planned, what hurts most first; exit status 3 if there is
+    /// anything to do.
     ///
     /// Nodes are matched by id, address and tag; where most of these are in one of the two only, by the names of
     /// machines and switches, and where these tell little, by structure. The first line says which.
@@ -65,7 +66,7 @@ pub struct CheckArgs {
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let Command::Check(args) = &args.command;
     let (plan, found) = args.sides()?;
-    let check = Check::of(&plan, &found);
+    let check = PlanCheck::of(&plan, &found);
     output::print(&match format {
         Format::Text => check.to_string(),
         Format::Json => format!("{}\n", check.json()),

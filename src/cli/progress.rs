@@ -20,7 +20,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Begins a bar that is full after so many steps.
+    /// Begins a bar that is full after `steps` steps.
     pub(super) fn new(steps: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:30} {msg}, {elapsed}");

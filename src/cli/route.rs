@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use super::engine_names::{EngineName, Listed, ListedName, Wanted};
+use super::engine_names::{EngineName, Listed, ListedName, WantedEngine};
 use super::fabric_argument::FabricArgument;
 use super::judgement::nothing_to_prove;
 use super::output::{self, Staged};
@@ -70,7 +70,7 @@ pub struct Args {
     /// Take and write tables that fail the proof. The report says what is wrong with them.
     #[arg(long = "unsafe")]
     unproved: bool,
-    /// Use so many threads [default: one a core].
+    /// Use this many threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
@@ -109,54 +109,18 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     notes.extend((args.cache == Some(None)).then(|| {
         "--cache: nothing is kept for the next run, which needs a file; name one (--cache FILE)".to_owned()
     }));
-    let cached = args.cache_file().map(|path| request.reuse(path, args.unproved));
-    let (answer, cache) = match cached {
-        Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
-        unused => {
-            let answer = match &engines {
-                Some(engines) => {
-                    progress.begin("computing and proving");
-                    engines::answer(&subnet, engines, &settings, args.unproved)
-                }
-                None => engines::best::choose(&subnet, &settings, &progress)
-                    .map(|best| Answer::Tables(Box::new(best))),
-            };
-            let answer = answer.map_err(|refused| why_refused(&refused, &subnet, &settings))?;
-            (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
-        }
-    };
+    let (answer, cache) = args.answer(request, engines.as_deref(), &progress)?;
     // A cache that was used is not replaced: nodes that are gone now are expected to come back.
     if let (Some(path), Some(CacheUse::Unused { .. })) = (args.cache_file(), &cache) {
         request.write_cache(path, &answer)?;
     }
-    let served = match &answer {
-        Answer::Tables(selection) => selection.engine,
-        Answer::SourceRoutes(selection) => selection.engine,
-    };
-    notes.extend(if engines.is_some() {
-        served.without_effect(&settings)
-    } else {
-        // The limit on layers decides which engine is the best.
-        served.without_effect(&Settings { max_layers: None, ..settings.clone() })
-    });
+    notes.extend(without_effect(&answer, engines.is_some(), &settings));
     notes.extend(nothing_to_prove(&subnet.topology));
     let proof = proof_of(&answer, &subnet, &fabric);
     progress.step();
     progress.begin("writing");
     let mut staged = Staged::default();
-    match &answer {
-        Answer::Tables(selection) => {
-            notes.extend(selection.routing.notes.iter().cloned());
-            args.outputs.write_tables(&mut staged, &fabric, &subnet, &settings, selection, &mut notes)?;
-        }
-        Answer::SourceRoutes(selection) => {
-            args.refuse_tables()?;
-            args.outputs.write_source_routes(&mut staged, &fabric, selection, &mut notes)?;
-            notes.extend(
-                args.cache_file().map(|_| "--cache: it keeps tables, and no source routes".to_owned()),
-            );
-        }
-    }
+    args.write_answer(&mut staged, request, &answer, &mut notes)?;
     let is_chosen = engines.is_none() && !matches!(cache, Some(CacheUse::Used));
     let mut report = Report::of(&answer, &subnet, is_chosen);
     report.proof = proof;
@@ -183,6 +147,21 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Notes on options that have no effect on the engine that serves, which the user named or `best` chose.
+fn without_effect(answer: &Answer<'_>, is_named: bool, settings: &Settings) -> Vec<String> {
+    let served = match answer {
+        Answer::Tables(selection) => selection.engine,
+        Answer::SourceRoutes(selection) => selection.engine,
+    };
+    if is_named {
+        served.without_effect(settings)
+    } else {
+        // The limit on layers decides which engine is the best.
+        served.without_effect(&Settings { max_layers: None, ..settings.clone() })
+    }
+}
+
+/// How many entries of tables differ from the previous ones, if these are known.
 fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> Option<u64> {
     match answer {
         Answer::Tables(selection) => {
@@ -199,9 +178,11 @@ impl Args {
         let (mut best, mut no_fallback) = (false, self.no_fallback);
         for listed in &self.engine {
             match listed {
-                Listed::Wanted(Wanted::Engine(engine)) if !engines.contains(engine) => engines.push(*engine),
-                Listed::Wanted(Wanted::Engine(_)) => {}
-                Listed::Wanted(Wanted::Best) => best = true,
+                Listed::Wanted(WantedEngine::Engine(engine)) if !engines.contains(engine) => {
+                    engines.push(*engine);
+                }
+                Listed::Wanted(WantedEngine::Engine(_)) => {}
+                Listed::Wanted(WantedEngine::Best) => best = true,
                 Listed::NoFallback => no_fallback = true,
             }
         }
@@ -222,6 +203,57 @@ impl Args {
             return Ok(None);
         };
         Err(UsageError(refusal.to_owned()))
+    }
+
+    /// What the cache holds, if it serves, and otherwise what the engines compute, which is the best of all if none
+    /// is named. Says also whether the cache was used, if there is one.
+    fn answer<'a>(
+        &self,
+        request: Request<'a>,
+        engines: Option<&[Engine]>,
+        progress: &Progress,
+    ) -> Result<(Answer<'a>, Option<CacheUse>), CliError> {
+        let why_not = match self.cache_file().map(|path| request.reuse(path, self.unproved)) {
+            Some(Ok(answer)) => return Ok((answer, Some(CacheUse::Used))),
+            Some(Err(why_not)) => Some(why_not),
+            None => None,
+        };
+        let Request { subnet, settings, .. } = request;
+        let answer = match engines {
+            Some(engines) => {
+                progress.begin("computing and proving");
+                engines::answer(subnet, engines, settings, self.unproved)
+            }
+            None => {
+                engines::best::choose(subnet, settings, progress).map(|best| Answer::Tables(Box::new(best)))
+            }
+        };
+        let answer = answer.map_err(|refused| why_refused(&refused, subnet, settings))?;
+        Ok((answer, why_not.map(|why_not| CacheUse::Unused { why_not })))
+    }
+
+    /// Prepares the files that were asked for, and adds notes on what they lack.
+    fn write_answer(
+        &self,
+        staged: &mut Staged,
+        Request { fabric, subnet, settings, .. }: Request<'_>,
+        answer: &Answer<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<(), CliError> {
+        match answer {
+            Answer::Tables(selection) => {
+                notes.extend(selection.routing.notes.iter().cloned());
+                self.outputs.write_tables(staged, fabric, subnet, settings, selection, notes)
+            }
+            Answer::SourceRoutes(selection) => {
+                self.refuse_tables()?;
+                self.outputs.write_source_routes(staged, fabric, selection, notes)?;
+                notes.extend(
+                    self.cache_file().map(|_| "--cache: it keeps tables, and no source routes".to_owned()),
+                );
+                Ok(())
+            }
+        }
     }
 
     /// The file to keep fabric and tables in.

@@ -24,10 +24,10 @@ pub(super) struct SimulationArgs {
     /// With --sim: decides everything that is random.
     #[arg(long, default_value_t = 1, requires = "sim")]
     seed: u64,
-    /// With --sim: so many virtual milliseconds pass in a second, if this machine is fast enough.
+    /// With --sim: how many virtual milliseconds pass in a second, if this machine is fast enough.
     #[arg(long, default_value_t = 50.0, value_name = "MS", requires = "sim", value_parser = parse_speed)]
     speed: f64,
-    /// With --sim: end after so many virtual milliseconds.
+    /// With --sim: end after this many virtual milliseconds.
     #[arg(long, default_value_t = 60_000, value_name = "MS", requires = "sim", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     limit_ms: u64,
 }
@@ -42,7 +42,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 }
 
 /// Where what is shown comes from.
-pub(super) enum Source {
+pub(super) enum ShownSource {
     /// A fabric, and the file that it is read from, if it is one.
     Fabric(Fabric, String, Option<PathBuf>),
     /// A simulation, and how many virtual seconds pass in a second.
@@ -51,7 +51,7 @@ pub(super) enum Source {
     Agents(PathBuf),
 }
 
-impl Source {
+impl ShownSource {
     /// A fabric, or a simulation on it, of which all that can be wrong at the start is known.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::CliError;
 
-/// Calls `run` with so many threads for parallel work, or with one thread a core.
+/// Calls `run` with `threads` threads for parallel work, or with one thread a core.
 pub(super) fn on_threads<T: Send>(
     threads: Option<u16>,
     run: impl FnOnce() -> Result<T, CliError> + Send,

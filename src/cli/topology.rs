@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use mapper_fabric;
 use mapper_proto::map::Fabric;
 use planes::Planes;
-use selection::Selection;
+use selection::HostSelection;
 
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
@@ -47,7 +47,7 @@ enum Command {
         #[command(flatten)]
         target: Target,
         #[command(flatten)]
-        selection: Selection,
+        selection: HostSelection,
     },
     /// Print a fabric for a person.
     Show {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mapper_machine::options::default_run_dir;
 
 use super::fabric_argument::FabricArgument;
-use super::shown_source::{SimulationArgs, Source};
+use super::shown_source::{ShownSource, SimulationArgs};
 use super::{CliError, Format, UsageError, output};
 use crate::view::feed::Feed;
 use crate::view::server::{Access, bind, serve};
@@ -56,8 +56,8 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     }
     let feed = Arc::new(Feed::new(u32::from_ne_bytes(random()?)));
     let source = match &args.topology {
-        Some(topology) => Source::of(topology, &args.simulation)?,
-        None => Source::Agents(args.run_dir.clone().unwrap_or_else(default_run_dir)),
+        Some(topology) => ShownSource::of(topology, &args.simulation)?,
+        None => ShownSource::Agents(args.run_dir.clone().unwrap_or_else(default_run_dir)),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

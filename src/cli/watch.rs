@@ -16,9 +16,9 @@ use mapper_machine::options::default_run_dir;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use super::engine_names::{Wanted, WantedName};
+use super::engine_names::{WantedEngine, WantedName};
 use super::fabric_argument::FabricArgument;
-use super::shown_source::{SimulationArgs, Source};
+use super::shown_source::{ShownSource, SimulationArgs};
 use super::{CliError, Format, output};
 use crate::daemon::status::{Board, FrameCount};
 use crate::view::feed::{Feed, Moment};
@@ -47,7 +47,7 @@ pub struct Args {
     /// machine's hosts are, unless an engine is named.
     #[arg(short, long, value_name = "NAME", value_parser = WantedName, hide_possible_values = true,
           default_value_if("topology", clap::builder::ArgPredicate::IsPresent, Some("minhop")))]
-    engine: Option<Wanted>,
+    engine: Option<WantedEngine>,
     /// Directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
     #[arg(long, value_name = "DIR", conflicts_with = "topology")]
     run_dir: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub struct Args {
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let printer = Printer { format, clears: std::io::stdout().is_terminal() && !args.once };
     match &args.topology {
-        Some(topology) => watch_fabric(args, Source::of(topology, &args.simulation)?, printer),
+        Some(topology) => watch_fabric(args, ShownSource::of(topology, &args.simulation)?, printer),
         None => watch_agents(args, &args.run_dir.clone().unwrap_or_else(default_run_dir), printer),
     }
 }
@@ -88,7 +88,7 @@ impl Printer {
 }
 
 /// Shows a file or a simulation.
-fn watch_fabric(args: &Args, source: Source, printer: Printer) -> Result<ExitCode, CliError> {
+fn watch_fabric(args: &Args, source: ShownSource, printer: Printer) -> Result<ExitCode, CliError> {
     let feed = Arc::new(Feed::new(0));
     let teller = Arc::clone(&feed);
     let source: JoinHandle<()> =

@@ -12,7 +12,7 @@ use mapper_proto::map::Fabric;
 use mapper_routing::engines::Settings;
 use mapper_routing::tables::Layers;
 
-use super::engine_names::{Wanted, WantedName};
+use super::engine_names::{WantedEngine, WantedName};
 use super::fabric_argument::FabricArgument;
 use super::progress::Progress;
 use super::threads::on_threads;
@@ -53,14 +53,14 @@ pub struct Args {
     /// The engine to route by, before and after; where it does not serve, the best does.
     #[arg(short, long, value_name = "NAME", value_parser = WantedName, hide_possible_values = true,
           default_value = best::NAME)]
-    engine: Wanted,
+    engine: WantedEngine,
     /// Most layers that engines may use [default: 1 for the best engine, and as many as it needs for one that is named].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
     max_layers: Option<u8>,
     /// Decides what traffic is drawn to measure bisection.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Use so many threads [default: one a core].
+    /// Use this many threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
@@ -120,8 +120,8 @@ impl Args {
 
     fn by(&self) -> By {
         match self.engine {
-            Wanted::Best => By::Best,
-            Wanted::Engine(engine) => By::Engine(engine),
+            WantedEngine::Best => By::Best,
+            WantedEngine::Engine(engine) => By::Engine(engine),
         }
     }
 

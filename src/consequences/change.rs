@@ -44,7 +44,7 @@ pub(crate) struct Changed {
 /// A change that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum ChangeError {
-    /// Nothing in the fabric is called so.
+    /// Nothing in the fabric has this name.
     #[error(
         "{option} {asked}: nothing in the fabric is called `{name}`; `mapper topology show` tells all names"
     )]

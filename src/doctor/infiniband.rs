@@ -13,7 +13,7 @@ use crate::daemon::options::Config;
 use crate::daemon::status::{Board, SubnetStanding};
 use crate::subnet;
 
-/// How long the own port may take to answer; no cable is passed.
+/// How long this machine's port may take to answer. Questions to it pass no cable.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The most nodes that are blamed by name, a check each.
 const MOST_BLAMED: usize = 8;

@@ -140,17 +140,18 @@ fn check_neighbour(interface: &Interface, config: &Config) -> Check {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Outcome;
     use super::*;
     use mapper_proto::Mac;
 
-    fn interface() -> Interface {
+    /// A port of the fabric that is as it should be.
+    pub(in crate::doctor) fn port(name: &str, mtu: u32) -> Interface {
         Interface {
-            name: "eth1".to_owned(),
+            name: name.to_owned(),
             index: 3,
             mac: Mac::from_position(1),
-            mtu: 1500,
+            mtu,
             ethernet: true,
             up: true,
             carrier: true,
@@ -161,20 +162,20 @@ mod tests {
 
     #[test]
     fn each_defect_of_an_interface_fails_with_the_command_that_mends_it() {
-        assert!(check_state(&interface(), true).iter().all(|check| check.status == Outcome::Ok));
-        let down = Interface { up: false, carrier: false, ..interface() };
+        assert!(check_state(&port("eth1", 1500), true).iter().all(|check| check.status == Outcome::Ok));
+        let down = Interface { up: false, carrier: false, ..port("eth1", 1500) };
         let before = &check_state(&down, true)[0];
         assert_eq!((before.name, before.status), ("state", Outcome::Warning));
         let down = &check_state(&down, false)[0];
         assert_eq!((down.name, down.status), ("state", Outcome::Failed));
         assert!(down.fix.as_ref().unwrap().contains("ip link set eth1 up"));
-        let unplugged = &check_state(&Interface { carrier: false, ..interface() }, true)[1];
+        let unplugged = &check_state(&Interface { carrier: false, ..port("eth1", 1500) }, true)[1];
         assert_eq!((unplugged.name, unplugged.status), ("carrier", Outcome::Failed));
-        assert_eq!(check_mtu(&interface(), 1500).status, Outcome::Ok);
-        let narrow = check_mtu(&interface(), 1501);
+        assert_eq!(check_mtu(&port("eth1", 1500), 1500).status, Outcome::Ok);
+        let narrow = check_mtu(&port("eth1", 1500), 1501);
         assert!(narrow.fix.unwrap().contains("ip link set eth1 mtu 1501"));
-        assert_eq!(check_kind(&interface()).status, Outcome::Ok);
-        assert_eq!(check_kind(&Interface { master: Some(7), ..interface() }).status, Outcome::Warning);
-        assert_eq!(check_kind(&Interface { ethernet: false, ..interface() }).status, Outcome::Failed);
+        assert_eq!(check_kind(&port("eth1", 1500)).status, Outcome::Ok);
+        assert_eq!(check_kind(&Interface { master: Some(7), ..port("eth1", 1500) }).status, Outcome::Warning);
+        assert_eq!(check_kind(&Interface { ethernet: false, ..port("eth1", 1500) }).status, Outcome::Failed);
     }
 }

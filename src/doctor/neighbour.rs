@@ -12,13 +12,13 @@ use std::time::Duration;
 use mapper_proto::Mac;
 use mapper_proto::map::Rank;
 use mapper_proto::wire::{
-    AgentState, Element, Frame as WireFrame, FrameError, Info, KeyRing, Message, Probe, ProbeKind, Reply,
-    Route, Scout, Seal, split_route,
+    AgentState, Element, Frame, FrameError, Info, KeyRing, Message, Probe, ProbeKind, Reply, Route, Scout,
+    Seal, split_route,
 };
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use mapper_machine::link::LinkError;
-use mapper_machine::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
+use mapper_machine::link::ethernet::{EthernetFrame, EthernetSocket, MAX_FRAME_BYTES, Marking};
 use mapper_machine::link::interface::Interface;
 
 /// How long the search lasts in all.
@@ -110,7 +110,7 @@ impl Prober<'_> {
                 }
                 heard = timeout_at(deadline, socket.recv(&mut buffer)) => {
                     let Ok(bytes) = heard else { return Ok(overheard) };
-                    let Some(frame) = Frame::parse(&buffer[..bytes?]) else { continue };
+                    let Some(frame) = EthernetFrame::parse(&buffer[..bytes?]) else { continue };
                     match self.judge(frame.payload()) {
                         Some((neighbour, true)) => return Ok(Some(neighbour)),
                         Some((neighbour, false)) => overheard = Some(neighbour),
@@ -149,7 +149,7 @@ impl Prober<'_> {
     /// the payload tells nothing.
     fn judge(&self, payload: &[u8]) -> Option<(Neighbour, bool)> {
         let (_, bytes) = split_route(payload).ok()?;
-        let frame = match WireFrame::parse(bytes) {
+        let frame = match Frame::parse(bytes) {
             Ok(frame) => frame,
             Err(FrameError::UnknownVersion(version)) => {
                 return Some((Neighbour::OtherVersion(version), false));
@@ -172,7 +172,7 @@ impl Prober<'_> {
     }
 
     /// The agent that sent a frame, as far as its signature can be believed.
-    fn agent(&self, frame: &WireFrame<'_>, info: &Info) -> Neighbour {
+    fn agent(&self, frame: &Frame<'_>, info: &Info) -> Neighbour {
         let (mac, state) = (info.rank.mac, info.state);
         match (self.keys, frame.auth()) {
             (None, None) => Neighbour::Agent { mac, state },

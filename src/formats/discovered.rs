@@ -9,7 +9,7 @@ use mapper_ib::sweep::{Found, Node};
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, Xbar, XbarLabel, host_type};
 
-use super::draft::{Draft, HostNode, Interface, Kind, ListedNode, tag_xbars};
+use super::draft::{Draft, HostNode, ListedInterface, ListedKind, ListedNode, tag_xbars};
 use super::{FormatError, Malformed};
 
 /// The fabric that was found by a port of this name. What is wrong with it is among [`Fabric::left_out`].
@@ -55,20 +55,20 @@ fn name(node: &Node) -> String {
     format!("{letter}-{:016x}", node.info.guid)
 }
 
-fn kind(number: usize, node: &Node) -> Kind {
+fn kind(number: usize, node: &Node) -> ListedKind {
     let info = &node.info;
     let (description, guid) = (node.description.clone(), Some(info.guid));
     let system_guid = Some(info.system_guid).filter(|&guid| guid != 0);
     if info.kind == NodeKind::Switch {
         let lid = node.ports.get(&0).and_then(|port| port.info?.lid);
         let label = XbarLabel { description, guid, system_guid, lid, ..XbarLabel::default() };
-        return Kind::Xbar(label, Xbar { ports: info.ports, tag: None, ports_known: true });
+        return ListedKind::Xbar(label, Xbar { ports: info.ports, tag: None, ports_known: true });
     }
     let interface = |(&port, of): (&u8, &mapper_ib::sweep::Port)| {
         let info = of.info.unwrap_or_default();
-        (port, Interface { line: number, guid: of.guid, lid: info.lid, lmc: info.lmc })
+        (port, ListedInterface { line: number, guid: of.guid, lid: info.lid, lmc: info.lmc })
     };
-    let interfaces: BTreeMap<u8, Interface> = node.ports.iter().map(interface).collect();
+    let interfaces: BTreeMap<u8, ListedInterface> = node.ports.iter().map(interface).collect();
     let node_port = interfaces.keys().next().copied().unwrap_or(info.local_port);
     let label = HostLabel {
         description,
@@ -79,5 +79,5 @@ fn kind(number: usize, node: &Node) -> Kind {
         ..HostLabel::default()
     };
     let mac = Some(Mac::from_u64(info.guid));
-    Kind::Host(HostNode { label, host_type: host_type::INFINIBAND, mac, interfaces })
+    ListedKind::Host(HostNode { label, host_type: host_type::INFINIBAND, mac, interfaces })
 }

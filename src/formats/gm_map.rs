@@ -11,16 +11,16 @@ use std::fmt::Write;
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 
-use super::draft::{Draft, HostNode, Kind, ListedNode};
+use super::draft::{Draft, HostNode, ListedKind, ListedNode};
 use super::{Malformed, port_shifts};
 
-/// What a text still owes.
+/// What must come next in a text.
 enum Expected {
     /// A block's header, or an option of the block before.
     Header,
     /// The number of links of a block.
     LinkCount,
-    /// So many links.
+    /// As many lines of links as the number says.
     Links(u64),
 }
 
@@ -114,13 +114,13 @@ fn node(line: usize, content: &str) -> Result<ListedNode, Malformed> {
     if kind == "h" {
         let label = HostLabel { node_ports: 1, ..Default::default() };
         let host = HostNode { label, host_type: host_type::GM, mac: None, interfaces: BTreeMap::new() };
-        return Ok(ListedNode { line, name, ports: (0, u8::MAX), kind: Kind::Host(host) });
+        return Ok(ListedNode { line, name, ports: (0, u8::MAX), kind: ListedKind::Host(host) });
     }
     let ports = subtype.parse().ok().filter(|&ports: &u8| ports > 0).ok_or_else(|| {
         Malformed::at(line, format!("`{subtype}` is no number of ports; expected a number from 1 to 255"))
     })?;
     let xbar = Xbar { ports, tag: None, ports_known: true };
-    Ok(ListedNode { line, name, ports: (0, ports - 1), kind: Kind::Xbar(XbarLabel::default(), xbar) })
+    Ok(ListedNode { line, name, ports: (0, ports - 1), kind: ListedKind::Xbar(XbarLabel::default(), xbar) })
 }
 
 /// A link: `<port> <s|h> <subtype> "peer" <peer port>`.
@@ -148,7 +148,7 @@ fn option(
         return Err(Malformed::at(line, "expected a node: `s 16 \"name\"` or `h - \"name\"`"));
     };
     match (key, &mut node.kind) {
-        ("address", Kind::Host(host)) => {
+        ("address", ListedKind::Host(host)) => {
             let mac: Mac = value
                 .parse()
                 .map_err(|error: mapper_proto::mac::ParseMacError| Malformed::at(line, error.to_string()))?;
@@ -157,13 +157,13 @@ fn option(
             }
             host.mac = Some(mac);
         }
-        ("hostType", Kind::Host(host)) => {
+        ("hostType", ListedKind::Host(host)) => {
             host.host_type = value.parse().map_err(|_| {
                 Malformed::at(line, format!("`{value}` is no host type; expected a number from 0 to 255"))
             })?;
         }
-        ("label", Kind::Host(host)) => host.label.description = unquoted(value),
-        ("label", Kind::Xbar(label, _)) => label.description = unquoted(value),
+        ("label", ListedKind::Host(host)) => host.label.description = unquoted(value),
+        ("label", ListedKind::Xbar(label, _)) => label.description = unquoted(value),
         _ => {}
     }
     Ok(())

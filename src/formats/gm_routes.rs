@@ -15,12 +15,12 @@ pub type RoutesOfHost = Vec<(u32, Vec<PortRef>)>;
 
 /// A block of the file: the routes of one host.
 #[derive(Debug)]
-pub struct Block {
+pub struct HostBlock {
     text: String,
     most: usize,
 }
 
-impl Block {
+impl HostBlock {
     /// The routes of the host `from`, which stand by rising destination.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Block {
 ///
 /// # Errors
 /// As writing does.
-pub fn write(out: &mut dyn Write, blocks: &[Block]) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, blocks: &[HostBlock]) -> io::Result<()> {
     let most = blocks.iter().map(|block| block.most).max().unwrap_or_default();
     write!(out, "{} {most}\n\n", blocks.len())?;
     blocks.iter().try_for_each(|block| out.write_all(block.text.as_bytes()))
@@ -72,7 +72,7 @@ mod tests {
         let block = |from| {
             let table = HostRoutes::compute(&topology, &orientation, from, &options).unwrap();
             let to = |to| table.routes_to(&topology, to).map(|hops| (to, hops)).collect::<Vec<_>>();
-            Block::new(&fabric, &topology, from, &(0..8).flat_map(to).collect()).unwrap()
+            HostBlock::new(&fabric, &topology, from, &(0..8).flat_map(to).collect()).unwrap()
         };
         let mut text = Vec::new();
         write(&mut text, &(0..8).map(block).collect::<Vec<_>>()).unwrap();

@@ -21,7 +21,7 @@ mod read;
 mod write;
 
 pub use held::of_switches;
-pub use read::{Loaded, read};
+pub use read::read;
 pub use write::Dump;
 
 use mapper_proto::map::{Fabric, PortRef};

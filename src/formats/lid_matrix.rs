@@ -21,20 +21,11 @@ use mapper_proto::map::PortRef;
 use rayon::prelude::*;
 
 use super::blocks::{self, Block, hex, quoted};
-use super::{FormatError, Malformed};
+use super::{FormatError, Loaded, Malformed};
 use mapper_fabric::wording::{counted, plural};
 use mapper_routing::engines::HopMatrix;
 use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Far, Subnet};
-
-/// A lid matrix from a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
-    /// The hops; none where the file says none.
-    pub hops: HopMatrix,
-    /// What a user should know: rows that were passed over.
-    pub notes: Vec<String>,
-}
 
 /// Writes the hops of a subnet, xbars by rising GUID.
 ///
@@ -78,12 +69,12 @@ fn of_xbar(subnet: &Subnet, hops: &HopMatrix, xbar: u32, destinations: &[(u32, u
     text
 }
 
-/// Reads the hops of a subnet.
+/// Reads the hops of a subnet. There are none where the file says none.
 ///
 /// # Errors
 /// If the file cannot be read, or a line is none of a lid matrix, or has hops for more ports than its
 /// xbar has; the error names the line.
-pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded, FormatError> {
+pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded<HopMatrix>, FormatError> {
     let mut reader = Reader {
         subnet,
         xbars: (0..).zip(&subnet.xbar_guids).map(|(xbar, &guid)| (guid, xbar)).collect(),
@@ -200,7 +191,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Loaded {
+    fn finish(self) -> Loaded<HopMatrix> {
         let mut notes = Vec::new();
         if self.unknown_xbars > 0 {
             let what = ("switch in it is not in this fabric", "switches in it are not in this fabric");
@@ -211,7 +202,7 @@ impl Reader<'_> {
                 ("row in it leads to what is no switch here", "rows in it lead to what is no switch here");
             notes.push(counted(self.unknown_rows, what.0, what.1));
         }
-        Loaded { hops: self.hops, notes }
+        Loaded { found: self.hops, notes }
     }
 }
 
@@ -225,7 +216,7 @@ mod tests {
         Subnet::new(&generate("clos:hosts=8,ports=4").unwrap(), None).unwrap()
     }
 
-    fn read_text(text: &str, subnet: &Subnet) -> Result<Loaded, FormatError> {
+    fn read_text(text: &str, subnet: &Subnet) -> Result<Loaded<HopMatrix>, FormatError> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         read(file.path(), subnet)
@@ -239,7 +230,7 @@ mod tests {
             let mut text = Vec::new();
             write(&mut text, &subnet, &hops).unwrap();
             let loaded = read_text(std::str::from_utf8(&text).unwrap(), &subnet).unwrap();
-            assert_eq!(loaded, Loaded { hops, notes: Vec::new() });
+            assert_eq!(loaded, Loaded { found: hops, notes: Vec::new() });
         }
     }
 

@@ -1,4 +1,4 @@
-//! From lines that each say what one cable joins to a fabric.
+//! Makes a fabric of lines that each say what one cable joins.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, LinkSpeed, Xbar, XbarLabel, host_type};
 
 use super::Malformed;
-use super::draft::{Draft, HostNode, Interface, Kind, ListedNode, tag_xbars};
+use super::draft::{Draft, HostNode, ListedInterface, ListedKind, ListedNode, tag_xbars};
 
 /// What a line says of one end of a cable.
 pub(super) struct ListedPort<'a> {
@@ -19,7 +19,7 @@ pub(super) struct ListedPort<'a> {
     /// How many ports its node has, if the file says so; otherwise as many as are seen.
     pub ports: Option<u8>,
     pub port: u8,
-    /// 0 for none.
+    /// Its LID; 0 for none.
     pub lid: u16,
     pub description: &'a str,
 }
@@ -71,7 +71,7 @@ struct SeenNode {
     description: String,
     /// A switch's LID.
     lid: Option<u16>,
-    interfaces: BTreeMap<u8, Interface>,
+    interfaces: BTreeMap<u8, ListedInterface>,
     ends: Vec<SeenEnd>,
 }
 
@@ -116,7 +116,7 @@ impl LinkList {
         if seen.role == Role::Switch {
             node.lid = node.lid.or(lid);
         } else {
-            let interface = Interface { line, guid: seen.port_guid, lid, lmc: 0 };
+            let interface = ListedInterface { line, guid: seen.port_guid, lid, lmc: 0 };
             node.interfaces.entry(seen.port).or_insert(interface);
         }
         Ok(index)
@@ -169,7 +169,7 @@ impl SeenNode {
                 lid: self.lid,
                 ..Default::default()
             };
-            Kind::Xbar(label, Xbar { ports: self.ports, tag: None, ports_known: true })
+            ListedKind::Xbar(label, Xbar { ports: self.ports, tag: None, ports_known: true })
         } else {
             let label = HostLabel {
                 description: self.description,
@@ -179,7 +179,7 @@ impl SeenNode {
                 node_ports: self.ports,
                 ..Default::default()
             };
-            Kind::Host(HostNode {
+            ListedKind::Host(HostNode {
                 label,
                 host_type: host_type::INFINIBAND,
                 mac: self.guid.map(Mac::from_u64),

@@ -48,12 +48,14 @@ mod graphml;
 mod ibnetdiscover;
 mod ibutils;
 mod link_list;
+mod loaded;
 mod port_list;
 mod slurm;
 mod subnet_lst;
 mod svg;
 
 pub(crate) use draft::identity;
+pub use loaded::Loaded;
 pub(crate) use svg::plot_loads;
 
 use std::io::Read;
@@ -143,7 +145,7 @@ pub enum FormatError {
     /// A generator spec is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// Neither a file nor a spec.
+    /// What was given is neither a file nor a spec.
     #[error(
         "`{argument}` is neither a file nor a generator spec; expected the path of an ibnetdiscover, ibsim, \
          OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, a CSV of cables, or a spec like clos:hosts=128,ports=16"
@@ -167,13 +169,13 @@ impl Malformed {
         Self::within(line.to_string(), problem)
     }
 
-    /// As an error of a file.
+    /// The same, as the error of the file with this name.
     fn in_file(self, name: &str) -> FormatError {
         let Self { place, problem } = self;
         FormatError::Malformed { file: name.to_owned(), place, problem }
     }
 
-    /// In a JSON value.
+    /// What is wrong within a JSON value.
     fn within(value: impl Into<String>, problem: impl Into<String>) -> Self {
         // What a file says may be anything and of any length, in the place too: it may name an entry.
         let place = quote::harmless(&value.into(), quote::MAX_MESSAGE_BYTES);

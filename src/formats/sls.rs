@@ -9,7 +9,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::blocks::{self, Block, decimal, hex, quoted};
-use super::{FormatError, Malformed};
+use super::loaded::LineCount;
+use super::{FormatError, Loaded, Malformed};
 use mapper_fabric::wording::counted;
 use mapper_routing::Subnet;
 use mapper_routing::tables::{Layers, ServiceLevels, SlotEnd};
@@ -62,21 +63,12 @@ struct Line {
     lid: Vec<u8>,
 }
 
-/// Service levels from a file.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The levels.
-    pub levels: ServiceLevels,
-    /// What a user should know: lines that were passed over, pairs without a line.
-    pub notes: Vec<String>,
-}
-
 /// Reads the levels of a subnet's pairs of hosts. Pairs without a line have level 0; a pair with several
 /// lines has all their levels.
 ///
 /// # Errors
 /// If the file cannot be read, or a line is malformed; the error names the line.
-pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded, FormatError> {
+pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded<ServiceLevels>, FormatError> {
     let mut hosts = Vec::new();
     for (lid, slot) in subnet.destinations.by_lid() {
         if let SlotEnd::Host { host, .. } = subnet.destinations.end(slot) {
@@ -93,35 +85,19 @@ pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded, FormatError> {
 struct Parsed {
     lines: Vec<Pair>,
     /// Lines of LIDs that no host has.
-    foreign: Count,
-    /// Where it is malformed; what follows was not parsed.
+    foreign: LineCount,
+    /// The first line that is malformed, and what is wrong with it. What follows was not parsed.
     broken: Option<Malformed>,
 }
 
 /// A line of a pair: the source, the slot that it sends to, the level.
 type Pair = (u32, u32, u8);
 
-/// How many lines, and the first of them.
-#[derive(Default)]
-struct Count {
-    count: u64,
-    first_line: usize,
-}
-
-impl Count {
-    fn add(&mut self, count: u64, first_line: usize) {
-        if self.count == 0 {
-            self.first_line = first_line;
-        }
-        self.count += count;
-    }
-}
-
 /// The host and the slot of each LID that is a host's.
 type HostsByLid = [Option<(u32, u32)>];
 
 fn parse(block: &Block, hosts: &HostsByLid) -> Parsed {
-    let mut parsed = Parsed { lines: Vec::new(), foreign: Count::default(), broken: None };
+    let mut parsed = Parsed { lines: Vec::new(), foreign: LineCount::default(), broken: None };
     let known = |lid: u64| hosts.get(usize::try_from(lid).ok()?).copied().flatten();
     for (line, text) in block.lines() {
         let words = text.trim_ascii();
@@ -135,7 +111,7 @@ fn parse(block: &Block, hosts: &HostsByLid) -> Parsed {
         };
         match (known(from), known(to)) {
             (Some((from, _)), Some((_, slot))) => parsed.lines.push((from, slot, level)),
-            _ => parsed.foreign.add(1, line),
+            _ => parsed.foreign.add(line),
         }
     }
     parsed
@@ -156,7 +132,7 @@ struct Reader<'a> {
     levels: ServiceLevels,
     /// Which pairs had a line: a bit for each source host and slot.
     listed: Vec<u64>,
-    foreign: Count,
+    foreign: LineCount,
 }
 
 impl<'a> Reader<'a> {
@@ -166,7 +142,7 @@ impl<'a> Reader<'a> {
             subnet,
             levels: ServiceLevels::new(subnet),
             listed: vec![0; (subnet.topology.host_count() * slots).div_ceil(64)],
-            foreign: Count::default(),
+            foreign: LineCount::default(),
         }
     }
 
@@ -176,7 +152,7 @@ impl<'a> Reader<'a> {
             let bit = self.bit(from, slot);
             self.listed[bit / 64] |= 1 << (bit % 64);
         }
-        self.foreign.add(parsed.foreign.count, parsed.foreign.first_line);
+        self.foreign.add_all(&parsed.foreign);
         parsed.broken.map_or(Ok(()), Err)
     }
 
@@ -189,7 +165,7 @@ impl<'a> Reader<'a> {
         self.levels.add(xbar, slot, level);
     }
 
-    fn finish(mut self) -> Loaded {
+    fn finish(mut self) -> Loaded<ServiceLevels> {
         let mut without = 0_u64;
         let hosts = self.subnet.topology.host_count() as u32;
         for from in (0..hosts).filter(|&from| self.subnet.xbar_of_host(from).is_some()) {
@@ -205,7 +181,7 @@ impl<'a> Reader<'a> {
         }
         let mut notes = Vec::new();
         if self.foreign.count > 0 {
-            let Count { count, first_line } = self.foreign;
+            let LineCount { count, first_line } = self.foreign;
             notes.push(match count {
                 1 => format!("line {first_line} names a LID that no host has, and is passed over"),
                 _ => format!(
@@ -221,7 +197,7 @@ impl<'a> Reader<'a> {
                 "pairs of a host and an address have no line, and travel at level 0",
             ));
         }
-        Loaded { levels: self.levels, notes }
+        Loaded { found: self.levels, notes }
     }
 }
 
@@ -235,7 +211,7 @@ mod tests {
         Subnet::new(&generate(spec).unwrap(), Some(lmc)).unwrap()
     }
 
-    fn load(text: &str, subnet: &Subnet) -> Result<Loaded, FormatError> {
+    fn load(text: &str, subnet: &Subnet) -> Result<Loaded<ServiceLevels>, FormatError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sls");
         std::fs::write(&path, text).unwrap();
@@ -262,7 +238,7 @@ mod tests {
         assert_eq!(text.lines().count(), 18 * 17 * 2);
         let loaded = load(&text, &torus).unwrap();
         assert_eq!(loaded.notes, Vec::<String>::new());
-        let again = loaded.levels.by_pair(&torus).unwrap();
+        let again = loaded.found.by_pair(&torus).unwrap();
         assert_eq!(written(&torus, &again), text);
     }
 
@@ -271,10 +247,10 @@ mod tests {
         let clos = subnet("clos:hosts=8,ports=4", 0);
         let text = written(&clos, &Layers::single()).replace("0x0001 0x0008 0", "0x0001 0x0008 3");
         let loaded = load(&text, &clos).unwrap();
-        assert_eq!(loaded.levels.by_pair(&clos), None);
+        assert_eq!(loaded.found.by_pair(&clos), None);
         let slot = clos.destinations.slots_of_host(7).start;
         let source = clos.xbar_of_host(0).unwrap();
-        assert_eq!((loaded.levels.of(source, slot), loaded.levels.in_use()), (0b1001, 0b1001));
+        assert_eq!((loaded.found.of(source, slot), loaded.found.in_use()), (0b1001, 0b1001));
     }
 
     #[test]
@@ -288,7 +264,7 @@ mod tests {
                 "5 pairs of a host and an address have no line, and travel at level 0",
             ]
         );
-        assert_eq!(loaded.levels.in_use(), 0b11);
+        assert_eq!(loaded.found.in_use(), 0b11);
     }
 
     #[test]

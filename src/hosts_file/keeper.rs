@@ -18,7 +18,7 @@ use mapper_machine::signals::Signals;
 use thiserror::Error;
 
 use super::block::Around;
-use super::{KeeperRequest, KeptHost, Reply};
+use super::{KeeperReply, KeeperRequest, KeptHost};
 
 /// The most bytes of a request, which is more than 65,535 hosts take.
 const MOST_BYTES: u64 = 128 << 20;
@@ -60,17 +60,17 @@ pub fn run(path: &Path, mark: &str) -> Result<(), KeeperError> {
     }
 }
 
-fn answer(path: &Path, mark: &str, request: &[u8]) -> Reply {
+fn answer(path: &Path, mark: &str, request: &[u8]) -> KeeperReply {
     let done = match serde_json::from_slice(request) {
         Ok(KeeperRequest::Keep(entries)) => keep(path, mark, &entries),
         Ok(KeeperRequest::Remove) => remove(path, mark),
         Err(error) => Err(error.into()),
     };
-    done.unwrap_or_else(|error| Reply { failure: Some(with_causes(&error)), ..Reply::default() })
+    done.unwrap_or_else(|error| KeeperReply { failure: Some(with_causes(&error)), ..KeeperReply::default() })
 }
 
-fn keep(path: &Path, mark: &str, entries: &[KeptHost]) -> io::Result<Reply> {
-    let mut reply = Reply::default();
+fn keep(path: &Path, mark: &str, entries: &[KeptHost]) -> io::Result<KeeperReply> {
+    let mut reply = KeeperReply::default();
     foreign_file::change(path, |text| {
         let (text, left_out) = Around::of(text, mark).map_err(io::Error::other)?.with(entries);
         reply.left_out = left_out;
@@ -79,9 +79,9 @@ fn keep(path: &Path, mark: &str, entries: &[KeptHost]) -> io::Result<Reply> {
     Ok(reply)
 }
 
-fn remove(path: &Path, mark: &str) -> io::Result<Reply> {
+fn remove(path: &Path, mark: &str) -> io::Result<KeeperReply> {
     foreign_file::change(path, |text| Ok(Around::of(text, mark).map_err(io::Error::other)?.without()))?;
-    Ok(Reply::default())
+    Ok(KeeperReply::default())
 }
 
 #[cfg(test)]
@@ -96,10 +96,10 @@ mod tests {
         let ask = |request: &KeeperRequest| answer(&path, "fabric0", &serde_json::to_vec(request).unwrap());
         let name = "n1".to_owned();
         let entry = KeptHost { name, addresses: vec!["10.1.0.1".parse().unwrap()], is_own: false };
-        assert_eq!(ask(&KeeperRequest::Keep(vec![entry])), Reply::default());
+        assert_eq!(ask(&KeeperRequest::Keep(vec![entry])), KeeperReply::default());
         assert!(std::fs::read_to_string(&path).unwrap().contains("10.1.0.1\tn1.fabric n1\n"));
         assert!(answer(&path, "fabric0", b"{\"Keep\":[{}]}").failure.is_some());
-        assert_eq!(ask(&KeeperRequest::Remove), Reply::default());
+        assert_eq!(ask(&KeeperRequest::Remove), KeeperReply::default());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "127.0.0.1 localhost\n");
         std::fs::write(&path, "# mapper fabric0 begin\n").unwrap();
         let failure = ask(&KeeperRequest::Keep(Vec::new())).failure.unwrap();

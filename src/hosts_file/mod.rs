@@ -35,7 +35,7 @@ pub enum KeeperRequest {
 
 /// What came of a [`KeeperRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Reply {
+pub struct KeeperReply {
     /// Why the file stays as it is, in words.
     pub failure: Option<String>,
     /// Names that are left out, each with why, in words.

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::{error, warn};
 
-use super::{KeeperRequest, KeptHost, Reply};
+use super::{KeeperReply, KeeperRequest, KeptHost};
 
 /// How often the file is looked at though no name has changed, as others may have changed it.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ pub struct HostsFile {
     task: JoinHandle<()>,
     path: PathBuf,
     /// What came of the last request.
-    reply: Rc<RefCell<Reply>>,
+    reply: Rc<RefCell<KeeperReply>>,
 }
 
 impl HostsFile {
@@ -50,7 +50,7 @@ impl HostsFile {
             .stdout(Stdio::null())
             .spawn()?;
         let (requests, asked) = watch::channel(None);
-        let reply = Rc::new(RefCell::new(Reply::default()));
+        let reply = Rc::new(RefCell::new(KeeperReply::default()));
         let line =
             Line { stream: BufReader::new(UnixStream::from_std(own)?), asked, reply: Rc::clone(&reply) };
         let task = tokio::task::spawn_local(line.serve(path.to_owned()));
@@ -64,7 +64,7 @@ impl HostsFile {
 
     /// What is wrong, in words.
     pub fn warnings(&self) -> Vec<String> {
-        let Reply { failure, left_out } = &*self.reply.borrow();
+        let KeeperReply { failure, left_out } = &*self.reply.borrow();
         let path = self.path.display();
         let failure = failure.as_ref().map(|why| format!("cannot keep names in {path}: {why}"));
         let names: Vec<_> =
@@ -95,7 +95,7 @@ impl HostsFile {
 struct Line {
     stream: BufReader<UnixStream>,
     asked: watch::Receiver<Option<KeeperRequest>>,
-    reply: Rc<RefCell<Reply>>,
+    reply: Rc<RefCell<KeeperReply>>,
 }
 
 impl Line {
@@ -107,9 +107,9 @@ impl Line {
             }
             let Some(request) = self.asked.borrow_and_update().clone() else { continue };
             let is_last = request == KeeperRequest::Remove;
-            let reply = self.ask(&request).await.unwrap_or_else(|error| Reply {
+            let reply = self.ask(&request).await.unwrap_or_else(|error| KeeperReply {
                 failure: Some(format!("the process that writes it has ended: {error}")),
-                ..Reply::default()
+                ..KeeperReply::default()
             });
             self.take(reply, &path);
             if is_last {
@@ -118,7 +118,7 @@ impl Line {
         }
     }
 
-    async fn ask(&mut self, request: &KeeperRequest) -> io::Result<Reply> {
+    async fn ask(&mut self, request: &KeeperRequest) -> io::Result<KeeperReply> {
         let mut text = serde_json::to_vec(request)?;
         text.push(b'\n');
         self.stream.write_all(&text).await?;
@@ -128,7 +128,7 @@ impl Line {
     }
 
     /// Logs what is new about the file.
-    fn take(&self, reply: Reply, path: &Path) {
+    fn take(&self, reply: KeeperReply, path: &Path) {
         let before = self.reply.replace(reply);
         let reply = self.reply.borrow();
         if let Some(why) = reply.failure.as_ref().filter(|_| reply.failure != before.failure) {

@@ -131,7 +131,7 @@ pub(crate) enum Shape {
 /// How large boxes are, and how far apart rows stand.
 #[derive(Debug, Clone)]
 pub(crate) struct Sizes {
-    /// By xbar.
+    /// The size of each xbar's box.
     pub(crate) boxes: Vec<Size>,
     /// What hangs below the boxes of the lowest row: names of hosts that are written downwards.
     pub(crate) below: i64,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use mapper_ib::Packet;
 use mapper_ib::manager::{Event, SubnetManager, Task};
 use mapper_ib::record::Direction;
 use mapper_machine::clock::Clock;
+use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::log;
 use mapper_machine::mad_port::{ManagerPort, PortName};
 use mapper_machine::metrics::Exporter;
@@ -44,6 +46,7 @@ pub(super) async fn serve(
     let manager_settings = settings::of(&config)?;
     let lid_file = LidFile::of(&config);
     let lids = lid_file.read()?;
+    let _lock = InterfaceLock::take(&name.lock_name())?;
     let port = ManagerPort::open(&name, manager_settings.sweep.timeout)?;
     let server = bind_status(&mut config)?;
     let requests_path = requests_socket_path(&config.service.run_dir, config.unit);
@@ -115,12 +118,7 @@ impl Driver {
         let mut end = DaemonEnd::Stopped;
         loop {
             let now = self.clock.now();
-            self.notifier.feed_if_due(now);
-            if self.manager.poll_timeout().is_some_and(|at| at <= now) {
-                self.manager.handle_timeout(now);
-            }
-            self.paths.see(&mut self.manager);
-            self.send()?;
+            self.advance(now)?;
             if let Some(hosts) = self.tell()
                 && self.config.map_once.is_some()
                 && leave_by.is_none()
@@ -146,15 +144,7 @@ impl Driver {
                 [self.manager.poll_timeout(), leave_by, give_up.map(|(at, _)| at), self.notifier.feed_at()];
             let next = moments.into_iter().flatten().filter(|&at| at != Instant::FAR).min();
             tokio::select! {
-                packets = self.port.receive() => {
-                    let now = self.clock.now();
-                    for packet in packets.map_err(|source| self.gone(source))? {
-                        if let Some(record) = &mut self.record {
-                            record.add(now, Direction::Received, &packet);
-                        }
-                        self.manager.handle_packet(&packet, now);
-                    }
-                }
+                packets = self.port.receive() => self.receive(packets)?,
                 () = self.clock.sleep_until(next) => {}
                 computed = finished(&mut self.computation) => self.take(computed),
                 client = server.accept() => match client {
@@ -175,6 +165,27 @@ impl Driver {
                 },
             }
         }
+    }
+
+    /// Does what is due now, and sends what that leads to.
+    fn advance(&mut self, now: Instant) -> Result<(), SubnetError> {
+        self.notifier.feed_if_due(now);
+        if self.manager.poll_timeout().is_some_and(|at| at <= now) {
+            self.manager.handle_timeout(now);
+        }
+        self.paths.see(&mut self.manager);
+        self.send()
+    }
+
+    fn receive(&mut self, packets: std::io::Result<Vec<Packet>>) -> Result<(), SubnetError> {
+        let now = self.clock.now();
+        for packet in packets.map_err(|source| self.gone(source))? {
+            if let Some(record) = &mut self.record {
+                record.add(now, Direction::Received, &packet);
+            }
+            self.manager.handle_packet(&packet, now);
+        }
+        Ok(())
     }
 
     /// Answers a request of a program.

@@ -23,6 +23,12 @@ pub enum LidFileError {
         /// What the system says.
         source: io::Error,
     },
+    /// It is no text.
+    #[error("{} is no text, and so no file of LIDs; correct it, or take it away to have all LIDs given anew", path.display())]
+    NoText {
+        /// The file.
+        path: PathBuf,
+    },
     /// A line is none of OpenSM's.
     #[error(
         "{}:{line}: `{text}` is no port's LIDs; expected its GUID, its first and its last LID, as in \
@@ -42,7 +48,7 @@ pub enum LidFileError {
 /// The most bytes of a file that is read: three times as many lines as there are LIDs.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// The file.
+/// The file that keeps the LIDs.
 #[derive(Debug)]
 pub(super) struct LidFile {
     path: PathBuf,
@@ -75,7 +81,8 @@ impl LidFile {
         if bytes > MAX_BYTES {
             return Err(failed(io::ErrorKind::FileTooLarge.into()));
         }
-        let text = std::fs::read_to_string(&self.path).map_err(failed)?;
+        let bytes = std::fs::read(&self.path).map_err(failed)?;
+        let text = String::from_utf8(bytes).map_err(|_| LidFileError::NoText { path: self.path.clone() })?;
         parse(&self.path, &text)
     }
 
@@ -145,5 +152,8 @@ mod tests {
             let told = file.read().unwrap_err().to_string();
             assert!(told.contains(&format!("lids:2: `{wrong}` is no port's LIDs")), "{told}");
         }
+        std::fs::write(&file.path, [0x30, 0xFF, 0x0A]).unwrap();
+        let told = file.read().unwrap_err().to_string();
+        assert!(told.contains("lids is no text, and so no file of LIDs"), "{told}");
     }
 }

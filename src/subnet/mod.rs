@@ -20,6 +20,7 @@ mod ways;
 use std::io;
 use std::path::PathBuf;
 
+use mapper_machine::interface_lock::InterfaceLockError;
 use mapper_machine::mad_port::{ManagerPortError, PortName};
 use mapper_machine::metrics::MetricsError;
 use mapper_machine::options::ServiceConfig;
@@ -38,6 +39,9 @@ pub enum SubnetError {
     /// The port cannot be used.
     #[error(transparent)]
     Port(#[from] ManagerPortError),
+    /// Another daemon has the port.
+    #[error(transparent)]
+    Lock(#[from] InterfaceLockError),
     /// The port is gone.
     #[error("{port} is gone")]
     Gone {

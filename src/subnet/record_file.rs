@@ -13,7 +13,7 @@ use tracing::warn;
 /// The most bytes of a record, so that one that is forgotten fills no disk. It is room for a million datagrams.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The file.
+/// The file of the record.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
@@ -84,6 +84,6 @@ mod tests {
             read.iter().map(|line| line.direction).collect::<Vec<_>>(),
             [Direction::Sent, Direction::Received]
         );
-        assert!(RecordFile::create(Path::new("/nonexistent/record")).is_err());
+        assert!(RecordFile::create(&folder.path().join("nonexistent/record")).is_err());
     }
 }

@@ -21,7 +21,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The highest priority among managers.
 const MAX_PRIORITY: u8 = 15;
 
-/// The settings.
+/// The settings of the manager, as these options ask for.
 ///
 /// # Errors
 /// If the file of the key of management cannot be read, or has no key.

@@ -39,7 +39,7 @@ pub(super) fn log(event: &Event) {
             switches,
             "an agent that stands by did not report on its share of the switches: the master looks at them"
         ),
-        Event::Problem(problem) => warn!("{problem}"),
+        Event::Problem(problem) | Event::WrongKey(problem) => warn!("{problem}"),
         Event::NoRoutes(why) => error!("no tables: {why}"),
         Event::Trap { number, issuer } => info!(number, lid = issuer, "a trap"),
     }

@@ -23,7 +23,7 @@ const MOST_MOMENT_BYTES: usize = 4 << 20;
 /// How a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostState {
-    /// Nobody told.
+    /// Nobody has told how it is.
     Unknown,
     /// It holds the map of all, and proved routes.
     Configured,

@@ -29,7 +29,7 @@ pub struct Difference {
 
 /// How found wiring differs from the plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Check {
+pub struct PlanCheck {
     /// How nodes were matched.
     pub matched_by: MatchedBy,
     /// How many cables the plan has.
@@ -40,7 +40,7 @@ pub struct Check {
     pub differences: Vec<Difference>,
 }
 
-impl Check {
+impl PlanCheck {
     /// Checks found wiring against a plan.
     ///
     /// Ids that maps and files give by position count only if they leave fewer cables that are not as planned.
@@ -125,7 +125,7 @@ impl fmt::Display for Difference {
     }
 }
 
-impl fmt::Display for Check {
+impl fmt::Display for PlanCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = match self.matched_by {
             MatchedBy::Ids => "matched by ids, addresses and tags",

@@ -119,8 +119,9 @@ impl<'a> Matching<'a> {
         let (in_a, in_b) = (hosts(self.a), hosts(self.b));
         pair(in_a.into_iter(), in_b.into_iter(), &mut self.host_in_b, &mut self.host_in_a);
         let rails = |fabric: &Fabric| {
-            let rail =
-                |(interface, place, of): (machine::Interface, usize, usize)| (interface.machine, place, of);
+            let rail = |(interface, place, of): (machine::MachineInterface, usize, usize)| {
+                (interface.machine, place, of)
+            };
             unique(&machine::rails(fabric).into_iter().map(rail).collect::<Vec<_>>())
         };
         let (in_a, in_b) = (rails(self.a), rails(self.b));

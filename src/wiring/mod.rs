@@ -4,8 +4,8 @@
 //!    descriptions, and where these tell little, by structure (`alike`), whatever their ports count from
 //!    (`numbering`).
 //! 2. `sockets` puts both fabrics as plugs in the sockets of the same nodes.
-//! 3. `advice` finds the fewest moves of a person's hands that make the plan of what was found, and says each
-//!    by the names of both ends.
+//! 3. `advice` finds the fewest moves by which a person turns the found wiring into the planned one, and says
+//!    each by the names of both ends.
 //! 4. [`severity`] says what each of these mistakes costs: it cuts off hosts, takes bandwidth, or changes no
 //!    more than what is called how.
 //!
@@ -21,7 +21,7 @@ mod sockets;
 
 use std::fmt;
 
-pub use check::{Check, Difference};
+pub use check::{Difference, PlanCheck};
 
 /// A node by its id, which programs match, and by the name that people call it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

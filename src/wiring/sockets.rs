@@ -107,61 +107,12 @@ pub(super) struct Wirings {
 impl Wirings {
     pub(super) fn of(matching: &Matching<'_>) -> Self {
         let (a, b) = (matching.a, matching.b);
-        let mut nodes = Vec::with_capacity(a.hosts.len() + a.xbars.len());
         let rails = [machine::rails(a), machine::rails(b)];
-        let mut machines: BTreeMap<&str, u32> = BTreeMap::new();
-        for (host, (interface, rail, _)) in rails[0].iter().enumerate() {
-            let machine = *machines.entry(&interface.machine).or_insert(nodes.len() as u32);
-            nodes.push(Node {
-                name: matching.host_of_a(host),
-                kind: NodeKind::Host { machine, rail: *rail },
-                is_planned: true,
-                is_found: matching.host_in_b[host].is_some(),
-                found_as: None,
-            });
-        }
-        let xbar_base = nodes.len() as u32;
-        for xbar in 0..a.xbars.len() {
-            let in_b = matching.xbar_in_b[xbar];
-            let planned_ports = a.map.xbars[xbar].ports;
-            let found_ports = in_b.map(|in_b| b.map.xbars[in_b].ports).unwrap_or(planned_ports);
-            nodes.push(Node {
-                name: matching.xbar_of_a(xbar),
-                kind: NodeKind::Xbar { ports: [planned_ports, found_ports] },
-                is_planned: true,
-                is_found: in_b.is_some(),
-                found_as: in_b.and_then(|in_b| matching.other_name(xbar, in_b)),
-            });
-        }
-        let mut host_of_b = Vec::with_capacity(b.hosts.len());
-        for (host, (interface, rail, _)) in rails[1].iter().enumerate() {
-            host_of_b.push(matching.host_in_a[host].map_or(nodes.len() as u32, |in_a| in_a as u32));
-            if matching.host_in_a[host].is_none() {
-                let machine = *machines.entry(&interface.machine).or_insert(nodes.len() as u32);
-                nodes.push(Node {
-                    name: matching.host_of_b(host),
-                    kind: NodeKind::Host { machine, rail: *rail },
-                    is_planned: false,
-                    is_found: true,
-                    found_as: None,
-                });
-            }
-        }
-        let mut xbar_of_b = Vec::with_capacity(b.xbars.len());
-        for xbar in 0..b.xbars.len() {
-            let in_a = matching.xbar_in_a[xbar];
-            xbar_of_b.push(in_a.map_or(nodes.len() as u32, |in_a| xbar_base + in_a as u32));
-            if in_a.is_none() {
-                let ports = b.map.xbars[xbar].ports;
-                nodes.push(Node {
-                    name: matching.xbar_of_b(xbar),
-                    kind: NodeKind::Xbar { ports: [ports; 2] },
-                    is_planned: false,
-                    is_found: true,
-                    found_as: None,
-                });
-            }
-        }
+        let mut list = NodeList::default();
+        list.add_planned(matching, &rails[0]);
+        let xbar_base = a.hosts.len() as u32;
+        let host_of_b = list.add_found_hosts(matching, &rails[1]);
+        let xbar_of_b = list.add_found_xbars(matching);
         let planned = wiring(
             a,
             |host| host as u32,
@@ -175,7 +126,7 @@ impl Wirings {
                 port: i16::from(at.port) + matching.offset[at.xbar as usize],
             },
         );
-        Self { nodes, planned, found }
+        Self { nodes: list.nodes, planned, found }
     }
 
     /// A socket by names.
@@ -192,6 +143,90 @@ impl Wirings {
 
     pub(super) fn is_host(&self, node: u32) -> bool {
         matches!(self.nodes[node as usize].kind, NodeKind::Host { .. })
+    }
+}
+
+/// An interface, its place among those of its machine, and how many these are, as [`machine::rails`] has them.
+type Rail = (machine::MachineInterface, usize, usize);
+
+/// The nodes of both fabrics, as they are numbered one after the other.
+#[derive(Debug, Default)]
+struct NodeList<'a> {
+    nodes: Vec<Node>,
+    /// The number of each machine's first interface.
+    machines: BTreeMap<&'a str, u32>,
+}
+
+impl<'a> NodeList<'a> {
+    fn next(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The kind of the next node, which is an interface.
+    fn host_kind(&mut self, (interface, rail, _): &'a Rail) -> NodeKind {
+        let next = self.next();
+        let machine = *self.machines.entry(&interface.machine).or_insert(next);
+        NodeKind::Host { machine, rail: *rail }
+    }
+
+    /// Adds all nodes of the plan: its hosts, then its xbars.
+    fn add_planned(&mut self, matching: &Matching<'_>, rails: &'a [Rail]) {
+        for (host, rail) in rails.iter().enumerate() {
+            let kind = self.host_kind(rail);
+            self.nodes.push(Node {
+                name: matching.host_of_a(host),
+                kind,
+                is_planned: true,
+                is_found: matching.host_in_b[host].is_some(),
+                found_as: None,
+            });
+        }
+        for xbar in 0..matching.a.xbars.len() {
+            let in_b = matching.xbar_in_b[xbar];
+            let planned_ports = matching.a.map.xbars[xbar].ports;
+            let found_ports = in_b.map(|in_b| matching.b.map.xbars[in_b].ports).unwrap_or(planned_ports);
+            self.nodes.push(Node {
+                name: matching.xbar_of_a(xbar),
+                kind: NodeKind::Xbar { ports: [planned_ports, found_ports] },
+                is_planned: true,
+                is_found: in_b.is_some(),
+                found_as: in_b.and_then(|in_b| matching.other_name(xbar, in_b)),
+            });
+        }
+    }
+
+    /// Adds a node that was found, but is not in the plan.
+    fn add_unplanned(&mut self, name: NodeName, kind: NodeKind) {
+        self.nodes.push(Node { name, kind, is_planned: false, is_found: true, found_as: None });
+    }
+
+    /// Adds the hosts that are not in the plan. Returns the node of each host that was found.
+    fn add_found_hosts(&mut self, matching: &Matching<'_>, rails: &'a [Rail]) -> Vec<u32> {
+        let mut host_of_b = Vec::with_capacity(rails.len());
+        for (host, rail) in rails.iter().enumerate() {
+            let in_a = matching.host_in_a[host];
+            host_of_b.push(in_a.map_or(self.next(), |in_a| in_a as u32));
+            if in_a.is_none() {
+                let kind = self.host_kind(rail);
+                self.add_unplanned(matching.host_of_b(host), kind);
+            }
+        }
+        host_of_b
+    }
+
+    /// Adds the xbars that are not in the plan. Returns the node of each xbar that was found.
+    fn add_found_xbars(&mut self, matching: &Matching<'_>) -> Vec<u32> {
+        let xbar_base = matching.a.hosts.len() as u32;
+        let mut xbar_of_b = Vec::with_capacity(matching.b.xbars.len());
+        for xbar in 0..matching.b.xbars.len() {
+            let in_a = matching.xbar_in_a[xbar];
+            xbar_of_b.push(in_a.map_or(self.next(), |in_a| xbar_base + in_a as u32));
+            if in_a.is_none() {
+                let ports = matching.b.map.xbars[xbar].ports;
+                self.add_unplanned(matching.xbar_of_b(xbar), NodeKind::Xbar { ports: [ports; 2] });
+            }
+        }
+        xbar_of_b
     }
 }
 

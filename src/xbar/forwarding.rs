@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,11 +14,13 @@ use mapper_fib::{Change, Nexthop, NexthopId, Objects, changes};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
-use mapper_machine::sysctl::{Needs, Settings, SettingsError};
+use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
 use mapper_proto::Instant;
 use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
 use tracing::{debug, info, warn};
+
+use super::speedups::Speedups;
 
 /// How often what is installed is compared with what was meant, even if nobody says that anything has changed.
 const RECHECK_EVERY: Duration = Duration::from_secs(10);
@@ -61,17 +63,18 @@ pub struct Forwarding {
     sends: bool,
     kernel: Kernel,
     monitor: FibMonitor,
-    settings: Settings,
+    settings: KeptSettings,
     abilities: Abilities,
     clock: Clock,
     /// What the settings are for.
-    needs: Needs,
+    needs: ForwardingNeeds,
     /// When what is installed is compared next.
     recheck_at: Instant,
     /// Until when objects of an earlier run stay.
     taking_over_until: Option<Instant>,
     /// The neighbours that the earlier run had.
     left: LeftNeighbours,
+    speedups: Speedups,
     /// The numbers of the ports' interfaces that have no carrier.
     without_carrier: BTreeSet<u32>,
     /// The first number for nexthops that no earlier run has used.
@@ -84,7 +87,7 @@ pub struct Forwarding {
 
 /// What the kernel is to be used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct KernelUse {
     /// What the user chose.
     pub choice: DataPathChoice,
     /// Which abilities of the kernel are not used, as if it lacked them.
@@ -98,9 +101,9 @@ pub struct Wanted {
 /// The kernel, if users' packets may go by it.
 #[derive(Debug)]
 pub enum Opened {
-    /// They may.
+    /// Users' packets may go by the kernel.
     Used(Box<Forwarding>),
-    /// They may not, for this reason in words.
+    /// They may not, for this reason, in words for a person.
     NotUsed(String),
 }
 
@@ -120,7 +123,7 @@ impl Forwarding {
     ///
     /// # Errors
     /// If the user chose what the kernel cannot do.
-    pub fn open(wanted: Wanted, record: &Path) -> Result<Opened, ForwardingError> {
+    pub fn open(wanted: KernelUse, record: &Path) -> Result<Opened, ForwardingError> {
         let choice = wanted.choice;
         if choice == DataPathChoice::Tap {
             return Ok(Opened::NotUsed("data-path is tap".to_owned()));
@@ -136,11 +139,12 @@ impl Forwarding {
         }
     }
 
-    fn try_open(wanted: Wanted, record: &Path) -> Result<Self, ForwardingError> {
-        let Wanted { choice, avoid, forwards, sends } = wanted;
+    fn try_open(wanted: KernelUse, record: &Path) -> Result<Self, ForwardingError> {
+        let KernelUse { choice, avoid, forwards, sends } = wanted;
         let mut kernel = Kernel::open()?;
         let monitor = FibMonitor::new(&kernel)?;
-        let abilities = Abilities::try_out(&mut kernel)?.without(&avoid);
+        let segments = choice.allows_segments() && !avoid.contains(&Ability::Segments);
+        let abilities = Abilities::try_out(&mut kernel, segments)?.without(&avoid);
         let lacks = match choice {
             _ if !abilities.nexthops => Some("has no nexthop objects (Linux 5.3)"),
             DataPathChoice::Srv6 if !abilities.segments => {
@@ -155,12 +159,13 @@ impl Forwarding {
         if let Some(lacks) = lacks {
             return Err(ForwardingError::Lacks { choice, lacks });
         }
-        let settings = Settings::open(record)?;
+        let settings = KeptSettings::open(record)?;
         let there = kernel.dump()?;
         let clock = Clock::start();
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
         let left = LeftNeighbours::of(&there);
         let force_forwarding = abilities.force_forwarding;
+        let has_shortcuts = forwards && abilities.compression && !avoid.contains(&Ability::Shortcuts);
         Ok(Self {
             choice,
             sends,
@@ -171,9 +176,10 @@ impl Forwarding {
             clock,
             taking_over_until,
             left,
+            speedups: Speedups::new(has_shortcuts),
             without_carrier: BTreeSet::new(),
             first_number: free_half(&there),
-            needs: Needs { ports: BTreeMap::new(), forwards, force_forwarding },
+            needs: ForwardingNeeds { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
             troubles: Vec::new(),
             put_right: 0,
@@ -265,6 +271,13 @@ impl Forwarding {
         }
     }
 
+    /// Has the outer headers of packets by segments come from this address of the machine.
+    pub fn keep_outer_source(&mut self, own: Ipv6Addr) {
+        if self.segments() && self.sends {
+            self.speedups.keep_outer_source(&mut self.kernel, own);
+        }
+    }
+
     fn keep_settings(&mut self) {
         let failed = self.settings.keep(&self.needs);
         let troubles = failed.iter().map(|error| with_causes(error)).collect();
@@ -284,6 +297,7 @@ impl Forwarding {
             // A port may have gone a moment ago, and the host not have heard of it yet.
             self.recheck_at = self.recheck_at.min(self.clock.now() + RETRY_AFTER);
         }
+        self.speedups.follow(&mut self.kernel, changes);
     }
 
     /// Waits until it is time for [`Self::recheck`]: somebody changed something of `wanted`, or some seconds have
@@ -332,6 +346,7 @@ impl Forwarding {
             }
             Err(error) => troubles.push(with_causes(&error)),
         }
+        self.speedups.recheck(&mut self.kernel);
         match self.kernel.dump() {
             Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
             Err(error) => troubles.push(with_causes(&error)),
@@ -407,6 +422,7 @@ impl Forwarding {
             Ok(failed) => failed.iter().for_each(|(_, error)| warn!("{}", with_causes(error))),
             Err(error) => warn!("{}", with_causes(&error)),
         }
+        self.speedups.release_outer_source(&mut self.kernel);
         self.settings.restore().iter().for_each(|error| warn!("{}", with_causes(error)));
     }
 }

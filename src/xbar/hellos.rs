@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use mapper_machine::clock::Clock;
 use mapper_machine::link::Link;
-use mapper_proto::neighbours::{Event, KnownCable, Neighbour, Neighbours, Own};
+use mapper_proto::neighbours::{CableChange, KnownCable, Neighbour, Neighbours, Own};
 use mapper_proto::wire::{Hello, HelloEnd, HelloFlags};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::{Notify, watch};
@@ -34,7 +34,7 @@ pub struct Hellos {
 struct Said {
     interface: String,
     flags: HelloFlags,
-    /// The rest of it; `None` while the port has no carrier.
+    /// What is said of the port but its flags; `None` while the port has no carrier.
     own: Option<Own>,
 }
 
@@ -103,7 +103,7 @@ impl Hellos {
     }
 
     /// The next change of a cable, which is logged.
-    pub fn poll_event(&self) -> Option<Event> {
+    pub fn poll_event(&self) -> Option<CableChange> {
         let event = self.neighbours.borrow_mut().poll_event(self.clock.now())?;
         self.log(&event);
         let joined = self.neighbours.borrow().joined();
@@ -139,8 +139,8 @@ impl Hellos {
         CableStatus::new(self.neighbours.borrow().cable(port), mtu)
     }
 
-    fn log(&self, event: &Event) {
-        let Event { port, before, now } = event;
+    fn log(&self, event: &CableChange) {
+        let CableChange { port, before, now } = event;
         let ports = self.ports.borrow();
         let Some(Said { interface, own, .. }) = ports.get(port) else { return };
         let status = CableStatus::new(now, own.map(|own| own.mtu));

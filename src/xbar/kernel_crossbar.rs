@@ -9,8 +9,8 @@ use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
 
 use super::acquaintances::Acquaintances;
-use super::forwarding::{Forwarding, ForwardingError, Opened, Wanted};
-use super::process::{Config, Kind};
+use super::forwarding::{Forwarding, ForwardingError, KernelUse, Opened};
+use super::process::{XbarConfig, XbarKind};
 use super::switch::Switch;
 use mapper_machine::clock::Clock;
 use mapper_machine::options::DataPathChoice;
@@ -35,10 +35,10 @@ impl KernelCrossbar {
     ///
     /// # Errors
     /// If the user chose what the kernel cannot do.
-    pub(super) fn open(config: &Config, switch: &Switch) -> Result<Option<Self>, ForwardingError> {
-        let choice = if config.kind == Kind::Plain { DataPathChoice::Tap } else { config.data_path };
+    pub(super) fn open(config: &XbarConfig, switch: &Switch) -> Result<Option<Self>, ForwardingError> {
+        let choice = if config.kind == XbarKind::Plain { DataPathChoice::Tap } else { config.data_path };
         let record = config.service.run_dir.join(format!("xbar-{}.kernel", config.name));
-        let wanted = Wanted { choice, avoid: config.kernel_avoid.clone(), forwards: true, sends: false };
+        let wanted = KernelUse { choice, avoid: config.kernel_avoid.clone(), forwards: true, sends: false };
         let Opened::Used(forwarding) = Forwarding::open(wanted, &record)? else { return Ok(None) };
         if !forwarding.segments() {
             return Ok(None);

@@ -32,85 +32,73 @@ pub fn render(status: &XbarStatus, dialect: Dialect) -> String {
     text.finish()
 }
 
-type Measure = fn(&PortStatus) -> u64;
+/// A family of metrics with one number for each port.
+struct PortFamily {
+    kind: FamilyKind,
+    name: &'static str,
+    unit: Unit,
+    help: &'static str,
+    of: fn(&PortStatus) -> u64,
+}
+
+impl PortFamily {
+    const fn gauge(name: &'static str, help: &'static str, of: fn(&PortStatus) -> u64) -> Self {
+        Self { kind: FamilyKind::Gauge, name, unit: Unit::None, help, of }
+    }
+
+    const fn counter(name: &'static str, help: &'static str, of: fn(&PortStatus) -> u64) -> Self {
+        Self { kind: FamilyKind::Counter, name, unit: Unit::None, help, of }
+    }
+
+    const fn bytes(name: &'static str, help: &'static str, of: fn(&PortStatus) -> u64) -> Self {
+        Self { kind: FamilyKind::Counter, name, unit: Unit::Bytes, help, of }
+    }
+}
+
+const PORT_FAMILIES: [PortFamily; 11] = [
+    PortFamily::gauge("mapper_xbar_port_exists", "1 if the port's interface exists.", |port| {
+        port.exists.into()
+    }),
+    PortFamily::gauge("mapper_xbar_port_carrier", "1 if the port has carrier.", |port| port.carrier.into()),
+    PortFamily::counter("mapper_xbar_received_frames", "Frames that arrived at the port.", |port| {
+        port.received
+    }),
+    PortFamily::bytes("mapper_xbar_received", "Bytes that arrived at the port.", |port| port.received_bytes),
+    PortFamily::counter(
+        "mapper_xbar_overruns",
+        "Frames that the kernel lost before they were taken in.",
+        |port| port.overruns,
+    ),
+    PortFamily::counter(
+        "mapper_xbar_forwarded_frames",
+        "Frames that arrived at the port and left by some port.",
+        |port| port.forwarded,
+    ),
+    PortFamily::counter("mapper_xbar_sent_frames", "Frames that left by the port.", |port| port.sent),
+    PortFamily::bytes("mapper_xbar_sent", "Bytes that left by the port.", |port| port.sent_bytes),
+    PortFamily::counter(
+        "mapper_xbar_unsent_frames",
+        "Frames that should have left by the port, but that it did not take.",
+        |port| port.unsent,
+    ),
+    PortFamily::counter(
+        "mapper_xbar_notices",
+        "Notices sent back out of the port, as a frame could not go on.",
+        |port| port.notices,
+    ),
+    PortFamily::counter(
+        "mapper_xbar_notices_suppressed",
+        "Notices not sent, as there were too many of them.",
+        |port| port.notices_suppressed,
+    ),
+];
 
 fn write_ports(text: &mut Exposition, ports: &[PortStatus]) {
-    let families: [(FamilyKind, &'static str, Unit, &str, Measure); 11] = [
-        (
-            FamilyKind::Gauge,
-            "mapper_xbar_port_exists",
-            Unit::None,
-            "1 if the port's interface exists.",
-            |port| port.exists.into(),
-        ),
-        (FamilyKind::Gauge, "mapper_xbar_port_carrier", Unit::None, "1 if the port has carrier.", |port| {
-            port.carrier.into()
-        }),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_received_frames",
-            Unit::None,
-            "Frames that arrived at the port.",
-            |port| port.received,
-        ),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_received",
-            Unit::Bytes,
-            "Bytes that arrived at the port.",
-            |port| port.received_bytes,
-        ),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_overruns",
-            Unit::None,
-            "Frames that the kernel lost before they were taken in.",
-            |port| port.overruns,
-        ),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_forwarded_frames",
-            Unit::None,
-            "Frames that arrived at the port and left by some port.",
-            |port| port.forwarded,
-        ),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_sent_frames",
-            Unit::None,
-            "Frames that left by the port.",
-            |port| port.sent,
-        ),
-        (FamilyKind::Counter, "mapper_xbar_sent", Unit::Bytes, "Bytes that left by the port.", |port| {
-            port.sent_bytes
-        }),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_unsent_frames",
-            Unit::None,
-            "Frames that should have left by the port, but that it did not take.",
-            |port| port.unsent,
-        ),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_notices",
-            Unit::None,
-            "Notices sent back out of the port, as a frame could not go on.",
-            |port| port.notices,
-        ),
-        (
-            FamilyKind::Counter,
-            "mapper_xbar_notices_suppressed",
-            Unit::None,
-            "Notices not sent, as there were too many of them.",
-            |port| port.notices_suppressed,
-        ),
-    ];
-    for (kind, name, unit, help, measure) in families {
+    for PortFamily { kind, name, unit, help, of } in PORT_FAMILIES {
         let mut family = text.family(kind, name, unit, help);
         for port in ports {
             let number = port.port.to_string();
-            family.sample(&[("port", &number), ("port_interface", &port.interface)], measure(port));
+            family.sample(&[("port", &number), ("port_interface", &port.interface)], of(port));
         }
     }
 }

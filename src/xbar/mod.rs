@@ -30,11 +30,12 @@ mod port_table;
 pub mod ports;
 pub mod process;
 pub mod socket;
+mod speedups;
 pub mod status;
 pub mod switch;
 pub mod traffic;
 
-pub use process::{Config, Kind, XbarError, run};
+pub use process::{XbarConfig, XbarError, XbarKind, run};
 pub use status::{PortStatus, XbarStatus};
 pub use switch::Switch;
 pub use traffic::PortTraffic;

@@ -8,8 +8,8 @@ mod source;
 mod tests;
 mod words;
 
-use super::ports::{self, PortName, PortsError};
-use super::process::{Config, Kind};
+use super::ports::{self, NamedPort, PortsError};
+use super::process::{XbarConfig, XbarKind};
 use mapper_machine::kernel::Ability;
 use mapper_machine::options::{
     self, DataPathChoice, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared, Text,
@@ -52,8 +52,8 @@ pub struct XbarOptions {
     /// What it has users' packets go by, beside its own forwarding of frames: auto, srv6 or tap [default: auto].
     #[arg(long, value_name = "KIND")]
     pub data_path: Option<DataPathChoice>,
-    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression or
-    /// force-forwarding. May be repeated, or several with commas between them.
+    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression,
+    /// force-forwarding or shortcuts. May be repeated, or several with commas between them.
     #[arg(long, value_name = "ABILITY", value_delimiter = ',')]
     #[serde(deserialize_with = "options::one_or_more")]
     pub kernel_avoid: Option<Vec<Text<Ability>>>,
@@ -127,7 +127,7 @@ impl XbarOptions {
     }
 
     /// Fills in the defaults.
-    fn resolve(self, current: &[(u8, String)]) -> Result<Config, XbarConfigError> {
+    fn resolve(self, current: &[(u8, String)]) -> Result<XbarConfig, XbarConfigError> {
         let mut names = Vec::new();
         let mut port_count = self.port_count;
         for word in self.ports.into_iter().flatten().map(Text::value) {
@@ -144,11 +144,11 @@ impl XbarOptions {
         let shared =
             Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
         let service = shared.resolve()?;
-        let (patterns, names): (Vec<_>, Vec<_>) = names.into_iter().partition(PortName::is_pattern);
+        let (patterns, names): (Vec<_>, Vec<_>) = names.into_iter().partition(NamedPort::is_pattern);
         let interfaces = ports::number(&names, current)?;
         let (first_port, ports) = extent(&interfaces, self.first_port, port_count)?;
         let plain_name = || first_name.replace(['*', '?', '/'], "");
-        Ok(Config {
+        Ok(XbarConfig {
             name: match self.name {
                 Some(name) => name.value().0,
                 None if plain_name().is_empty() => "xbar".to_owned(),
@@ -161,8 +161,8 @@ impl XbarOptions {
             ports,
             grows: port_count.is_none(),
             kind: match self.kind {
-                Some(KindName::Plain) => Kind::Plain,
-                Some(KindName::Tagged) | None => Kind::Tagged(self.tag.map(|text| text.value().0)),
+                Some(KindName::Plain) => XbarKind::Plain,
+                Some(KindName::Tagged) | None => XbarKind::Tagged(self.tag.map(|text| text.value().0)),
             },
             data_path,
             kernel_avoid: self.kernel_avoid.into_iter().flatten().map(Text::value).collect(),

@@ -10,11 +10,11 @@ use tracing::{error, info, warn};
 
 use super::options::XbarSource;
 use super::ports::{self, Numbered};
-use super::process::{Config, Kind, XbarError};
+use super::process::{XbarConfig, XbarError, XbarKind};
 use super::switch::Switch;
 use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::link::Link;
-use mapper_machine::link::interface::{Change, Interface};
+use mapper_machine::link::interface::{Interface, InterfaceChange};
 use mapper_machine::link::port::EthernetPort;
 use mapper_machine::log;
 use mapper_machine::options::changed_keys;
@@ -23,7 +23,7 @@ use mapper_machine::options::changed_keys;
 #[derive(Debug)]
 pub(super) struct PortTable {
     switch: Rc<Switch>,
-    config: Config,
+    config: XbarConfig,
     held: BTreeMap<u8, Held>,
 }
 
@@ -53,7 +53,7 @@ impl PortTable {
     ///
     /// # Errors
     /// If an interface that is named cannot be used, or belongs to another daemon.
-    pub(super) fn open(config: &Config) -> Result<Self, XbarError> {
+    pub(super) fn open(config: &XbarConfig) -> Result<Self, XbarError> {
         let mut held = BTreeMap::new();
         let mut links = Vec::new();
         for (number, interface) in &config.interfaces {
@@ -83,12 +83,12 @@ impl PortTable {
     }
 
     /// Takes in a change of any interface of the machine; it need not be a port.
-    pub(super) fn apply(&mut self, change: &Change) {
+    pub(super) fn apply(&mut self, change: &InterfaceChange) {
         self.switch.apply(change);
         match change {
-            Change::Now(interface) => self.take_if_it_matches(interface),
-            Change::Missed => self.take_all_that_match(),
-            Change::Gone { .. } => {}
+            InterfaceChange::Now(interface) => self.take_if_it_matches(interface),
+            InterfaceChange::Missed => self.take_all_that_match(),
+            InterfaceChange::Gone { .. } => {}
         }
     }
 
@@ -133,7 +133,7 @@ impl PortTable {
     /// Gives up the interfaces that the configuration neither names for their port nor matches with a
     /// pattern.
     fn let_go_of_the_rest(&mut self) {
-        let Config { interfaces, patterns, .. } = &self.config;
+        let XbarConfig { interfaces, patterns, .. } = &self.config;
         let switch = &self.switch;
         self.held.retain(|number, held| {
             let is_named = interfaces.iter().any(|(named, name)| named == number && name == held.interface());
@@ -182,7 +182,7 @@ impl PortTable {
     /// The lowest number that is free. If there is none, that of an interface that was a port by a pattern
     /// and is gone.
     fn free_number(&mut self) -> Option<u8> {
-        let Config { first_port, ports, grows, .. } = self.config;
+        let XbarConfig { first_port, ports, grows, .. } = self.config;
         let end =
             if grows { usize::from(first_port) + 255 } else { usize::from(first_port) + usize::from(ports) };
         let is_named = |number: u8| self.config.interfaces.iter().any(|(named, _)| *named == number);
@@ -211,7 +211,12 @@ impl PortTable {
 }
 
 /// Locks and opens an interface.
-fn hold(config: &Config, number: u8, interface: &str, by_pattern: bool) -> Result<(Held, Link), XbarError> {
+fn hold(
+    config: &XbarConfig,
+    number: u8,
+    interface: &str,
+    by_pattern: bool,
+) -> Result<(Held, Link), XbarError> {
     let lock = InterfaceLock::take(interface)?;
     let port = EthernetPort::open(interface, config.service.marking)?;
     if !port.exists() {
@@ -220,17 +225,17 @@ fn hold(config: &Config, number: u8, interface: &str, by_pattern: bool) -> Resul
     Ok((Held { lock, by_pattern }, port.into()))
 }
 
-fn kind(config: &Config) -> Result<CrossbarKind, XbarError> {
+fn kind(config: &XbarConfig) -> Result<CrossbarKind, XbarError> {
     Ok(match config.kind {
-        Kind::Plain => CrossbarKind::Plain,
-        Kind::Tagged(Some(tag)) => CrossbarKind::Tagged { tag },
-        Kind::Tagged(None) => CrossbarKind::Tagged { tag: derive_tag(config)? },
+        XbarKind::Plain => CrossbarKind::Plain,
+        XbarKind::Tagged(Some(tag)) => CrossbarKind::Tagged { tag },
+        XbarKind::Tagged(None) => CrossbarKind::Tagged { tag: derive_tag(config)? },
     })
 }
 
 /// The tag of a crossbar to which none was given: the address of the first interface that is named, or if
 /// none is, of the first that matches a pattern.
-fn derive_tag(config: &Config) -> Result<u64, XbarError> {
+fn derive_tag(config: &XbarConfig) -> Result<u64, XbarError> {
     let interface = match (config.interfaces.first(), config.patterns.first()) {
         (Some((_, name)), _) => Interface::look_up(name)?.ok_or_else(|| name.clone()),
         (None, pattern) => {
@@ -247,10 +252,10 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
 
 /// The configuration that a crossbar that began with `old` continues with after it has read `new`, and the
 /// keys in which the two differ but that count only at the start.
-fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
+fn read_again(old: &XbarConfig, new: XbarConfig) -> (XbarConfig, Vec<&'static str>) {
     // The pattern has no `..`, so that a new option does not compile before somebody decided whether it
     // counts only at the start.
-    let Config {
+    let XbarConfig {
         name,
         service,
         interfaces,
@@ -271,5 +276,5 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         ("data-path", old.data_path != data_path),
         ("kernel-avoid", old.kernel_avoid != kernel_avoid),
     ]));
-    (Config { service, interfaces, patterns, ..old.clone() }, start_only)
+    (XbarConfig { service, interfaces, patterns, ..old.clone() }, start_only)
 }

@@ -8,14 +8,14 @@ use thiserror::Error;
 
 /// A port as the user names it: `eth1`, `7=eth1`, or `eth*` for all interfaces that match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortName {
+pub struct NamedPort {
     /// The number that the user asks for, if any.
     pub number: Option<u8>,
     /// The name of the interface, or a pattern.
     pub interface: String,
 }
 
-impl PortName {
+impl NamedPort {
     /// Whether the name is a pattern, which stands for all interfaces that match: `*` is any characters, `?`
     /// is any one.
     pub fn is_pattern(&self) -> bool {
@@ -23,7 +23,7 @@ impl PortName {
     }
 }
 
-impl FromStr for PortName {
+impl FromStr for NamedPort {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -45,7 +45,7 @@ impl FromStr for PortName {
     }
 }
 
-impl fmt::Display for PortName {
+impl fmt::Display for NamedPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.number {
             Some(number) => write!(f, "{number}={}", self.interface),
@@ -98,7 +98,7 @@ pub type Numbered = Vec<(u8, String)>;
 ///
 /// # Errors
 /// If a number or an interface is named twice, or no number is left.
-pub fn number(names: &[PortName], current: &[(u8, String)]) -> Result<Numbered, PortsError> {
+pub fn number(names: &[NamedPort], current: &[(u8, String)]) -> Result<Numbered, PortsError> {
     let mut numbered: Numbered = Vec::with_capacity(names.len());
     let claimed = |number: u8| names.iter().any(|name| name.number == Some(number));
     let held = |interface: &str| {
@@ -108,7 +108,7 @@ pub fn number(names: &[PortName], current: &[(u8, String)]) -> Result<Numbered, 
     let unnumbered = names.iter().filter(|name| name.number.is_none());
     let kept: Vec<u8> = unnumbered.filter_map(|name| held(&name.interface)).collect();
     let mut next = Some(1);
-    for PortName { number, interface } in names {
+    for NamedPort { number, interface } in names {
         let is_free = |number: u8, numbered: &Numbered| {
             !claimed(number) && !kept.contains(&number) && numbered.iter().all(|(other, _)| *other != number)
         };
@@ -169,7 +169,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn names(text: &str) -> Vec<PortName> {
+    fn names(text: &str) -> Vec<NamedPort> {
         text.split_whitespace().map(|word| word.parse().unwrap()).collect()
     }
 
@@ -213,6 +213,6 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
-        assert!("3=eth*".parse::<PortName>().unwrap_err().contains("leave the number out"));
+        assert!("3=eth*".parse::<NamedPort>().unwrap_err().contains("leave the number out"));
     }
 }

@@ -7,7 +7,7 @@ use mapper_machine::clock::Clock;
 use mapper_machine::interface_lock::InterfaceLockError;
 use mapper_machine::kernel::Ability;
 use mapper_machine::link::LinkError;
-use mapper_machine::link::interface::{Change, Monitor};
+use mapper_machine::link::interface::{InterfaceChange, InterfaceMonitor};
 use mapper_machine::log;
 use mapper_machine::metrics::{Exporter, MetricsError};
 use mapper_machine::notify::Notifier;
@@ -31,7 +31,7 @@ use super::{PortStatus, Switch, socket};
 
 /// The configuration of a crossbar.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct XbarConfig {
     /// The crossbar's name on this machine.
     pub name: String,
     /// The options that daemons of any kind have.
@@ -47,7 +47,7 @@ pub struct Config {
     /// Whether the crossbar gets more ports when interfaces appear that match.
     pub grows: bool,
     /// Which route elements it understands.
-    pub kind: Kind,
+    pub kind: XbarKind,
     /// What it has users' packets go by, beside its own forwarding of frames.
     pub data_path: DataPathChoice,
     /// Which abilities of the kernel are not used.
@@ -56,7 +56,7 @@ pub struct Config {
 
 /// Which route elements a crossbar understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum XbarKind {
     /// The crossbar is anonymous, and understands relative route elements only.
     Plain,
     /// The crossbar understands all route elements. If no tag is given, its tag is the address of its first
@@ -110,10 +110,10 @@ pub fn run(source: &XbarSource) -> Result<ExitCode, XbarError> {
     })
 }
 
-async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
+async fn serve(source: &XbarSource, config: &XbarConfig, starter: Option<Starter>) -> Result<(), XbarError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
     // The monitor is opened before the interfaces are looked at, so that no change between the two is missed.
-    let monitor = Monitor::new()?;
+    let monitor = InterfaceMonitor::new()?;
     let server = socket::bind(&config.service.run_dir, &config.name, config.service.group.as_deref())?;
     let mut ports = PortTable::open(config)?;
     let switch = Rc::clone(ports.switch());
@@ -155,7 +155,7 @@ async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -
 
 /// What a running crossbar waits for.
 struct Watched<'a> {
-    monitor: &'a Monitor,
+    monitor: &'a InterfaceMonitor,
     signals: &'a mut Signals,
     exporter: &'a mut Exporter,
     kernel: &'a mut Option<KernelCrossbar>,
@@ -170,7 +170,7 @@ async fn watch(
 ) -> Result<(), XbarError> {
     let clock = Clock::start();
     // All interfaces are looked at once more, for those that changed before the monitor was first heard.
-    ports.apply(&Change::Missed);
+    ports.apply(&InterfaceChange::Missed);
     loop {
         if let Some(kernel) = kernel.as_mut() {
             kernel.follow(ports.interfaces());

@@ -17,7 +17,7 @@ use super::hellos::Hellos;
 use super::status::{PortStatus, XbarStatus};
 use mapper_machine::link::batch::{BATCH_FRAMES, Batch};
 use mapper_machine::link::ethernet::HEADER_BYTES;
-use mapper_machine::link::interface::Change;
+use mapper_machine::link::interface::InterfaceChange;
 use mapper_machine::link::{Link, Unsent};
 
 /// How many batches are taken from one port before the other ports have their turn.
@@ -366,7 +366,7 @@ impl Switch {
     }
 
     /// Takes in a change of any interface of the machine; it need not be a port.
-    pub fn apply(&self, change: &Change) {
+    pub fn apply(&self, change: &InterfaceChange) {
         let mut crossbar = self.crossbar.get();
         for (number, port) in self.numbered() {
             if port.link.apply(change) {

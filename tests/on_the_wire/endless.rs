@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use mapper_machine::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
+use mapper_machine::link::ethernet::{EthernetFrame, EthernetSocket, MAX_FRAME_BYTES, Marking};
 use mapper_machine::link::interface::Interface;
 use mapper_sim::hostile::EndlessTree;
 use serde_json::Value;
@@ -56,7 +56,7 @@ async fn answer(tree: EndlessTree, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let next = tokio::time::timeout(Duration::from_millis(20), socket.recv(&mut buffer));
         let Ok(bytes) = next.await else { continue };
-        let frame = Frame::parse(&buffer[..bytes.unwrap()]).unwrap();
+        let frame = EthernetFrame::parse(&buffer[..bytes.unwrap()]).unwrap();
         if let Some(answer) = tree.answer(frame.payload()) {
             // An answer that does not fit into the queue is lost, as on any cable.
             let _may_be_lost = socket.send(answer.route.as_bytes(), &answer.frame);

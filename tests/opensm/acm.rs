@@ -22,7 +22,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Both fail only if the service has ended by itself.
         let _ended = (self.0.kill(), self.0.wait());
     }
 }
@@ -70,7 +70,7 @@ fn assert_judged(simulation: &Simulation, from: &str, to: &str) {
     let of_code = |number: u32| number & 0x3f;
     assert_eq!(ours[..3], theirs[..3], "{printed}\n{judged}");
     assert_eq!([ours[3], ours[4]], [of_code(theirs[3]), of_code(theirs[4])], "{printed}\n{judged}");
-    // By LID and by GID it is the same path.
+    // Questions by LID and by GID get the same path.
     let gid = printed.lines().find_map(|line| line.trim().strip_prefix("dgid: ")).unwrap();
     for words in [["-f", "l", "-s", &slid, "-d", &dlid], ["-f", "g", "-s", from, "-d", gid]] {
         let words = if words[1] == "g" { [&words[..2], &words[4..]].concat() } else { words.to_vec() };

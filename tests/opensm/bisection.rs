@@ -11,7 +11,7 @@ fn at_least_as_good(engine: Engine, spec: &str) {
     at_least_this_share(engine, spec, 1.0);
 }
 
-/// Does so, where ours may have a little less than theirs.
+/// As [`at_least_as_good`], but ours may have a little less bandwidth: at least this share of theirs.
 fn at_least_this_share(engine: Engine, spec: &str, share: f64) {
     if !are_there() {
         return;
@@ -21,7 +21,7 @@ fn at_least_this_share(engine: Engine, spec: &str, share: f64) {
     assert!(log.contains(&format!("{engine} tables configured on all switches")), "{spec}: {log}");
     let fabric = simulation.found();
     let subnet = Subnet::new(&fabric, None).unwrap();
-    let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &fabric, &subnet).unwrap().tables;
+    let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &fabric, &subnet).unwrap().found;
     let ours = select(&subnet, &[engine], &Settings::default(), false).unwrap().routing.tables;
     let bisection = |tables| Quality::measure(&TableRoutes::new(&subnet, tables), 1).effective_bisection;
     let (theirs, ours) = (bisection(&theirs), bisection(&ours));

@@ -54,7 +54,7 @@ fn as_many_steps_the_wrong_way_serve_as_with_opensm() {
         assert_eq!(served(&simulation.opensm(&files)), "ftree");
         let found = simulation.found();
         let subnet = Subnet::new(&found, None).unwrap();
-        let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &found, &subnet).unwrap().tables;
+        let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &found, &subnet).unwrap().found;
         let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: false };
         let theirs = prove_tables(&subnet, &theirs, &Layers::single(), &rules);
         let settings = Settings {

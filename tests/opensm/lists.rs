@@ -58,7 +58,7 @@ fn at_least_as_good(spec: &str, list: List, (what, names): Pattern) {
     let measured = |tables: &Tables| Quality::measure(&TableRoutes::new(&subnet, tables), 1);
     let theirs = (served(&log) == "ftree").then(|| {
         let dump = simulation.file("opensm-lfts.dump");
-        measured(&lfts::read(&dump, &simulation.found(), &subnet).unwrap().tables)
+        measured(&lfts::read(&dump, &simulation.found(), &subnet).unwrap().found)
     });
     let settings = match list {
         List::Compute => Settings { compute_nodes: Some(named), ..Settings::default() },

@@ -13,6 +13,7 @@
 //! - [`checked`]: tables are read out of switches and judged.
 //! - [`clusters`]: our agents manage a cluster with service adapters on all switches.
 //! - [`managed`]: our agents manage a subnet themselves.
+//! - [`mistakes`]: what an administrator can do wrong, and is told.
 //! - [`plugin`]: OpenSM takes our tables from the plugin, at every sweep.
 //! - [`round_trip`]: our tables are loaded by OpenSM, proved by `ibdmchk` and walked by `ibtracert`.
 //!
@@ -43,6 +44,7 @@ mod io_nodes;
 mod judged;
 mod lists;
 mod managed;
+mod mistakes;
 mod options;
 mod peers;
 mod plugin;

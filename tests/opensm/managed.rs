@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// How long agents wait for an answer, as the simulator answers late under load.
 const PATIENT_MS: &str = "3000";
 
-/// An agent at a node that waits so many milliseconds for an answer.
+/// The command of an agent at a node, which waits this many milliseconds for an answer.
 fn agent(simulation: &Simulation, node: &str, timeout_ms: &str, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
     let (lids, run) = (simulation.file("lids"), simulation.file("run"));
@@ -47,7 +47,7 @@ impl Running {
         Self::agent_that_waits(simulation, node, PATIENT_MS, more)
     }
 
-    /// Starts an agent at a node that waits so many milliseconds for an answer.
+    /// Starts an agent at a node, which waits this many milliseconds for an answer.
     pub(crate) fn agent_that_waits(
         simulation: &Simulation,
         node: &str,
@@ -67,7 +67,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // This fails only if the process has ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
         if std::thread::panicking() {
@@ -298,7 +298,7 @@ pub(crate) fn opensm(simulation: &Simulation, host: &str, priority: &str) -> Run
     opensm_with(simulation, host, priority, "")
 }
 
-/// The same with further lines of its options.
+/// As [`opensm`], with further lines of its options.
 pub(crate) fn opensm_with(simulation: &Simulation, host: &str, priority: &str, more: &str) -> Running {
     let mut command = simulation.command("opensm");
     let log = format!("opensm-{host}.log");

@@ -33,7 +33,7 @@ fn compare(engine: Engine, spec: &str, files: impl Fn(&Subnet) -> Vec<File>, mor
     compare_on(engine, (spec, &formats::resolve(spec).unwrap()), files, more);
 }
 
-/// Does so on a fabric that is called something.
+/// As [`compare`], on a given fabric, which failures call `name`.
 fn compare_on(
     engine: Engine,
     (name, fabric): (&str, &Fabric),
@@ -72,7 +72,7 @@ fn compare_on(
 }
 
 /// What a file lists, of which nothing may have been passed over.
-fn all<T>(listed: Result<guid_files::Listed<T>, formats::FormatError>) -> T {
+fn all<T>(listed: Result<formats::Loaded<T>, formats::FormatError>) -> T {
     let listed = listed.unwrap();
     assert!(listed.notes.is_empty(), "{:?}", listed.notes);
     listed.found

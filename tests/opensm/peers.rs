@@ -44,7 +44,7 @@ impl Simulation {
         Self::start_with(fabric, &["-s", "-n"])
     }
 
-    /// One that obeys [`Self::console`].
+    /// A simulation that obeys [`Self::console`].
     pub(crate) fn with_console(fabric: &Fabric) -> Self {
         Self::start_with(fabric, &["-s", "-N", "8192", "-S", "1024", "-P", "32768"])
     }
@@ -54,7 +54,7 @@ impl Simulation {
         Self::of_net(&net, &fabric.hosts[0].name, arguments)
     }
 
-    /// One of a net as ibsim reads it. Tools run at this host.
+    /// A simulation of a net as ibsim reads it. Tools run at this host.
     pub(crate) fn of_net(text: &str, host: &str, arguments: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();

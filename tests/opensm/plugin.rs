@@ -61,7 +61,7 @@ impl<'a> OpenSm<'a> {
         self.simulation.read("opensm.log")
     }
 
-    /// Waits until a text is in the log so many times, each time on a line that OpenSM itself writes.
+    /// Waits until a text is in the log `times` times, each time on a line that OpenSM itself writes.
     fn wait_for(&mut self, what: &str, times: usize) {
         self.wait_until(&format!("`{what}`, {times} times"), |log| count_of(log, what) >= times);
     }
@@ -138,7 +138,7 @@ impl<'a> OpenSm<'a> {
 
 impl Drop for OpenSm<'_> {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // This fails only if OpenSM has ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -262,7 +262,7 @@ fn what_is_not_proved_is_left_to_the_next_engine_and_its_circle_is_named() {
         log.contains("mapper: minhop does not serve: layer 0 can deadlock: frames wait in a circle"),
         "{log}"
     );
-    assert!(log.contains("mapper: lash does not serve: it needs 2 layers"), "without QoS: {log}");
+    assert!(log.contains("mapper: lash does not serve: it would serve in 2 layers"), "without QoS: {log}");
     assert!(log.contains("no tables are proved: left to OpenSM's next engine"), "{log}");
     assert!(log.contains("dnup tables configured on all switches"), "{log}");
 }
@@ -272,7 +272,7 @@ fn a_worker_that_crashes_or_hangs_or_answers_nonsense_leaves_opensm_alone() {
     if !can_run() {
         return;
     }
-    // Only of the one that hangs the limit is waited for.
+    // Only the program that hangs is waited for until its limit.
     for (script, seconds, said) in [
         ("kill -SEGV $$", 600, "mapper: the computation failed, signal: 11"),
         ("exec sleep 600", 1, "mapper: the computation did not end within 1 s and was stopped"),

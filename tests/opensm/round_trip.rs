@@ -145,6 +145,6 @@ fn file_loads_what_opensm_dumped() {
     round_trip(Engine::File, "clos:hosts=16,ports=8", |fabric, subnet, simulation| {
         let loaded = lfts::read(&simulation.file("opensm-lfts.dump"), fabric, subnet).unwrap();
         assert!(loaded.notes.is_empty(), "{:?}", loaded.notes);
-        Settings { file: Some(loaded.tables), ..Settings::default() }
+        Settings { file: Some(loaded.found), ..Settings::default() }
     });
 }

@@ -97,7 +97,7 @@ fn paths_that_route_computes_for_a_fabric_without_agents_are_told_to_ib_acme() {
         }
         let query = ask(MAPPER, &[&["acm", "query"], &words[..]].concat(), &socket);
         assert_eq!(query, (printed.clone(), status));
-        // By the LID it is the same path.
+        // A question by the LID gets the same path.
         let dlid = printed.lines().find_map(|line| line.trim().strip_prefix("dlid: ")).unwrap();
         let by_lid = ask("ib_acme", &["-f", "l", "-d", dlid, "-v"], &socket);
         assert!(by_lid.1 == 0 && by_lid.0.contains(&format!("dgid: {gid}")), "{by_lid:?}");

@@ -23,7 +23,7 @@ struct Controller {
 }
 
 impl Controller {
-    /// One that plans for nodes by the `topology.conf` of a folder.
+    /// Starts a controller that plans for these nodes by the `topology.conf` of a folder.
     fn start(folder: tempfile::TempDir, nodes: &[String]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let at = folder.path().display();
@@ -79,7 +79,7 @@ impl Controller {
 
 impl Drop for Controller {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // This fails only if the controller has ended by itself.
         let _already_gone = self.process.kill();
         let _ended = self.process.wait();
     }

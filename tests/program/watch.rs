@@ -32,7 +32,7 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // This fails only if the run has ended by itself.
         let _already_gone = self.process.kill();
         let _ended = self.process.wait();
     }

@@ -28,7 +28,7 @@ fn a_change_tells_who_is_cut_off_and_what_it_costs() {
     let bisection = |when: &str| cut[when]["effective_bisection"].as_f64().unwrap();
     assert!(bisection("after") < bisection("before"), "{cut}");
     assert!(cut["changed_entries"].as_u64() > Some(0), "{cut}");
-    // Which entries: as many as change, none of which leads over the cut cable afterwards.
+    // As many entries are listed as change, and none of them leads over the cut cable afterwards.
     let tables = cut["tables"].as_array().unwrap();
     let entries = |table: &Value| table["entries"].as_array().unwrap().clone();
     let all: u64 = tables.iter().map(|table| table["changed"].as_u64().unwrap()).sum();

@@ -1,4 +1,4 @@
-//! The calls.
+//! The functions that C calls. `include/mapper_acm.h` describes them.
 
 #![allow(unsafe_code, reason = "C calls these functions, and hands over pointers")]
 #![expect(clippy::missing_safety_doc, reason = "include/mapper_acm.h says what C must hand over")]
@@ -11,7 +11,7 @@ use std::time::Duration;
 use libc::sockaddr;
 use mapper_acm::wire::{Address, COUNTERS, EntryFlags, PathRecord, Status};
 use mapper_acm_client::blocking::Client;
-use mapper_acm_client::{ClientError, Service};
+use mapper_acm_client::{ClientError, ServiceAddress};
 
 use crate::arguments::{put, socket_address, text};
 
@@ -22,21 +22,21 @@ const ADDRESS_BYTES: usize = 64;
 #[derive(Debug)]
 pub struct Connection(Mutex<Client>);
 
-/// A path record as it travels.
+/// A path record, in the bytes by which it travels.
 #[repr(C)]
 #[derive(Debug)]
 pub struct PathOut {
     record: [u8; PathRecord::BYTES],
 }
 
-/// Counters.
+/// The counters of an endpoint, or of all together.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CountersOut {
     count: [u64; COUNTERS],
 }
 
-/// An endpoint.
+/// An endpoint of the service, and the addresses that it goes by.
 #[repr(C)]
 #[derive(Debug)]
 pub struct EndpointOut {
@@ -107,11 +107,11 @@ pub unsafe extern "C" fn mapper_acm_connect(
     connection: *mut *mut Connection,
 ) -> c_int {
     let place = if service.is_null() {
-        Service::local()
+        ServiceAddress::local()
     } else {
         // SAFETY: C hands over a text.
         match unsafe { text(service) } {
-            Some(text) => Service::parse(text),
+            Some(text) => ServiceAddress::parse(text),
             None => return -libc::EINVAL,
         }
     };

@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::{
-    ClientError, MOST_PAGES, PATIENCE, Resolved, Service, add_page, as_change, as_counters, as_endpoint,
-    as_path, is_full_page, question,
+    ClientError, MOST_PAGES, PATIENCE, Resolved, ServiceAddress, add_page, as_change, as_counters,
+    as_endpoint, as_path, is_full_page, question,
 };
 
 /// Who waits for which reply. `None` once the connection has ended.
@@ -61,14 +61,14 @@ impl Client {
     ///
     /// # Errors
     /// If nobody listens there.
-    pub async fn connect(service: &Service) -> Result<Self, ClientError> {
+    pub async fn connect(service: &ServiceAddress) -> Result<Self, ClientError> {
         let failed = |source| service.unreachable(source);
         match service {
-            Service::Unix(path) => {
+            ServiceAddress::Unix(path) => {
                 let (reader, writer) = UnixStream::connect(path).await.map_err(failed)?.into_split();
                 Ok(Self::new(reader, Box::new(writer)))
             }
-            Service::Host(host) => {
+            ServiceAddress::Host(host) => {
                 let stream = TcpStream::connect((host.as_str(), crate::tcp_port())).await.map_err(failed)?;
                 stream.set_nodelay(true)?;
                 let (reader, writer) = stream.into_split();

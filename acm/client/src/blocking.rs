@@ -10,8 +10,8 @@ use mapper_acm::wire::{
 };
 
 use crate::{
-    ClientError, MOST_PAGES, PATIENCE, Resolved, Service, add_page, as_change, as_counters, as_endpoint,
-    as_path, is_full_page, question,
+    ClientError, MOST_PAGES, PATIENCE, Resolved, ServiceAddress, add_page, as_change, as_counters,
+    as_endpoint, as_path, is_full_page, question,
 };
 
 /// A connection of any kind.
@@ -47,11 +47,11 @@ impl Client {
     ///
     /// # Errors
     /// If nobody listens there.
-    pub fn connect(service: &Service) -> Result<Self, ClientError> {
+    pub fn connect(service: &ServiceAddress) -> Result<Self, ClientError> {
         let connect = || -> io::Result<Box<dyn Connection>> {
             match service {
-                Service::Unix(path) => Ok(Box::new(UnixStream::connect(path)?)),
-                Service::Host(host) => {
+                ServiceAddress::Unix(path) => Ok(Box::new(UnixStream::connect(path)?)),
+                ServiceAddress::Host(host) => {
                     let stream = TcpStream::connect((host.as_str(), crate::tcp_port()))?;
                     stream.set_nodelay(true)?;
                     Ok(Box::new(stream))
@@ -152,7 +152,7 @@ impl Client {
         self.stream.write_all(&request.to_bytes(tid)?).map_err(in_time)?;
         loop {
             let (header, reply) = self.receive()?;
-            // One that was given up may still come.
+            // The reply to a question that was given up may still come.
             if header == tid {
                 return Ok(reply);
             }
@@ -175,7 +175,7 @@ impl Client {
     }
 }
 
-/// A time-out as what it means.
+/// What an error of the connection means: a time-out, for one, that the service is silent.
 fn in_time(error: io::Error) -> ClientError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Silent,

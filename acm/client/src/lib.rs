@@ -60,14 +60,14 @@ pub enum ClientError {
 
 /// Where a service is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Service {
+pub enum ServiceAddress {
     /// At a unix socket.
     Unix(PathBuf),
     /// At a host, by its name or address; the port is the one that this machine's service tells, or 6125.
     Host(String),
 }
 
-impl Service {
+impl ServiceAddress {
     /// As users write it: what begins with a slash is a unix socket.
     pub fn parse(text: &str) -> Self {
         if text.starts_with('/') { Self::Unix(text.into()) } else { Self::Host(text.to_owned()) }
@@ -183,13 +183,13 @@ mod tests {
     #[test]
     fn the_service_of_this_machine_is_on_tcp_if_a_file_tells_its_port() {
         let file = std::env::temp_dir().join(format!("acm-port-{}", std::process::id()));
-        let unix = Service::Unix("/run/ibacm.sock".into());
-        assert_eq!(Service::local_with(&file), unix);
+        let unix = ServiceAddress::Unix("/run/ibacm.sock".into());
+        assert_eq!(ServiceAddress::local_with(&file), unix);
         for (told, expected) in
-            [("6125\n", Service::Host("127.0.0.1".to_owned())), ("none", unix.clone()), ("0", unix)]
+            [("6125\n", ServiceAddress::Host("127.0.0.1".to_owned())), ("none", unix.clone()), ("0", unix)]
         {
             std::fs::write(&file, told).unwrap();
-            assert_eq!(Service::local_with(&file), expected, "{told}");
+            assert_eq!(ServiceAddress::local_with(&file), expected, "{told}");
         }
         std::fs::remove_file(&file).unwrap();
     }

@@ -23,7 +23,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// What a path leads to of which its destination is known by GID or LID; `None` if it is not known at all.
+    /// What a path leads to, by its GID or else its LID; `None` if the record has neither.
     pub(crate) fn along(path: &PathRecord) -> Option<Self> {
         match (path.dgid.is_unspecified(), path.dlid) {
             (false, _) => Some(Self::Address(Address::V6(path.dgid))),
@@ -38,11 +38,11 @@ impl Wanted {
 pub enum FoundPath {
     /// This path.
     Path(PathRecord),
-    /// Nobody goes by that.
+    /// Nobody has that name, address or LID.
     Nobody,
-    /// Somebody does, and no path leads there.
+    /// Somebody has it, and no path leads there.
     NoPath,
-    /// Several go by that.
+    /// Several ports have it.
     Several,
 }
 

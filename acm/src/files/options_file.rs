@@ -53,11 +53,11 @@ pub struct OptionsFile {
     pub resolve_depth: Option<u32>,
     /// Whether addresses are read from a file.
     pub preload_addresses: Option<bool>,
-    /// That file.
+    /// The file that addresses are read from.
     pub address_file: Option<PathBuf>,
     /// Whether paths are read from a file.
     pub preload_routes: Option<bool>,
-    /// That file.
+    /// The file that paths are read from.
     pub route_file: Option<PathBuf>,
     /// Whether addresses of IP in `ibacm_addr.cfg` count.
     pub ips_in_address_file: Option<bool>,

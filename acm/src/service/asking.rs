@@ -1,8 +1,8 @@
 //! Which names and addresses agents are asked to find out, as nothing is known of them here.
 //!
-//! An agent answers so many questions at once, and one that nobody can answer takes as long as all its tries. So clients
-//! take turns: one that asks for much waits for itself, and holds up nobody else. What no client waits for, as it was asked
-//! without delay, has one turn together.
+//! An agent is asked a bounded number of questions at once, and a question that nobody can answer takes as long
+//! as all its tries. So clients take turns: one that asks many questions waits for those, and holds up nobody
+//! else. The questions that no client waits for, as they were asked without delay, have one turn together.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,11 +16,12 @@ use super::ClientId;
 use super::Service;
 use crate::fabric::Wanted;
 
-/// The most questions for one agent that no client waits for. Those that clients wait for are as many as these may ask.
+/// The most questions for one agent that no client waits for. Those that clients wait for are bounded by how
+/// many requests may wait.
 const MOST_OF_NOBODY: usize = 4096;
 /// How long a question waits for its turn at most.
 pub(super) const QUEUED_FOR: Duration = Duration::from_secs(20);
-/// How long an agent is left alone that could not ask.
+/// How long an agent that could not ask is not given any question.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A question for an agent: who has a name or an address, or which path leads there.
@@ -45,7 +46,7 @@ type Turn = Option<ClientId>;
 /// A question that waits for its turn, or is under way.
 #[derive(Debug)]
 struct Asked {
-    /// On whose behalf, and the place in the queue of each while it waits for its turn.
+    /// On whose behalf it is asked, with its place in the queue of each while it waits for its turn.
     wanted_by: BTreeMap<Turn, u64>,
     is_under_way: bool,
     /// When it is given up if it has not come to its turn until then.

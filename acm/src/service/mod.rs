@@ -55,9 +55,9 @@ const LAST_CHANGE: u32 = 0x00ff_ffff;
 #[derive(Debug)]
 struct Known {
     unit: Unit,
-    /// The agent has said that something changed, and not yet what; or it is silent.
+    /// Whether the agent has said that something changed, and not yet what, or is silent.
     is_suspect: bool,
-    /// The agent was silent, and may have forgotten what it had found out.
+    /// Whether the agent was silent, so that it may have forgotten what it had found out.
     is_lost: bool,
 }
 
@@ -219,7 +219,7 @@ impl Service {
                 match self.resolve(now, &question) {
                     Some(reply) => reply,
                     None if question.flags.has(EntryFlags::NO_DELAY) => {
-                        // It is found out all the same, for the next who asks.
+                        // The client does not wait, but the answer is found out for the next who asks.
                         self.have_asked(now, &question, None);
                         Reply::Failed(Status::NO_DATA)
                     }
@@ -264,7 +264,7 @@ impl Service {
                 self.is_asked_now(now, &wanted);
                 return Some(Ask { unit, wanted, seeks_path, timeout, retries });
             }
-            // It was told while it waited for its turn.
+            // The agent has told it while the question waited for its turn.
             self.asking.end(unit, &wanted);
         }
     }
@@ -285,7 +285,8 @@ impl Service {
             self.nobody_has(now, unit, wanted);
         } else {
             known.unit.learn(wanted.clone(), owners);
-            // What both ends can do may be less than was known, and somebody has what nobody had.
+            // The answer may show that both ends can do less than was known, or that somebody has an address
+            // that nobody had. So what is remembered of either is forgotten.
             for endpoint in self.endpoints.iter().filter(|endpoint| endpoint.key.0 == unit) {
                 for owner in owners {
                     self.routes.remove(&(endpoint.key, gid_of(owner.mac)));

@@ -53,7 +53,7 @@ impl Service {
         let key = destination.clone().into_key();
         let from = source.clone().map(|source| self.endpoint_with(source));
         let of_source = match from {
-            // It may be an endpoint of an agent that has not told what it knows yet.
+            // The source may be an endpoint of an agent that has not told what it knows yet.
             Some(None) => return,
             Some(Some(at)) => self.endpoints.get(at).map(|endpoint| endpoint.key.0),
             None => None,
@@ -122,7 +122,7 @@ impl Service {
                     Some((.., known)) if goodness(&path) <= goodness(&known) => {}
                     _ => best = Some((at, key, path)),
                 },
-                // What is certain of one fabric does not hold for another.
+                // A refusal is certain for one fabric alone, so the others are tried as well.
                 Looked::Refused(status) => refused = refused.or(Some(status)),
                 Looked::Unknown => is_unknown = true,
             }
@@ -177,7 +177,8 @@ impl Service {
         let is_own = endpoint.is_some_and(|endpoint| endpoint.key.0 == unit);
         match known.unit.owner(to) {
             Some(Owner::One(gid)) if !is_own || gid == known.unit.own_gid() => return Looked::Found(gid),
-            // It is reported with all its owners elsewhere, and answered as none of them.
+            // An address that hosts and files give to several is answered as none of theirs.
+            // [`Service::clashes`] reports it with all its owners.
             Some(Owner::One(_) | Owner::Several) => return Looked::Refused(Status::DESTINATION_ADDRESS),
             Some(Owner::Unreachable) => return Looked::Refused(Status::NOT_CONNECTED),
             // A file may tell whose it is.
@@ -265,7 +266,7 @@ impl Service {
         let known = match to {
             Wanted::Lid(lid) => unit.owner_of_lid(*lid),
             Wanted::Address(key) if unit.port().is_some() => unit.owner(key),
-            // What is no host of the map may be in a file.
+            // A GID that no host of the map has may be in a file.
             Wanted::Address(Address::V6(gid)) if unit.has_gid(*gid) => Some(Owner::One(*gid)),
             Wanted::Address(_) => None,
         };

@@ -1,6 +1,6 @@
-//! The service with agents that tell what they know; what they are asked to find out is in [`asking`], and
-//! machines with several of them in [`several`], and those
-//! at ports of InfiniBand in [`at_a_port`].
+//! The service with agents that tell what they know. Tests of what agents are asked to find out are in
+//! [`asking`], those of machines with several agents in [`several`], and those of agents at ports of InfiniBand
+//! in [`at_a_port`].
 
 mod asking;
 mod at_a_port;
@@ -129,7 +129,8 @@ fn who_is_not_known_is_waited_for() {
     assert_eq!(path(late(&mut service)).0.dgid, gid_of(mac(3)));
     assert_eq!((service.waiting(), service.poll_timeout()), (0, None));
 
-    // Three times two seconds. As no agent has said that nobody has it, that is not remembered.
+    // The question ends after three tries of two seconds. As no agent has said that nobody has the address,
+    // that is not remembered.
     assert_eq!(resolve(&mut service, None, v4(4)), None);
     assert_eq!(service.poll_ask(Instant::ZERO).map(|asked| asked.wanted), Some(Wanted::Address(v4(4))));
     let at = service.poll_timeout().unwrap();
@@ -139,12 +140,12 @@ fn who_is_not_known_is_waited_for() {
     assert_eq!(late(&mut service), timed_out);
     let again = question(None, v4(4), EntryFlags::default());
     assert_eq!(ask(&mut service, at, &again), None);
-    // What an agent has said is, for ten seconds.
+    // What an agent has said is remembered for ten seconds.
     service.handle_asked(at, 0, &v4(4), Some(&[]));
     assert_eq!(late(&mut service), timed_out);
     assert_eq!(ask(&mut service, at, &again), timed_out);
     assert_eq!(ask(&mut service, at + Duration::from_secs(10), &again), None);
-    // One that comes is found at once, whoever was said not to be there.
+    // A host that comes is found at once, even if it was said not to be there.
     service.handle_timeout(at + Duration::from_secs(16));
     service.set_unit(at, 0, unit(4));
     assert_eq!(path(ask(&mut service, at, &again)).0.dgid, gid_of(mac(4)));
@@ -290,7 +291,7 @@ fn files_tell_what_agents_do_not() {
     assert_eq!(resolve(&mut service, None, named("two")), Some(Reply::Failed(Status::DESTINATION_ADDRESS)));
     let contradicted: Vec<_> = service.contradicted(0).collect();
     assert_eq!(contradicted, [(&named("n2"), mac(2), "fe80::7".parse().unwrap())]);
-    // Whoever is in the map is not taken from a file.
+    // A host of the map is not looked up in a file.
     assert_eq!(path(resolve(&mut service, None, named("n2"))).0.dgid, gid_of(mac(2)));
     service.set_settings(Instant::ZERO, Settings::default());
     assert_eq!(resolve(&mut service, None, named("far")), None);
@@ -331,7 +332,7 @@ fn a_client_hears_of_a_change_as_soon_as_there_is_one_and_of_none_after_a_while(
     let changed = |service: &mut Service, now, seen| ask(service, now, &Request::Changed { seen });
     let Some(Reply::Changed(first)) = changed(&mut service, Instant::ZERO, 0) else { panic!("no number") };
     assert_eq!(changed(&mut service, Instant::ZERO, first), None, "nothing has changed");
-    // The same once more is no change, and neither is the word that there may be one.
+    // To tell the same once more is no change, and neither is the word that there may be one.
     service.set_unit(Instant::ZERO, 0, unit(3));
     service.suspect(0);
     assert_eq!(late(&mut service), None);

@@ -140,7 +140,7 @@ impl Service {
             }
             let Some(waited) = self.stop_waiting(number) else { continue };
             let reply = match &waited.awaited {
-                // Nobody has said that nobody has it, so that is not remembered.
+                // No agent has said that nobody has the address, so that is not remembered.
                 Awaited::Answer(Question { sought: Sought::Destination { .. }, .. }) => {
                     Reply::Failed(Status::TIMED_OUT)
                 }
@@ -159,7 +159,7 @@ impl Service {
         is_queued.then(|| waiting.since + self.settings.patience() + QUEUED_FOR)
     }
 
-    /// Begins the time anew that all wait who want to know what an agent is asked for now.
+    /// Begins the waiting time anew of all requests for what an agent is asked only now.
     pub(super) fn is_asked_now(&mut self, now: Instant, wanted: &Wanted) {
         let deadline = now + self.settings.patience();
         for number in self.waiting.with_wanted(wanted) {

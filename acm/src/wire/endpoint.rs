@@ -43,7 +43,7 @@ impl EndpointInfo {
         Self::message_bytes(self.addresses.len().min(MOST_ADDRESSES))
     }
 
-    /// Reads what follows a header. If it says that there are more addresses than it has, those that it has are all.
+    /// Reads what follows a header. If it announces more addresses than it has, the others are left out.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let count = usize::from(u16::from_be_bytes(bytes_at(bytes, 14)));
         let rest = bytes.get(FIXED_BYTES..).unwrap_or_default();
@@ -71,7 +71,7 @@ impl EndpointInfo {
         out.extend(self.pkey.to_be_bytes());
         out.extend((addresses.len() as u16).to_be_bytes());
         out.extend(padded::<TEXT_BYTES>(self.provider.as_bytes()));
-        // The last byte stays zero, as today's clients print the address up to there.
+        // The last byte stays zero, as today's clients print an address up to the first zero.
         addresses.iter().for_each(|it| {
             out.extend(padded::<{ TEXT_BYTES - 1 }>(it.as_bytes()));
             out.push(0);

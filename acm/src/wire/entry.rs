@@ -7,7 +7,7 @@ use super::{ENTRY_BYTES, PathRecord, bytes_at};
 
 /// The bytes of an entry's address or path.
 const INFO_BYTES: usize = 64;
-/// Where these begin.
+/// Where the address or path begins in an entry.
 const INFO_AT: usize = 8;
 
 /// What an entry is in its message, as bits.

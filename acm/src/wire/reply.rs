@@ -87,7 +87,7 @@ impl Reply {
     /// Reads a reply, whose length [`reply_bytes`](super::reply_bytes) has told.
     ///
     /// # Errors
-    /// If the bytes are none.
+    /// If the bytes are no reply.
     pub fn parse(bytes: &[u8]) -> Result<(Header, Self), Malformed> {
         let length = super::reply_bytes(bytes)?.ok_or(Malformed::CutOff)?;
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(Malformed::CutOff)?;

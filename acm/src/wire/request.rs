@@ -5,7 +5,7 @@ use super::{
     Opcode, PathRecord, Status,
 };
 
-/// The path to whom is sought.
+/// Which path is sought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sought {
     /// To a name or an address, from a source or from what the service finds best.
@@ -22,7 +22,7 @@ pub enum Sought {
 /// A question for a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The path to whom is sought.
+    /// Which path is sought.
     pub sought: Sought,
     /// The bits of the entry that is the destination or the path. If that entry is the source as well,
     /// [`Sought::Destination`] says so, and no bit here.
@@ -76,7 +76,7 @@ impl Request {
     /// Reads a request, whose length [`request_bytes`](super::request_bytes) has told.
     ///
     /// # Errors
-    /// If the bytes are none.
+    /// If the bytes are no request.
     pub fn parse(bytes: &[u8]) -> Result<(Header, Self), Malformed> {
         let length = super::request_bytes(bytes)?.ok_or(Malformed::CutOff)?;
         let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(Malformed::CutOff)?;

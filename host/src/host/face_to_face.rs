@@ -123,6 +123,33 @@ fn users_reach_each_other_once_there_are_routes() {
 }
 
 #[test]
+fn an_agent_that_begins_anew_watches_the_paths_in_use_at_once() {
+    let mut pair = Pair::new();
+    assert!(pair.run_until(all_configured));
+    pair.send(0, b"hello");
+    let other = pair.ends[1].host.own();
+    let is_watched = |ends: &[Driven; 2]| ends[0].host.agent().path_answered_at(other).is_some();
+    assert!(pair.run_until(is_watched));
+    let settings = Settings::new(pair.ends[0].host.own());
+    let interval = settings.liveness_interval;
+    let begun = pair.now;
+    pair.ends[0].host.begin_anew(begun, settings, 3);
+    pair.drain(0);
+    assert!(!is_watched(&pair.ends), "it is another agent");
+    assert!(pair.run_until(is_watched));
+    assert!(pair.now.since(begun) <= interval + 2 * LATENCY, "{:?}", pair.now.since(begun));
+}
+
+#[test]
+fn a_host_without_users_lets_time_pass_when_its_agent_begins_anew() {
+    let settings = || Settings::new(Mac::from_position(1));
+    let mut host = Host::new(settings(), Options::default(), None, 1, Instant::ZERO);
+    host.begin_anew(Instant::ZERO, settings(), 2);
+    host.handle_timeout(Instant::ZERO);
+    assert!(host.poll_timeout().is_none_or(|at| at > Instant::ZERO));
+}
+
+#[test]
 fn there_is_one_task_at_a_time_and_without_its_result_no_host_is_configured() {
     let mut pair = Pair::new();
     pair.computes = false;

@@ -31,6 +31,11 @@ impl Watching {
         }
     }
 
+    /// Has an agent that knows of none told at once which paths are in use.
+    pub(super) const fn tell_anew(&mut self, now: Instant) {
+        (self.at, self.kernel_at) = (Some(now), now);
+    }
+
     /// Has it looked at once which paths the kernel sends packets along.
     pub(super) const fn look_at_kernel(&mut self, now: Instant) {
         self.kernel_at = now;

@@ -24,36 +24,40 @@
 
 mod destination;
 mod numbers;
+mod own_addresses;
 mod prober;
+mod renewal;
 mod slots;
 mod status;
+mod surroundings;
 #[cfg(test)]
 mod tests;
+mod trying;
 mod unlisted;
+mod uses;
 mod way;
 mod ways;
 mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_fib::crossbar::{self, CabledPort, Delivery};
-use mapper_fib::segments::{LeftUnused, Packing};
-use mapper_fib::{Change, Nexthop, NexthopId, Objects, RouteKey, Rule, changes};
-use mapper_proto::IpNetworkAddress;
+use mapper_fib::{Change, Nexthop, Objects};
 use mapper_proto::map::{MapVersion, PortRef};
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
-use destination::{Destination, OwnAddresses};
+use destination::Destination;
 use numbers::Numbers;
+use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
-use prober::{Ends, Probed, Prober};
+use prober::Prober;
 pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
+pub use surroundings::{KernelAbilities, KernelPort};
+use surroundings::{Surroundings, TablesByDestination};
 use unlisted::Unlisted;
-use way::{FarEnd, Way};
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
 const MOST_DESTINATIONS: usize = 4096;
@@ -65,74 +69,8 @@ const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
 /// quarter later than 200 ms at most, and until enough probes were not answered.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
-/// How many ways most hosts have to another one by tables by destination: those round both sides.
-const WAYS_OF_OTHERS: u64 = 2;
 /// How much time there is at least from one such try to the next, over all ways, so that many are tried less often.
 const PROBE_PAUSE: Duration = Duration::from_millis(1);
-
-/// How long the kernel goes on sending to a host that the map does not list any more.
-const UNLISTED_FOR: Duration = Duration::from_secs(60);
-
-/// What the kernel of this machine can do, as far as the user lets it be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KernelAbilities {
-    /// It sends and obeys segments.
-    pub segments: bool,
-    /// It knows several elements in one address.
-    pub compressed: bool,
-    /// It forwards by destination, where this host has a crossbar of its own.
-    pub by_destination: bool,
-    /// What it takes off the MTU of a route by segments.
-    pub left_unused: LeftUnused,
-}
-
-impl KernelAbilities {
-    /// How elements are packed at first: as tightly as this kernel can.
-    const fn packing(self) -> Packing {
-        if self.compressed { Packing::Compressed } else { Packing::Full }
-    }
-}
-
-/// What ways are derived from, beside the table.
-#[derive(Debug, Clone, Copy)]
-struct Surroundings<'a> {
-    abilities: KernelAbilities,
-    agent_port: Option<u8>,
-    ports: &'a BTreeMap<u8, KernelPort>,
-    narrow: &'a BTreeMap<PortRef, u16>,
-    tables: TablesByDestination,
-}
-
-/// Which tables by destination packets may go by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TablesByDestination {
-    /// None: this host forwards nothing by destination.
-    Unused,
-    /// What the table of this map and those in use before have alike, as not all hosts are known to have this map.
-    ///
-    /// Whoever has no newer map keeps to the tables of the map before, and whoever has one to a part of them. So all
-    /// together are a part of tables of one map, in which no packet goes in a circle.
-    Alike,
-    /// That of this map, which all hosts have. Whoever keeps to what is alike has a part of it.
-    OfThisMap,
-}
-
-impl TablesByDestination {
-    /// Those that a host uses which can do this; `complete` says whether all hosts have its map.
-    const fn of(abilities: KernelAbilities, agent_port: Option<u8>, complete: bool) -> Self {
-        match (abilities.by_destination, agent_port) {
-            (true, Some(_)) if complete => Self::OfThisMap,
-            (true, Some(_)) => Self::Alike,
-            (false, _) | (_, None) => Self::Unused,
-        }
-    }
-}
-
-impl Surroundings<'_> {
-    const fn packing(&self) -> Packing {
-        self.abilities.packing()
-    }
-}
 
 /// Whether what is proved stays in the kernel for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,26 +81,6 @@ enum Holding {
     OnceComplete,
     /// Agents end one by one, and what looks like a loss is that.
     Now,
-}
-
-/// A port of this host that leads to the fabric, and whose neighbour is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KernelPort {
-    /// The port and its neighbour.
-    pub cabled: CabledPort,
-    /// The tag of the crossbar at the other end; `None` for a host, or a crossbar without one.
-    pub tag: Option<u64>,
-    /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
-    pub mtu: u32,
-    /// Whether the neighbour's kernel obeys segments.
-    pub by_segments: bool,
-    /// Whether the neighbour's kernel forwards by destination.
-    pub by_destination: bool,
-}
-
-/// The neighbour's address and port.
-const fn far_end(port: &KernelPort) -> (Mac, u8) {
-    (port.cabled.neighbour, port.cabled.neighbour_port)
 }
 
 /// Users' packets through the kernels, at one host. A deterministic state machine, as all of the host is.
@@ -334,55 +252,6 @@ impl KernelPath {
         }
     }
 
-    /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
-    /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
-    /// than those of the last map that listed it, or a part of them, so these lead there, too. `before` is the table of that map.
-    fn unlist(&mut self, now: Instant, mac: Mac, before: Option<&Arc<RouteTable>>) {
-        if let Some(destination) = self.destinations.get_mut(&mac) {
-            destination.trust_dead_cables();
-            self.update(mac);
-        }
-        match (self.destinations.remove(&mac), before) {
-            (Some(destination), Some(before)) if destination.is_carried() => {
-                let (until, table) = (now + UNLISTED_FOR, Arc::clone(before));
-                self.unlisted.insert(mac, Unlisted { destination, until, table });
-            }
-            (Some(destination), _) => self.drop_destination(destination),
-            (None, _) => {}
-        }
-    }
-
-    /// Has the kernel send nothing more to unlisted hosts out of ports that led elsewhere before, or do not lead anywhere any
-    /// more: the ways by them are of the cables as they were, and there is no map by which they would be left.
-    fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
-        let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
-        let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
-        self.change_unlisted(|it, numbers| {
-            it.destination.lose_ways(|way| changed.contains(&way.port), numbers)
-        });
-    }
-
-    /// Changes the ways to unlisted hosts. `change` says whether it has changed some; a host to which no way is left is dropped.
-    fn change_unlisted(&mut self, change: impl Fn(&mut Unlisted, &mut Numbers) -> bool) {
-        let Self { unlisted, numbers, own, tap, abilities, changes, .. } = self;
-        for it in unlisted.values_mut() {
-            if change(it, numbers) {
-                changes.extend(it.destination.refill(numbers, own, *tap, &abilities.left_unused));
-            }
-        }
-        self.drop_unlisted(|it| !it.destination.is_carried());
-    }
-
-    /// Drops the unlisted hosts for which `is_over` says so.
-    fn drop_unlisted(&mut self, is_over: impl Fn(&Unlisted) -> bool) {
-        let over = self.unlisted.iter().filter(|(_, it)| is_over(it)).map(|(&mac, _)| mac);
-        for mac in over.collect::<Vec<_>>() {
-            if let Some(it) = self.unlisted.remove(&mac) {
-                self.drop_destination(it.destination);
-            }
-        }
-    }
-
     /// Takes in that all hosts have routes of this map. From now on all of its tables by destination is used. Tables of
     /// two maps could send a packet in a circle; but whoever is configured with this map has taken out of use what
     /// those of the map before have otherwise, and puts what is new in those of this one to use only now.
@@ -405,91 +274,12 @@ impl KernelPath {
         self.drop_unlisted(|_| true);
     }
 
-    /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
-        let is_holding = self.is_holding();
-        let Self { prober, destinations, own, agent_port, table, .. } = self;
-        // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
-        // has other reasons, and its packets are better left to the tap interface.
-        let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
-        let mut renewed = Vec::new();
-        while let Some((mac, number)) = prober.next_due(now) {
-            let Some(destination) = destinations.get_mut(&mac) else { continue };
-            let end = FarEnd {
-                may_turn: sees_dead_cables && destination.has_answered_lately(now),
-                is_used: destination.is_used(now),
-                heard_at: heard_at(mac).max(destination.answered_at),
-            };
-            let target = destination.target();
-            let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { continue };
-            if is_holding && way.is_proved() {
-                continue;
-            }
-            let ends = own.source_of_probes().zip(target);
-            let turn = |way: &Way| ways::turn(way, *agent_port, ends);
-            let ends = ends.map(|(own, other)| Ends { own, other });
-            if prober.fire(now, mac, (way, end), ends, turn) {
-                renewed.push(mac);
-            }
-        }
-        renewed.into_iter().for_each(|mac| self.update(mac));
-        self.drop_unlisted(|it| now >= it.until);
-    }
-
-    /// Takes in that a probe was answered.
-    pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
-        let Some(Probed { mac, number, turns }) = self.prober.take(nonce) else { return };
-        let Some(destination) = self.destinations.get_mut(&mac) else { return };
-        if !destination.ways.iter().any(|way| way.number == number && way.nonce == Some(nonce)) {
-            return;
-        }
-        let is_used = destination.is_used(now);
-        let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
-        let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
-        let (is_news, next) = way.answered(now, every);
-        if !turns {
-            destination.answered_at = Some(now);
-        }
-        self.prober.schedule(next, mac, way);
-        if is_news {
-            self.update(mac);
-        }
-    }
-
-    /// Takes in that a probe of this host is answered, by a packet that the kernel sends.
-    pub(crate) fn answers(&mut self, mac: Mac) {
-        if let Some(destination) = self.destinations.get_mut(&mac) {
-            destination.answer();
-        }
-    }
-
-    /// The next probe to send through the kernel.
-    pub(crate) fn poll_probe(&mut self) -> Option<KernelProbe> {
-        self.prober.poll()
-    }
-
     /// The changes to the objects that the kernel is to hold, since the last call, in order.
     pub(crate) fn take_changes(&mut self) -> Vec<Change> {
         if !self.changes.is_empty() {
             self.renew_too_long();
         }
         std::mem::take(&mut self.changes)
-    }
-
-    /// Derives anew which packets are too long for an outer header: those that are longer than one way by segments
-    /// carries, whichever it is.
-    fn renew_too_long(&mut self) {
-        let unlisted = self.unlisted.values().map(|it| &it.destination);
-        let carried = self.destinations.values().chain(unlisted);
-        let least = carried.filter_map(Destination::least_mtu_of_segments).min();
-        let rules = [false, true].map(|v6| Rule::TooLong { v6 });
-        let wanted = Objects {
-            rules: least.into_iter().flat_map(|_| rules.clone()).collect(),
-            marked_above: least,
-            ..Objects::default()
-        };
-        self.changes.extend(changes(&self.of_too_long, &wanted));
-        self.of_too_long = wanted;
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -526,44 +316,9 @@ impl KernelPath {
         there.any(|it| it.has_route_along(nexthop, table, &around))
     }
 
-    /// Takes in how many packets each nexthop has taken since it is there. Where the kernel does not count, all are
-    /// taken to be used. Returns whether any way is used.
-    pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
-        let mut used_ways = 0;
-        let passing_probes = self.most_passing_probes(now);
-        self.counted_at = now;
-        for (&mac, destination) in &mut self.destinations {
-            let was_used = destination.is_used(now);
-            destination.count(now, counts, passing_probes);
-            if destination.is_used(now) {
-                used_ways += destination.ways.len() as u32;
-                // What was looked at now and then is looked at closely from now on.
-                for way in destination.ways.iter().filter(|_| !was_used) {
-                    self.prober.hasten(now + way.spread(RECHECK_USED_EVERY), mac, way.number);
-                }
-            }
-        }
-        self.recheck_used_every = (PROBE_PAUSE * used_ways).max(RECHECK_USED_EVERY);
-        used_ways > 0
-    }
-
-    /// How many probes of others, and answers to them, may have passed towards one host since packets were last counted,
-    /// where kernels go by the destination: of each other host one a way, whenever ways that are used are tried. Were
-    /// they taken for users' packets, the ways would be tried so often because they are.
-    fn most_passing_probes(&self, now: Instant) -> u64 {
-        let others = self.destinations.len().saturating_sub(1) as u64;
-        let times = now.since(self.counted_at).as_millis().div_ceil(RECHECK_USED_EVERY.as_millis());
-        (others * WAYS_OF_OTHERS).saturating_mul(u64::try_from(times).unwrap_or(u64::MAX))
-    }
-
     /// Whether the kernel sends packets to any host.
     pub fn carries(&self) -> bool {
         self.destinations.values().any(Destination::is_carried)
-    }
-
-    /// The hosts that the kernel has sent packets to lately.
-    pub(crate) fn used(&self, now: Instant) -> impl Iterator<Item = Mac> + '_ {
-        self.destinations.iter().filter(move |(_, it)| it.is_used(now)).map(|(&mac, _)| mac)
     }
 
     /// The hosts whose packets the kernel sends.
@@ -579,83 +334,5 @@ impl KernelPath {
 
     fn version(&self) -> Option<MapVersion> {
         self.table.as_ref().map(|table| table.version())
-    }
-
-    /// Derives the objects of the ports anew.
-    fn renew_ports(&mut self) {
-        let ports: Vec<CabledPort> = self.ports.values().map(|port| port.cabled.clone()).collect();
-        let delivery =
-            Delivery { v4: self.own.first_v4(), v6: self.own.has_v6(), agent_port: self.agent_port };
-        let forwards = self.agent_port.is_some();
-        let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
-        let wanted = match (segments, by_destination) {
-            (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
-            (false, true) => crossbar::neighbours(&ports),
-            (false, false) => Objects::default(),
-        };
-        self.changes.extend(changes(&self.of_ports, &wanted));
-        self.of_ports = wanted;
-    }
-
-    fn renew_all(&mut self, now: Instant) {
-        let all: Vec<Mac> = self.destinations.keys().copied().collect();
-        all.into_iter().for_each(|mac| self.renew_and_try(now, mac));
-    }
-
-    /// Derives the ways to a host anew, and tries all that are not proved: what kept them from that may be gone.
-    fn renew_and_try(&mut self, now: Instant, mac: Mac) {
-        self.renew(now, mac);
-        let packing = self.abilities.packing();
-        let Some(destination) = self.destinations.get_mut(&mac) else { return };
-        for way in &mut destination.ways {
-            if way.try_again(packing) {
-                self.prober.schedule(now, mac, way);
-            }
-        }
-    }
-
-    /// Derives the ways to a host anew from the table.
-    fn renew(&mut self, now: Instant, mac: Mac) {
-        let Self {
-            table, abilities, ports, agent_port, narrow, complete, destinations, prober, numbers, ..
-        } = self;
-        let Some(destination) = destinations.get_mut(&mac) else { return };
-        let found = table.as_ref().map_or_else(Vec::new, |table| {
-            let (abilities, agent_port) = (*abilities, *agent_port);
-            let tables = TablesByDestination::of(abilities, agent_port, *complete == Some(table.version()));
-            let around = Surroundings { abilities, agent_port, ports, narrow, tables };
-            destination.routes(table, &around)
-        });
-        let fresh = destination.replace_ways(found, numbers);
-        destination.ways.iter().filter(|way| fresh.contains(&way.number)).for_each(|way| {
-            prober.schedule(now, mac, way);
-        });
-        self.update(mac);
-    }
-
-    /// Derives the objects of a host anew from its ways.
-    fn update(&mut self, mac: Mac) {
-        let Self { destinations, numbers, own, tap, abilities, .. } = self;
-        let Some(destination) = destinations.get_mut(&mac) else { return };
-        let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused);
-        // Another host has the address of one that is not listed any more.
-        if !self.unlisted.is_empty() {
-            let routes: Vec<RouteKey> = destination.installed.routes.keys().copied().collect();
-            self.drop_unlisted(|it| {
-                routes.iter().any(|key| it.destination.installed.routes.contains_key(key))
-            });
-        }
-        self.changes.extend(renewed);
-    }
-
-    fn forget_destination(&mut self, mac: Mac) {
-        if let Some(destination) = self.destinations.remove(&mac) {
-            self.drop_destination(destination);
-        }
-    }
-
-    fn drop_destination(&mut self, destination: Destination) {
-        self.changes.extend(changes(&destination.installed, &Objects::default()));
-        destination.numbers().for_each(|number| self.numbers.give_back(number));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use mapper_fib::segments::{first_port, overhead_bytes};
+use mapper_fib::segments::{overhead_bytes, towards_port};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -233,7 +233,7 @@ impl Prober {
         let mtu = way.link_mtu.saturating_sub(overhead).min(way.mtu());
         let inner_bytes = if full_length { mtu as usize } else { 0 };
         let destination = if turns { source } else { other };
-        let towards = first_port(way.port);
+        let towards = towards_port(way.port);
         self.to_send.push_back(KernelProbe { towards, segments, source, destination, nonce, inner_bytes });
     }
 

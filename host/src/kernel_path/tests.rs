@@ -1,14 +1,16 @@
 //! Machines in a ring, whose kernels are the model of [`mapper_fib::model`].
 
 mod by_destination;
+mod losses;
 mod proofs;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use mapper_fib::crossbar::CabledPort;
 use mapper_fib::model::{Machine, Packet, Step};
-use mapper_fib::segments::overhead_bytes;
+use mapper_fib::segments::{LeftUnused, overhead_bytes};
 use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
 use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
 use mapper_routing::{DeadCables, Options};
@@ -358,165 +360,6 @@ fn a_host_whose_kernel_obeys_nothing_is_left_to_the_tap_and_the_others_are_not()
     assert_eq!(why, NotCarried::NoAnswer);
     assert_eq!(ring.nodes[2].kernel.status().not_carried.len(), 4);
     assert_eq!(ring.nodes[2].kernel.wanted(), Objects::default());
-}
-
-#[test]
-fn ways_over_a_dead_cable_are_left_at_once_and_taken_again_when_it_is_back() {
-    let mut ring = Ring::new(5, |_| ABLE);
-    let at = PortRef { xbar: 1, port: 1 };
-    ring.cut = BTreeSet::from([at]);
-    for node in 0..5 {
-        let repaired = Arc::new(ring.nodes[node].table.repair(&DeadCables::from(ring.cut.clone())).unwrap());
-        ring.install(node, &repaired);
-        ring.change(node);
-        // No time has passed and nothing was probed: what is left avoids the cable already.
-        for to in (0..5).filter(|&to| to != node) {
-            assert!(ring.flows(node, to, v4(to)).iter().all(Option::is_some));
-        }
-    }
-    ring.settle();
-    let around = ring.check();
-    ring.cut.clear();
-    for node in 0..5 {
-        let whole = Arc::new(ring.nodes[node].table.repair(&DeadCables::default()).unwrap());
-        ring.install(node, &whole);
-    }
-    ring.settle();
-    assert_eq!(ring.check(), 2 * 5 * 4);
-    assert!(around > 0);
-}
-
-#[test]
-fn a_kernel_that_stops_forwarding_is_found_by_probes() {
-    let mut ring = Ring::new(3, |_| ABLE);
-    ring.cut = BTreeSet::from([PortRef { xbar: 0, port: 1 }]);
-    // No table goes around the cable: the agents' own frames pass it.
-    ring.now = ring.now + Duration::from_secs(3);
-    (0..6).for_each(|_| ring.settle());
-    assert_eq!(ring.check(), 2 * 4, "the pair at its ends has no other way");
-    ring.cut.clear();
-    ring.now = ring.now + Duration::from_secs(40);
-    ring.settle();
-    assert_eq!(ring.check(), 2 * 6);
-}
-
-#[test]
-fn a_port_that_lost_its_neighbour_takes_its_ways_along() {
-    let mut ring = Ring::new(3, |_| ABLE);
-    ring.set_ports(0, &[2]);
-    ring.settle();
-    let hops: Vec<_> = ring.flows(0, 1, v4(1)).into_iter().flatten().flatten().collect();
-    assert!(hops.iter().all(|hop| *hop != PortRef { xbar: 0, port: 1 }));
-    ring.set_ports(0, &[]);
-    ring.settle();
-    assert_eq!(ring.nodes[0].kernel.wanted(), Objects::default());
-}
-
-#[test]
-fn a_port_whose_cable_was_moved_takes_its_ways_along_before_there_is_a_map_of_that() {
-    let mut ring = Ring::new(4, |_| ABLE);
-    let leave_by = |ring: &Ring, port: u8| {
-        let nexthops = ring.nodes[0].kernel.wanted().nexthops;
-        nexthops.values().filter(|nexthop| nexthop.interface() == interface(port)).count()
-    };
-    assert!(leave_by(&ring, 1) > 0 && leave_by(&ring, 2) > 0);
-    let moved = |tag: Option<u64>, neighbour_port: u8| {
-        let mut ports: Vec<_> = ring.nodes[0].kernel.ports.values().cloned().collect();
-        (ports[0].tag, ports[0].cabled.neighbour_port) = (tag, neighbour_port);
-        ports
-    };
-    // Another crossbar, another port of the same, and a host.
-    for elsewhere in [moved(Some(3), 2), moved(Some(2), 1), moved(None, 0)] {
-        let now = ring.now;
-        ring.nodes[0].kernel.set_ports(now, elsewhere);
-        assert_eq!(leave_by(&ring, 1), 0);
-        assert!(leave_by(&ring, 2) > 0);
-        ring.set_ports(0, &[1, 2]);
-        ring.settle();
-        assert!(leave_by(&ring, 1) > 0);
-    }
-}
-
-#[test]
-fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_hosts_that_are_known() {
-    let left = Ring::new(4, |_| ABLE).nodes[0].kernel.wanted();
-    let leads_on = |kernel: &KernelPath| {
-        let members = |to: IpAddr| {
-            let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
-            let Some(Route::Group { group, .. }) = left.routes.get(&key) else { panic!("a route to {to}") };
-            left.groups[group].iter().map(|id| &left.nexthops[id])
-        };
-        [1, 2, 3].map(|to| members(v6(to)).filter(|nexthop| kernel.leads_on(v6(to), nexthop)).count())
-    };
-    let mut ring = Ring::new(4, |_| ABLE);
-    let all = leads_on(&ring.nodes[0].kernel);
-    assert!(all.iter().all(|&count| count > 0));
-    // A way to one host is none to another.
-    let to_second = left.nexthops.values().find(|it| ring.nodes[0].kernel.leads_on(v6(1), it)).unwrap();
-    assert!(!ring.nodes[0].kernel.leads_on(v6(3), to_second));
-    ring.nodes[0]
-        .kernel
-        .set_addresses(Instant::ZERO, |of| if of == mac(1) { vec![v6(1)] } else { Vec::new() });
-    assert_eq!(
-        leads_on(&ring.nodes[0].kernel),
-        [all[0], 0, 0],
-        "nobody has told the addresses of the others"
-    );
-    ring.nodes[0].kernel.forget_routes();
-    assert_eq!(leads_on(&ring.nodes[0].kernel), all, "there is no map yet");
-}
-
-#[test]
-fn ways_to_a_host_that_is_not_listed_end_with_the_cables_that_they_cross() {
-    let mut ring = Ring::new(4, |_| ABLE);
-    let options = Options { max_hops: 11, ..Options::default() };
-    let table_of = |map: Map| {
-        let basis = Arc::new(Basis::new(Arc::new(map)).unwrap());
-        Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap())
-    };
-    let mut without = map(4, 2);
-    without.hosts.retain(|host| host.mac != mac(2));
-    let is_sent_to = |ring: &Ring| {
-        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(2)) };
-        ring.nodes[0].kernel.wanted().routes.contains_key(&key)
-    };
-    ring.install(0, &table_of(without.clone()));
-    assert!(is_sent_to(&ring), "its daemon may have crashed, and its kernel go on");
-    // Neither way round leads to its crossbar any more.
-    let is_its = |cable: &Cable| cable.a.xbar == 2 || cable.b.xbar == 2;
-    without.version.counter += 1;
-    without.cables.retain(|cable| !is_its(cable));
-    without.cables.push(Cable::new(PortRef { xbar: 1, port: 1 }, PortRef { xbar: 3, port: 2 }));
-    without.cables.sort();
-    ring.install(0, &table_of(without));
-    assert!(!is_sent_to(&ring));
-}
-
-#[test]
-fn a_host_that_falls_silent_is_sent_packets_for_a_while_and_goes_on_when_it_is_back() {
-    let mut ring = Ring::new(3, |_| ABLE);
-    let before = ring.nodes[0].kernel.wanted();
-    let options = Options { max_hops: 11, ..Options::default() };
-    let table_of = |map: Map| {
-        let basis = Arc::new(Basis::new(Arc::new(map)).unwrap());
-        Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap())
-    };
-    let mut without = map(3, 2);
-    without.hosts.retain(|host| host.mac != mac(1));
-    ring.install(0, &table_of(without.clone()));
-    ring.change(0);
-    assert_eq!(ring.nodes[0].kernel.wanted(), before, "its daemon may have crashed, and its kernel go on");
-    ring.install(0, &table_of(map(3, 3)));
-    ring.change(0);
-    assert_eq!(ring.nodes[0].kernel.wanted(), before);
-    ring.settle();
-    assert_eq!(ring.check(), 2 * 6);
-    without.version.counter = 4;
-    ring.install(0, &table_of(without));
-    ring.now = ring.now + UNLISTED_FOR;
-    ring.run(0);
-    let objects = ring.nodes[0].kernel.wanted();
-    assert!(objects.len() < before.len() && objects.groups.len() == 2, "in the end it is given up");
 }
 
 proptest! {

@@ -1,14 +1,20 @@
 //! Hosts that a map does not list any more, and which ways to them the kernel may go on sending along.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use mapper_proto::Instant;
 use mapper_proto::map::PortRef;
+use mapper_proto::{Instant, Mac};
 
-use super::Numbers;
 use super::destination::Destination;
+use super::surroundings::far_end;
 use super::way::{Course, Way};
+use super::{KernelPath, KernelPort, Numbers};
 use crate::routes::RouteTable;
+
+/// How long the kernel goes on sending to a host that the map does not list any more.
+pub(super) const UNLISTED_FOR: Duration = Duration::from_secs(60);
 
 /// A host that the map does not list any more.
 #[derive(Debug)]
@@ -21,21 +27,106 @@ pub(super) struct Unlisted {
 }
 
 impl Unlisted {
-    /// Forgets the ways by segments that are none by the map of this table. Returns whether there were some.
+    /// Forgets the ways that are none by the map of this table, or could close a circle with its routes. Returns whether there
+    /// were some.
     pub(super) fn lose_illegal_ways(&mut self, table: &RouteTable, numbers: &mut Numbers) -> bool {
-        let before = &self.table;
-        let is_lost = |way: &Way| way.course != Course::Destination && !is_legal(&way.hops, before, table);
-        self.destination.lose_ways(is_lost, numbers)
+        let Self { destination, table: before, .. } = self;
+        let host = destination.host;
+        let turns = if destination.ways.iter().any(|way| way.course == Course::Destination) {
+            before.turns_to(host)
+        } else {
+            Vec::new()
+        };
+        let is_lost = |way: &Way| match (&way.course, way.hops.first()) {
+            (Course::Destination, Some(&hop)) => !is_legal_by_destination(hop, host, &turns, before, table),
+            (Course::Destination, None) => true,
+            (Course::Segments { .. }, _) => !is_legal(&way.hops, before, table),
+        };
+        destination.lose_ways(is_lost, numbers)
     }
+}
+
+impl KernelPath {
+    /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
+    /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
+    /// than those of the last map that listed it, or a part of them, so these lead there, too, as far as [`Unlisted::lose_illegal_ways`]
+    /// lets them. `before` is the table of that map.
+    pub(super) fn unlist(&mut self, now: Instant, mac: Mac, before: Option<&Arc<RouteTable>>) {
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.trust_dead_cables();
+            self.update(mac);
+        }
+        match (self.destinations.remove(&mac), before) {
+            (Some(destination), Some(before)) if destination.is_carried() => {
+                let (until, table) = (now + UNLISTED_FOR, Arc::clone(before));
+                self.unlisted.insert(mac, Unlisted { destination, until, table });
+            }
+            (Some(destination), _) => self.drop_destination(destination),
+            (None, _) => {}
+        }
+    }
+
+    /// Has the kernel send nothing more to unlisted hosts out of ports that led elsewhere before, or do not lead anywhere any
+    /// more: the ways by them are of the cables as they were, and there is no map by which they would be left.
+    pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
+        let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
+        let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
+        self.change_unlisted(|it, numbers| {
+            it.destination.lose_ways(|way| changed.contains(&way.port), numbers)
+        });
+    }
+
+    /// Changes the ways to unlisted hosts. `change` says whether it has changed some; a host to which no way is left is dropped.
+    pub(super) fn change_unlisted(&mut self, change: impl Fn(&mut Unlisted, &mut Numbers) -> bool) {
+        let Self { unlisted, numbers, own, tap, abilities, changes, .. } = self;
+        for it in unlisted.values_mut() {
+            if change(it, numbers) {
+                changes.extend(it.destination.refill(numbers, own, *tap, &abilities.left_unused));
+            }
+        }
+        self.drop_unlisted(|it| !it.destination.is_carried());
+    }
+
+    /// Drops the unlisted hosts for which `is_over` says so.
+    pub(super) fn drop_unlisted(&mut self, is_over: impl Fn(&Unlisted) -> bool) {
+        let over = self.unlisted.iter().filter(|(_, it)| is_over(it)).map(|(&mac, _)| mac);
+        for mac in over.collect::<Vec<_>>() {
+            if let Some(it) = self.unlisted.remove(&mac) {
+                self.drop_destination(it.destination);
+            }
+        }
+    }
+}
+
+/// What a port of the map before is in the map of now.
+fn in_map(hop: PortRef, before: &RouteTable, now: &RouteTable) -> Option<PortRef> {
+    let xbar = before.tag(hop.xbar).and_then(|tag| now.xbar(tag))?;
+    Some(PortRef { xbar, port: hop.port })
+}
+
+/// Whether a port that the table by destination of the map before leads out of, to a host, leads as that map said by the map of
+/// now, too, or straight to where the host was; and whether packets from others that leave there close no circle with those of
+/// now. `turns` are theirs by the map before. All hosts that have the map of now keep to such turns, so all together close none.
+fn is_legal_by_destination(
+    hop: PortRef,
+    host: u32,
+    turns: &[(PortRef, PortRef)],
+    before: &RouteTable,
+    now: &RouteTable,
+) -> bool {
+    let Some(leaves) = in_map(hop, before, now) else { return false };
+    let Some(far) = now.far_port(leaves) else { return before.leads_home(hop, host) };
+    let is_allowed = |&(from, _): &(PortRef, PortRef)| {
+        in_map(from, before, now).is_none_or(|from| now.allows_by_destination((from, leaves)))
+    };
+    before.far_port(hop).and_then(|mapped| in_map(mapped, before, now)) == Some(far)
+        && turns.iter().filter(|(_, by)| *by == hop).all(is_allowed)
 }
 
 /// Whether the hops of a route of the map before lead as that map said by the map of now, too, and close no circle with its
 /// routes. The crossbars at the route's end may be gone with the host.
 fn is_legal(hops: &[PortRef], before: &RouteTable, now: &RouteTable) -> bool {
-    let in_this_map = |hop: &PortRef| {
-        let xbar = before.tag(hop.xbar).and_then(|tag| now.xbar(tag))?;
-        Some(PortRef { xbar, port: hop.port })
-    };
+    let in_this_map = |hop: &PortRef| in_map(*hop, before, now);
     let known: Vec<PortRef> = hops.iter().map_while(in_this_map).collect();
     let is_gone = |hop: &PortRef| in_this_map(hop).is_none();
     let leads_on = |pair: &[PortRef]| now.far_port(pair[0]).is_some_and(|far| far.xbar == pair[1].xbar);

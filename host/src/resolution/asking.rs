@@ -7,6 +7,7 @@ use rand::RngExt;
 
 use super::body::Ask;
 use super::{Found, MOST_HOPS, Owner, Patience, Resolver, TooManyQuestions, Wanted};
+use crate::directory::Directory;
 
 /// The most questions of this host at once.
 pub(super) const MOST_PENDING: usize = 256;
@@ -80,12 +81,15 @@ impl Resolver {
         self.found.pop_front()
     }
 
-    /// Asks again what nobody has answered, and ends what has waited for long enough.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+    /// Asks again what nobody has answered, and ends what has waited for long enough. What was answered by hosts of which
+    /// the directory has newer records counts as not answered: an answer may be on its way for long, as a message waits at
+    /// a host that does not know its sender's session yet.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, directory: &Directory) {
         while let Some(wanted) =
             self.pending.iter().find(|(_, pending)| pending.due_at <= now).map(|(wanted, _)| wanted.clone())
         {
             let Some(pending) = self.pending.get_mut(&wanted) else { return };
+            pending.owners.retain(|owner| !owner.is_outdated(directory));
             let is_here_still = !pending.had_room || self.outbox.holds(self.own, &wanted);
             if pending.owners.is_empty() && is_here_still && pending.waits_left > 0 {
                 // While the agent maps, services ask nothing. Nobody can have answered what nobody was asked.
@@ -136,8 +140,11 @@ impl Resolver {
         if pending.owners.is_empty() {
             pending.due_at = now + GRACE;
         }
-        pending.owners.retain(|known| known.mac != owner.mac);
-        pending.owners.push(owner);
+        match pending.owners.iter_mut().find(|known| known.mac == owner.mac) {
+            Some(known) if owner.is_from_before(known.revision) => {}
+            Some(known) => *known = owner,
+            None => pending.owners.push(owner),
+        }
     }
 
     /// Asks all again that nobody has answered, as the map is new: whoever has come may have what was asked for, and what was

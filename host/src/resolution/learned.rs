@@ -1,5 +1,6 @@
 //! What was learned of names and addresses that the directory does not tell.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use mapper_proto::{Instant, Mac};
 
 use super::group::Group;
 use super::wanted::Wanted;
+use crate::directory::{Directory, in_serial_order};
 
 /// The most names and addresses that are remembered. Of more, what was learned first goes.
 const MOST: usize = 4096;
@@ -25,6 +27,18 @@ pub struct Owner {
     pub revision: u32,
     /// The best that this host and that one can do.
     pub group: Group,
+}
+
+impl Owner {
+    /// Whether it said so before its record was at this revision.
+    pub(super) fn is_from_before(&self, revision: u32) -> bool {
+        in_serial_order(revision, self.revision) == Ordering::Greater
+    }
+
+    /// Whether it may have given up since what it said, as the directory has a newer record of it.
+    pub(super) fn is_outdated(&self, directory: &Directory) -> bool {
+        directory.revision_of(self.mac).is_some_and(|now| self.is_from_before(now))
+    }
 }
 
 #[derive(Debug)]
@@ -49,7 +63,10 @@ impl Learned {
     pub(super) fn add(&mut self, now: Instant, wanted: &Wanted, owner: Owner) -> bool {
         if let Some(entry) = self.entries.get_mut(wanted).filter(|entry| entry.expires > now) {
             if let Some(known) = entry.owners.iter_mut().find(|known| known.mac == owner.mac) {
-                *known = owner;
+                // What was said first may come last.
+                if !owner.is_from_before(known.revision) {
+                    *known = owner;
+                }
                 return false;
             }
             if entry.owners.len() >= MOST_OWNERS {
@@ -135,6 +152,16 @@ mod tests {
         assert_eq!(known(&learned, now + KEEP, MOST + 9), 0);
         learned.retain(|mac| mac == Mac::from_position(1));
         assert_eq!((learned.len(), known(&learned, now, MOST)), (1, 1));
+    }
+
+    #[test]
+    fn what_a_host_said_first_counts_no_more_when_it_comes_last() {
+        let mut learned = Learned::default();
+        let (now, of_now) = (Instant::ZERO, Owner { revision: 2, ..owner(1) });
+        for said in [of_now, owner(1)] {
+            assert!(!learned.add(now, &name(7), said));
+            assert_eq!(learned.owners(now, &name(7), |_| true).collect::<Vec<_>>(), [of_now]);
+        }
     }
 
     #[test]

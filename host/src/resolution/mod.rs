@@ -19,7 +19,6 @@ mod learned;
 mod outbox;
 mod wanted;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +31,7 @@ use rand_chacha::ChaCha8Rng;
 use strum::IntoStaticStr;
 use thiserror::Error;
 
-use crate::directory::{Directory, in_serial_order};
+use crate::directory::Directory;
 use crate::routes::Basis;
 use crate::service::{Place, Question, Service};
 use asking::{MOST_PENDING, Pending};
@@ -183,12 +182,7 @@ impl Resolver {
 
     /// Who has something, as was learned and still counts.
     pub(crate) fn owners(&self, now: Instant, directory: &Directory, wanted: &Wanted) -> Vec<Owner> {
-        let counts = |owner: &Owner| {
-            let of_now = directory.revision_of(owner.mac);
-            let is_of_now =
-                of_now.is_none_or(|now| in_serial_order(now, owner.revision) != Ordering::Greater);
-            is_of_now && self.lists(owner.mac)
-        };
+        let counts = |owner: &Owner| !owner.is_outdated(directory) && self.lists(owner.mac);
         self.learned.owners(now, wanted, counts).collect()
     }
 

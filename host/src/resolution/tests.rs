@@ -5,6 +5,7 @@ use rand::RngExt;
 
 use super::asking::MOST_WAITS;
 use super::*;
+use crate::directory::table_with;
 
 const TWICE: Patience = Patience { timeout: Duration::from_millis(200), retries: 1 };
 const OFTEN: Patience = Patience { timeout: Duration::from_millis(200), retries: 20 };
@@ -31,6 +32,8 @@ struct Tree {
     loss: u32,
     rng: ChaCha8Rng,
     found: Vec<(usize, Found)>,
+    /// What all know of each other's revisions.
+    directory: Directory,
 }
 
 impl Tree {
@@ -44,6 +47,7 @@ impl Tree {
             loss: 0,
             rng: ChaCha8Rng::seed_from_u64(1),
             found: Vec::new(),
+            directory: Directory::default(),
         };
         tree.install(count);
         tree
@@ -81,7 +85,7 @@ impl Tree {
         while self.now < end {
             let mut messages = Vec::new();
             for (at, host) in self.hosts.iter_mut().enumerate() {
-                host.handle_timeout(self.now);
+                host.handle_timeout(self.now, &self.directory);
                 self.found.extend(std::iter::from_fn(|| host.poll_found()).map(|found| (at, found)));
                 messages.extend(std::iter::from_fn(|| host.poll_question(self.now)).map(|it| (at, it)));
             }
@@ -302,6 +306,22 @@ fn who_is_asked_for_may_be_heard_of_before_it_answers() {
 }
 
 #[test]
+fn an_answer_that_was_on_its_way_while_its_owner_gave_the_name_up_is_not_told_and_the_owner_of_now_is() {
+    let mut tree = Tree::new(6);
+    tree.ask(2, "alias", TWICE);
+    // It answers at once, and gives the name up before that arrives; all hear of its new record.
+    let number = *tree.hosts[2].asked_order.back().unwrap();
+    let before = Own { number, revision: 0, group: Group::default(), wanted: wanted("alias") };
+    let now = tree.now;
+    tree.hosts[2].take(now, mac(4), before);
+    tree.directory = table_with(mac(4), 1);
+    tree.hide(5, &["alias"]);
+    tree.run(Duration::from_secs(1));
+    assert_eq!(tree.told(2), Some(vec![mac(5)]));
+    assert_eq!(tree.told(2), None);
+}
+
+#[test]
 fn nobody_is_said_to_have_what_has_not_left_this_host() {
     let mut tree = Tree::new(20);
     tree.hide(3, &["alias"]);
@@ -310,7 +330,7 @@ fn nobody_is_said_to_have_what_has_not_left_this_host() {
     for _ in 0..5 {
         tree.now = tree.hosts[8].deadline().unwrap();
         let now = tree.now;
-        tree.hosts[8].handle_timeout(now);
+        tree.hosts[8].handle_timeout(now, &tree.directory);
         assert_eq!(tree.hosts[8].poll_found(), None);
     }
     tree.run(Duration::from_millis(100));
@@ -329,7 +349,7 @@ fn nobody_is_said_to_have_what_has_not_left_this_host() {
     tree.ask(8, "other", ONCE);
     let deadlines = std::iter::from_fn(|| {
         let at = tree.hosts[8].deadline()?;
-        tree.hosts[8].handle_timeout(at);
+        tree.hosts[8].handle_timeout(at, &tree.directory);
         Some(at)
     });
     assert_eq!(deadlines.count(), usize::from(MOST_WAITS) + 1);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use mapper_fib::segments::first_port;
+use mapper_fib::segments::towards_port;
 use mapper_proto::agent::{Agent, Echo};
 use mapper_proto::wire::RoundTrip;
 use mapper_proto::{Instant, Mac};
@@ -236,7 +236,7 @@ impl Soundings {
                 let Some(nonce) = self.rng.as_mut().map(RngExt::random) else {
                     return self.count(sounding);
                 };
-                let towards = first_port(port);
+                let towards = towards_port(port);
                 let inner_bytes = bytes;
                 self.probes.push_back(KernelProbe {
                     towards,

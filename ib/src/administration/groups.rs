@@ -20,7 +20,7 @@ const USUAL_MTU: u8 = 4;
 /// 10 Gb/s.
 const USUAL_RATE: u8 = 3;
 /// The first LID of groups.
-const FIRST_LID: u16 = 0xC000;
+pub(super) const FIRST_LID: u16 = 0xC000;
 /// Most groups, whatever switches have room for.
 const MAX_GROUPS: u16 = 4096;
 /// Most members of all groups together.

@@ -78,9 +78,12 @@ fn switches(subnet: &Subnet, request: &SaMad) -> Result<Records, SaStatus> {
 
 fn managers(subnet: &Subnet, request: &SaMad) -> Result<Records, SaStatus> {
     let mut records = Records::default();
-    let record = manager_record(subnet.own().lid, &subnet.manager);
-    if matches(MANAGER_FIELDS, request.mask, &request.data, &record) {
-        records.push(&record)?;
+    for (port, manager) in &subnet.managers {
+        let Some(end) = subnet.by_guid(*port) else { continue };
+        let record = manager_record(end.lid, manager);
+        if matches(MANAGER_FIELDS, request.mask, &request.data, &record) {
+            records.push(&record)?;
+        }
     }
     Ok(records)
 }

@@ -5,18 +5,22 @@
 //! none, or another manager is master, whoever asks is told to ask again.
 //!
 //! ```text
-//! request ---> paths, listing, groups, services, subscriptions ---> answer in one datagram
-//!                                  |                          \---> transfer of several (rmpp)
+//! request ---> paths, listing, tables, groups, services, subscriptions ---> answer in one datagram
+//!                                  |         |                         \---> transfer of several (rmpp)
+//!                                  |         +-- what ports hold ---> questions to them; the request waits (awaited)
 //!                                  +-- what happened ---> reports to subscribers, until they take note
 //! ```
 
+mod awaited;
 mod groups;
 mod listing;
+mod multi_paths;
 mod paths;
 mod records;
 mod reports;
 mod services;
 mod subnet;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +28,7 @@ use std::collections::VecDeque;
 
 use mapper_proto::time::Instant;
 
+use awaited::Awaited;
 use groups::Groups;
 
 use crate::mad::sa::{
@@ -32,11 +37,13 @@ use crate::mad::sa::{
 };
 use crate::mad::{Data, Notice};
 use crate::packet::{Address, Packet};
-use crate::rmpp::Transfers;
+use crate::rmpp::{Key, Transfers};
 use records::Records;
 use reports::Reports;
 use services::Services;
 pub(crate) use subnet::Subnet;
+pub(crate) use tables::TableOf;
+use tables::Told;
 
 /// The code of how long an answer may take: some 4 s, as OpenSM says.
 const RESPONSE_TIME: u8 = 20;
@@ -44,6 +51,8 @@ const RESPONSE_TIME: u8 = 20;
 const MANAGERS_KEY: u64 = 1;
 /// Most answers that wait to be sent. What finds no room is lost, and asked for again.
 const MAX_OUT: usize = 1024;
+/// Most parts of tables that are asked for at a time, for all requests together.
+const MAX_TABLES: usize = 16_384;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +69,8 @@ enum Answer {
     One(Vec<u8>),
     /// Any number of records.
     Several(Records),
+    /// What ports hold is asked first.
+    Later(Vec<TableOf>),
 }
 
 /// The administration of a subnet.
@@ -70,6 +81,7 @@ pub(crate) struct Administration {
     groups: Groups,
     services: Services,
     reports: Reports,
+    awaited: Awaited,
     transfers: Transfers,
     out: VecDeque<Packet>,
 }
@@ -81,6 +93,7 @@ impl Default for Administration {
             groups: Groups::new(),
             services: Services::default(),
             reports: Reports::default(),
+            awaited: Awaited::default(),
             transfers: Transfers::default(),
             out: VecDeque::new(),
         }
@@ -138,7 +151,7 @@ impl Administration {
         let found = found.and_then(|subnet| self.find(subnet, request, asker, now)?.only());
         match found {
             Ok(Answer::One(record)) => request.answered(0).with_record(&record),
-            Ok(Answer::Several(_)) => request.answered(SaStatus::TooManyRecords.code()),
+            Ok(Answer::Several(_) | Answer::Later(_)) => request.answered(SaStatus::TooManyRecords.code()),
             Err(status) => request.answered(status.code()),
         }
     }
@@ -181,21 +194,61 @@ impl Administration {
         if request.method == SaMethod::ReportResponse {
             return self.reports.took_note(lid, request.tid);
         }
-        if request.method.answers() || self.transfers.answers(&key, &request) {
+        let is_under_way = self.transfers.answers(&key, &request) || self.awaited.has(&key);
+        if request.method.answers() || is_under_way {
             return;
         }
         let asker = Asker { lid, queue_pair, is_trusted: request.key == MANAGERS_KEY };
+        match self.answer(&request, asker, now) {
+            Ok(Answer::Later(tables)) => {
+                if !self.awaited.wait(key, request.clone(), asker, tables) {
+                    self.respond(key, &request, Err(SaStatus::Busy), now);
+                }
+            }
+            answer => self.respond(key, &request, answer, now),
+        }
+    }
+
+    /// The next part of a table that a port is to be asked for. [`Self::take_table`] is told what it said.
+    pub(crate) fn poll_table(&mut self) -> Option<TableOf> {
+        self.awaited.poll_table()
+    }
+
+    /// Takes what a port holds; nothing if it does not tell. Once all is there that is waited for, requests are answered.
+    pub(crate) fn take_table(&mut self, table: TableOf, data: Option<Data>, now: Instant) {
+        let Some((requests, told)) = self.awaited.take(table, data) else { return };
+        for (key, (request, asker)) in requests {
+            let answer = self.answer_from(&request, asker, &told);
+            self.respond(key, &request, answer, now);
+        }
+    }
+
+    /// The answer to a request from what ports told.
+    fn answer_from(&self, request: &SaMad, asker: Asker, told: &Told) -> Result<Answer, SaStatus> {
+        let subnet = self.subnet.as_ref().ok_or(SaStatus::Busy)?;
+        let parts = tables::asked_for(subnet, &self.groups, request, asker)?;
+        // The subnet may have become another meanwhile.
+        if parts.iter().any(|(_, table)| !told.contains_key(table)) {
+            return Err(SaStatus::Busy);
+        }
+        let records = tables::records(&parts, told)?;
+        if request.method == SaMethod::GetTable { Ok(Answer::Several(records)) } else { records.only() }
+    }
+
+    fn respond(&mut self, key: Key, request: &SaMad, answer: Result<Answer, SaStatus>, now: Instant) {
+        let (lid, queue_pair, _) = key;
         let level = self.subnet.as_ref().map_or(0, |subnet| subnet.level_to(lid));
         let address = Address::Lid { lid, queue_pair, level };
-        match self.answer(&request, asker, now) {
+        match answer {
             Err(status) => self.send(address, &request.answered(status.code())),
             Ok(Answer::One(record)) => self.send(address, &request.answered(0).with_record(&record)),
             Ok(Answer::Several(records)) => {
                 let records = (records.offset(), records.into_bytes());
-                if !self.transfers.begin(key, address, &request, records, now) {
+                if !self.transfers.begin(key, address, request, records, now) {
                     self.send(address, &request.answered(SaStatus::Busy.code()));
                 }
             }
+            Ok(Answer::Later(_)) => self.send(address, &request.answered(SaStatus::Busy.code())),
         }
     }
 
@@ -211,7 +264,14 @@ impl Administration {
             (SaMethod::Get, SaAttribute::ClassPortInfo) => {
                 Ok(Answer::One(class_port_info(RESPONSE_TIME).to_vec()))
             }
+            (SaMethod::GetMulti, SaAttribute::MultiPathRecord) => {
+                Ok(Answer::Several(multi_paths::find(subnet, &self.groups, request)?))
+            }
             (SaMethod::Get | SaMethod::GetTable, _) => {
+                let parts = tables::asked_for(subnet, &self.groups, request, asker)?;
+                if !parts.is_empty() {
+                    return Ok(Answer::Later(parts.into_iter().map(|(_, table)| table).collect()));
+                }
                 let records = self.find(subnet, request, asker, now)?;
                 if request.method == SaMethod::GetTable {
                     Ok(Answer::Several(records))
@@ -252,6 +312,14 @@ impl Administration {
             SaAttribute::PathRecord => paths::find(subnet, &self.groups, request),
             SaAttribute::MemberRecord => self.groups.find(subnet, request, asker),
             SaAttribute::ServiceRecord => self.services.find(request, asker, now),
+            SaAttribute::InformInfoRecord => self.reports.find(subnet, request),
+            SaAttribute::LinearTableRecord => tables::linear(subnet, request),
+            // There is no such part of a table.
+            SaAttribute::PartitionRecord
+            | SaAttribute::LanesRecord
+            | SaAttribute::TurnsRecord
+            | SaAttribute::GuidInfoRecord
+            | SaAttribute::MulticastTableRecord => Ok(Records::default()),
             _ => listing::find(subnet, request),
         }
     }

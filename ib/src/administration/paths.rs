@@ -17,35 +17,13 @@ const MAX_PAIRS: usize = 1 << 16;
 /// The paths that are as a request wants them.
 pub(super) fn find(subnet: &Subnet, groups: &Groups, request: &SaMad) -> Result<Records, SaStatus> {
     let wanted = Wanted { record: PathRecord::parse(&request.data), mask: request.mask };
-    let mut records = Records::default();
-    if wanted.has(PathRecord::PARTITION) && (wanted.record.partition ^ PARTITION) & PARTITION_NUMBER != 0 {
-        return Ok(records);
-    }
-    let sources = wanted.ends(subnet, Side::Source)?;
-    if wanted.has(PathRecord::DESTINATION) && wanted.record.destination.is_multicast() {
-        for source in sources {
-            if let Some(path) = wanted.to_group(subnet, groups, source) {
-                records.push(&path.emit())?;
-            }
-        }
-        return Ok(records);
-    }
-    let destinations = wanted.ends(subnet, Side::Destination)?;
-    if sources.len().saturating_mul(destinations.len()) > MAX_PAIRS {
-        return Err(SaStatus::NoResources);
-    }
     let most = match request.method {
         SaMethod::Get => 1,
         _ if wanted.has(PathRecord::COUNT) => usize::from(wanted.record.count),
         _ => usize::MAX,
     };
-    for source in sources {
-        for destination in &destinations {
-            for path in wanted.between(subnet, source, destination).take(most) {
-                records.push(&path.emit())?;
-            }
-        }
-    }
+    let mut records = Records::default();
+    wanted.find(subnet, groups, most, &mut records)?;
     Ok(records)
 }
 
@@ -56,12 +34,46 @@ enum Side {
 }
 
 /// What a request asks for.
-struct Wanted {
-    record: PathRecord,
-    mask: u64,
+pub(super) struct Wanted {
+    pub(super) record: PathRecord,
+    pub(super) mask: u64,
 }
 
 impl Wanted {
+    /// Adds the paths that there are, at most so many of each pair of ports.
+    pub(super) fn find(
+        &self,
+        subnet: &Subnet,
+        groups: &Groups,
+        most: usize,
+        records: &mut Records,
+    ) -> Result<(), SaStatus> {
+        if self.has(PathRecord::PARTITION) && (self.record.partition ^ PARTITION) & PARTITION_NUMBER != 0 {
+            return Ok(());
+        }
+        let sources = self.ends(subnet, Side::Source)?;
+        if self.has(PathRecord::DESTINATION) && self.record.destination.is_multicast() {
+            for source in sources {
+                if let Some(path) = self.to_group(subnet, groups, source) {
+                    records.push(&path.emit())?;
+                }
+            }
+            return Ok(());
+        }
+        let destinations = self.ends(subnet, Side::Destination)?;
+        if sources.len().saturating_mul(destinations.len()) > MAX_PAIRS {
+            return Err(SaStatus::NoResources);
+        }
+        for source in sources {
+            for destination in &destinations {
+                for path in self.between(subnet, source, destination).take(most) {
+                    records.push(&path.emit())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn has(&self, component: u64) -> bool {
         self.mask & component != 0
     }

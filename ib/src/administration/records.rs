@@ -29,6 +29,11 @@ impl Records {
         Ok(())
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.bytes.len().checked_div(self.length.next_multiple_of(8)).unwrap_or_default()
+    }
+
     /// How far it is from one to the next, in units of eight bytes; 0 if there is none.
     pub(super) fn offset(&self) -> u16 {
         self.length.div_ceil(8) as u16

@@ -6,8 +6,12 @@ use std::time::Duration;
 use mapper_proto::time::Instant;
 
 use super::Asker;
+use super::records::Records;
 use super::subnet::Subnet;
-use crate::mad::sa::{InformInfo, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, SubnetNotice};
+use crate::mad::sa::{
+    INFORM_FIELDS, InformInfo, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, SubnetNotice, inform_record,
+    matches,
+};
 use crate::packet::{Address, Packet};
 
 /// Most subscriptions.
@@ -72,6 +76,22 @@ impl Reports {
         }
         self.subscriptions.insert(entry);
         Ok(())
+    }
+
+    /// The records of subscriptions that are as a request wants them.
+    pub(super) fn find(&self, subnet: &Subnet, request: &SaMad) -> Result<Records, SaStatus> {
+        let mut records = Records::default();
+        let (mut last, mut number) = (0, 0);
+        for (lid, wanted) in &self.subscriptions {
+            number = if *lid == last { number + 1 } else { 0 };
+            last = *lid;
+            let Some(end) = subnet.by_lid(*lid) else { continue };
+            let record = inform_record(subnet.gid_of(end), number, wanted);
+            if matches(INFORM_FIELDS, request.mask, &request.data, &record) {
+                records.push(&record)?;
+            }
+        }
+        Ok(records)
     }
 
     /// Tells all who want to know.

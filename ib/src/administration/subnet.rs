@@ -98,7 +98,8 @@ pub(crate) struct Subnet {
     routes: Routes,
     prefix: u64,
     own: End,
-    pub(super) manager: SmInfo,
+    /// This manager, and others that answered, each with its port's GUID.
+    pub(super) managers: Vec<(u64, SmInfo)>,
 }
 
 impl Subnet {
@@ -109,7 +110,7 @@ impl Subnet {
         lmc: u8,
         routes: &Routes,
         switch_infos: &BTreeMap<u64, SwitchInfo>,
-        manager: SmInfo,
+        managers: Vec<(u64, SmInfo)>,
     ) -> Option<Self> {
         let of_switches = inventory.switches.iter().filter_map(|switch| {
             let (guid, settings) = (switch.port_guid, *switch.ports.get(&0)?);
@@ -144,7 +145,7 @@ impl Subnet {
             ends,
             by_guid,
             own,
-            manager,
+            managers,
         })
     }
 
@@ -176,11 +177,6 @@ impl Subnet {
         Gid::of_port(self.prefix, end.guid)
     }
 
-    /// The port behind which the manager runs.
-    pub(super) const fn own(&self) -> &End {
-        &self.own
-    }
-
     /// The service level of what the manager sends to a LID.
     pub(super) fn level_to(&self, lid: u16) -> u8 {
         self.routes.level(self.own.lid, lid)
@@ -194,6 +190,11 @@ impl Subnet {
     /// How many groups each switch has room for; `None` if there is no switch.
     pub(super) fn multicast_capacity(&self) -> Option<u16> {
         self.switch_infos.values().map(SwitchInfo::multicast_capacity).min()
+    }
+
+    /// The forwarding table of a switch, as it was written.
+    pub(super) fn table(&self, switch: u64) -> &[u8] {
+        self.routes.tables.get(&switch).map_or(&[], Vec::as_slice)
     }
 
     /// Word of something that happened to a port or a group.

@@ -3,11 +3,15 @@
 use mapper_proto::map::{LaneRate, LinkSpeed};
 use proptest::prelude::*;
 
+mod tables;
+
 use super::groups::Group;
 use super::*;
 use crate::lids::Lids;
 use crate::mad::sa::{JoinState, Limit, PathRecord, RECORD_BYTES, Selector};
-use crate::mad::{Make, NodeInfo, NodeKind, PortInfo, PortSettings, Route, SmInfo, SmState, SwitchInfo};
+use crate::mad::{
+    DATA_BYTES, Make, NodeInfo, NodeKind, PortInfo, PortSettings, Route, SmInfo, SmState, SwitchInfo,
+};
 use crate::manager::inventory::{Adapter, Inventory, Switch};
 use crate::manager::task::Routes;
 use std::collections::BTreeMap;
@@ -85,12 +89,17 @@ fn routes() -> Routes {
 }
 
 fn subnet_of(inventory: &Inventory, routes: &Routes) -> Subnet {
+    subnet_with_room(inventory, routes, 4)
+}
+
+/// A subnet whose switches have room for so many groups.
+fn subnet_with_room(inventory: &Inventory, routes: &Routes, groups: u16) -> Subnet {
     let mut given: BTreeMap<u64, u16> = (1..=3).map(|host| (host, host as u16)).collect();
     given.extend([(SWITCHES, SWITCH_LID), (SWITCHES + 1, SWITCH_LID + 1)]);
-    let infos = (0..2).map(|at| (SWITCHES + at, SwitchInfo::new(100, 4))).collect();
+    let infos = (0..2).map(|at| (SWITCHES + at, SwitchInfo::new(100, groups))).collect();
     let manager =
         SmInfo { guid: 1, key: 1, activity: 0, priority: 1, state: SmState::Master, is_agent: true };
-    Subnet::new(inventory, &Lids::new(given), 0, routes, &infos, manager).unwrap()
+    Subnet::new(inventory, &Lids::new(given), 0, routes, &infos, vec![(1, manager)]).unwrap()
 }
 
 fn administration() -> Administration {
@@ -498,8 +507,11 @@ proptest! {
     fn any_requests_are_answered_or_passed_over_and_groups_keep_their_lids(
         requests in prop::collection::vec(
             (
-                prop::sample::select(vec![0x01_u8, 0x02, 0x06, 0x12, 0x15, 0x86]),
-                prop::sample::select(vec![0x01_u8, 0x03, 0x11, 0x12, 0x14, 0x18, 0x20, 0x31, 0x35, 0x38]),
+                prop::sample::select(vec![0x01_u8, 0x02, 0x06, 0x12, 0x14, 0x15, 0x86]),
+                prop::sample::select(vec![
+                    0x01_u8, 0x03, 0x11, 0x12, 0x13, 0x14, 0x15, 0x17, 0x18, 0x20, 0x30, 0x31, 0x33, 0x35, 0x36, 0x38,
+                    0x3A, 0xF3,
+                ]),
                 any::<u64>(),
                 prop::collection::vec(any::<u8>(), 0..RECORD_BYTES),
                 (1..4_u16, any::<u8>()),
@@ -523,6 +535,10 @@ proptest! {
             bytes[17] = attribute;
             let address = Address::Lid { lid, queue_pair: 1, level: 0 };
             administration.handle_packet(&Packet { address, mad: bytes }, Instant::ZERO);
+            while let Some(table) = administration.poll_table() {
+                let data = (table.modifier & 1 == 0).then_some([state; DATA_BYTES]);
+                administration.take_table(table, data, Instant::ZERO);
+            }
             while administration.poll_transmit(Instant::ZERO).is_some() {}
             let lids: Vec<u16> = administration.groups().all().map(Group::lid).collect();
             let distinct: std::collections::BTreeSet<u16> = lids.iter().copied().collect();

@@ -14,6 +14,7 @@ pub mod sa;
 mod sm_info;
 mod smp;
 mod switch_info;
+mod wrong_key;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use smp::{
     Attribute, DATA_BYTES, MAD_BYTES, ManagerMethod, Method, Methods, RoutedByLid, Smp, SmpError, answer,
 };
 pub use switch_info::SwitchInfo;
+pub use wrong_key::{KeyKind, WrongKey};
 
 /// What an SMP carries.
 pub type Data = [u8; DATA_BYTES];

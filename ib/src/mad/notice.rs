@@ -26,6 +26,13 @@ impl Notice {
     /// A port has other capabilities, or another name: a manager came, say.
     pub const CAPABILITIES: u16 = 144;
 
+    /// A datagram of a manager had a wrong key of management.
+    pub const MANAGEMENT_KEY: u16 = 256;
+    /// A packet had a wrong key of a partition.
+    pub const PARTITION_KEY: u16 = 257;
+    /// A packet had a wrong key of a queue pair.
+    pub const QUEUE_KEY: u16 = 258;
+
     /// What a trap says. Any bytes say something.
     pub fn parse(data: &Data) -> Self {
         let number = u16_at(data, NUMBER_AT);

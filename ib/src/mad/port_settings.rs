@@ -16,9 +16,11 @@ const LMC_AT: usize = 34;
 const SPEED_ENABLED_AT: usize = 35;
 const MTU_AT: usize = 36;
 const LANES_CAPACITY_AT: usize = 37;
+const HIGH_TURNS_AT: usize = 39;
 const LOW_TURNS_AT: usize = 40;
 const MTU_CAPACITY_AT: usize = 41;
 const LANES_AT: usize = 43;
+const GUID_CAPACITY_AT: usize = 50;
 const TIMEOUT_AT: usize = 51;
 const EXTENDED_SPEED_ENABLED_AT: usize = 63;
 
@@ -151,6 +153,16 @@ impl PortSettings {
     /// How many entries the table has by which lanes of low priority take turns.
     pub const fn low_turns(&self) -> u8 {
         self.0[LOW_TURNS_AT]
+    }
+
+    /// How many entries the table has by which lanes of high priority take turns.
+    pub const fn high_turns(&self) -> u8 {
+        self.0[HIGH_TURNS_AT]
+    }
+
+    /// How many GUIDs the port has room for.
+    pub const fn guid_capacity(&self) -> u8 {
+        self.0[GUID_CAPACITY_AT]
     }
 
     /// The code of the data lanes in use.

@@ -111,8 +111,12 @@ pub enum Attribute {
     NodeInfo,
     /// What a switch can do, and how far its tables reach.
     SwitchInfo,
+    /// The GUIDs of a port, eight at a time; the modifier says which eight.
+    GuidInfo,
     /// The state of a port; the modifier is its number.
     PortInfo,
+    /// The partitions of a port, 32 at a time; the modifier says which, and at a switch the port, shifted by 16.
+    PartitionTable,
     /// The virtual lane of each service level; at a switch the modifier is the port that frames come in by, shifted by
     /// 8, and the one that they leave by.
     SlToVl,
@@ -127,12 +131,14 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Notice,
         Self::NodeDescription,
         Self::NodeInfo,
         Self::SwitchInfo,
+        Self::GuidInfo,
         Self::PortInfo,
+        Self::PartitionTable,
         Self::SlToVl,
         Self::LaneArbitration,
         Self::LinearTable,
@@ -146,7 +152,9 @@ impl Attribute {
             Self::NodeDescription => 0x10,
             Self::NodeInfo => 0x11,
             Self::SwitchInfo => 0x12,
+            Self::GuidInfo => 0x14,
             Self::PortInfo => 0x15,
+            Self::PartitionTable => 0x16,
             Self::SlToVl => 0x17,
             Self::LaneArbitration => 0x18,
             Self::LinearTable => 0x19,
@@ -162,7 +170,9 @@ impl Attribute {
             Self::NodeDescription => "NodeDescription",
             Self::NodeInfo => "NodeInfo",
             Self::SwitchInfo => "SwitchInfo",
+            Self::GuidInfo => "GUIDInfo",
             Self::PortInfo => "PortInfo",
+            Self::PartitionTable => "P_KeyTable",
             Self::SlToVl => "SLtoVLMappingTable",
             Self::LaneArbitration => "VLArbitrationTable",
             Self::LinearTable => "LinearForwardingTable",

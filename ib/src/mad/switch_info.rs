@@ -6,6 +6,7 @@ const LINEAR_CAPACITY_AT: usize = 0;
 const MULTICAST_CAPACITY_AT: usize = 4;
 const LINEAR_TOP_AT: usize = 6;
 const LIFE_TIME_AT: usize = 11;
+const PARTITION_CAPACITY_AT: usize = 14;
 /// The bit beside the life time that says that a port's state changed; who writes it set clears it.
 const STATE_CHANGE: u8 = 1 << 2;
 
@@ -40,6 +41,11 @@ impl SwitchInfo {
     /// The highest LID that the forwarding table is looked at for.
     pub fn linear_top(&self) -> u16 {
         u16_at(&self.0, LINEAR_TOP_AT)
+    }
+
+    /// How many partitions each of its ports, but its own, can let pass.
+    pub fn partition_capacity(&self) -> u16 {
+        u16_at(&self.0, PARTITION_CAPACITY_AT)
     }
 
     /// Whether the state of a port changed since the mark was cleared.

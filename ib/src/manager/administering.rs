@@ -16,14 +16,10 @@ impl SubnetManager {
     /// Hosts are answered from the subnet as it is now.
     pub(super) fn administer(&mut self, now: Instant) {
         let Some(routes) = &self.routes else { return };
-        let subnet = Subnet::new(
-            &self.inventory,
-            &self.lids,
-            self.settings.lmc,
-            routes,
-            &self.held.infos,
-            self.info(),
-        );
+        let others = self.others.iter().map(|other| (other.port, other.info));
+        let managers = std::iter::once((self.inventory.own, self.info())).chain(others).collect();
+        let subnet =
+            Subnet::new(&self.inventory, &self.lids, self.settings.lmc, routes, &self.held.infos, managers);
         if let Some(subnet) = subnet {
             self.administration.begin(subnet);
             self.paths_changed();

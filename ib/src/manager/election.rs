@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use mapper_proto::time::Instant;
 
-use super::{Event, Stage, SubnetManager, manner};
+use super::{Event, Stage, SubnetManager, WrongKeys, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmInfo, SmState, Smp};
 
@@ -140,6 +140,7 @@ impl SubnetManager {
         self.is_up = false;
         self.told_up = None;
         self.unwritten.clear();
+        self.wrong_keys = WrongKeys::default();
         self.routing_failure = None;
         self.administration.end();
         self.look_for_administration();

@@ -68,6 +68,8 @@ pub enum Event {
     },
     /// Something is not as it should be, in words.
     Problem(String),
+    /// A port told that it was sent a wrong key, by whom in words. It is told once of each sender and receiver.
+    WrongKey(String),
     /// No tables are proved; those in force stay.
     NoRoutes(String),
     /// Somebody told that something happened.

@@ -60,8 +60,18 @@ impl SubnetManager {
     /// Looks at the switches that told of a change. A switch of which nobody knows whether it forgot its table is no reason to
     /// explore first: what it forgot leads nowhere, so what is proved of its table is true of any part of it, and its table is
     /// read anew by the sweep that follows.
+    ///
+    /// Both ends of a cable that failed tell, and the way to the farther one may have gone by that cable: it has its turn once
+    /// there are ways around what the nearer one told.
     pub(super) fn begin_glance(&mut self, now: Instant) {
-        let changed = std::mem::take(&mut self.changed);
+        let told = self.inventory.switches.iter().filter(|switch| self.changed.contains(&switch.guid));
+        let told: Vec<(u64, &[u8])> = told.map(|switch| (switch.guid, switch.route.ports())).collect();
+        let is_behind_another = |ports: &[u8]| {
+            told.iter().any(|(_, nearer)| nearer.len() < ports.len() && ports.starts_with(nearer))
+        };
+        let (later, changed): (Vec<_>, Vec<_>) = told.iter().partition(|(_, ports)| is_behind_another(ports));
+        let changed: BTreeSet<u64> = changed.into_iter().map(|(guid, _)| guid).collect();
+        self.changed = later.into_iter().map(|(guid, _)| guid).collect();
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
         for switch in self.inventory.switches.iter().filter(|switch| changed.contains(&switch.guid)) {
             for &port in switch.cables.keys() {

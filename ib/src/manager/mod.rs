@@ -15,6 +15,7 @@
 //! ```
 
 mod administering;
+mod asking;
 mod election;
 mod event;
 mod exploring;
@@ -32,6 +33,7 @@ pub mod task;
 pub(crate) mod tests;
 mod watch;
 mod writing;
+mod wrong_keys;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -46,7 +48,7 @@ pub use settings::Settings;
 pub use status::{Counts, OtherManager, Status, Work};
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
-use crate::administration::Administration;
+use crate::administration::{Administration, TableOf};
 use crate::exchange::{Exchange, Failure};
 use crate::inquiries::Inquiries;
 use crate::lids::Lids;
@@ -54,6 +56,7 @@ use crate::mad::{AGENT_CLASS, ManagerMethod, RoutedByLid, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
 use crate::program::Held;
 use crate::sweep::Sweep;
+use asking::FIRST_TABLE;
 use election::{Manager, Polling};
 use glance::Glances;
 use inventory::Inventory;
@@ -62,6 +65,7 @@ use settings::manner;
 use share::{FIRST_LOOK, Share, ShareSeen};
 use watch::Watch;
 use writing::Writing;
+use wrong_keys::WrongKeys;
 
 /// What a manager is doing.
 #[derive(Debug)]
@@ -127,6 +131,8 @@ pub struct SubnetManager {
     inquiries: Inquiries,
     /// Commands to other managers, beside all else.
     commands: Exchange<election::Told>,
+    /// Questions for tables that somebody wants to know, beside all else.
+    tables: Exchange<TableOf>,
     out: VecDeque<Packet>,
     task: Option<Task>,
     events: VecDeque<Event>,
@@ -136,6 +142,7 @@ pub struct SubnetManager {
     left_out: Vec<String>,
     /// What was not written the last time.
     unwritten: Vec<String>,
+    wrong_keys: WrongKeys,
     /// Why there are no tables for the subnet as it is.
     routing_failure: Option<String>,
     /// Whether tables are in force, and all was written the last time.
@@ -203,12 +210,14 @@ impl SubnetManager {
             unreached: BTreeMap::new(),
             inquiries: Inquiries::new(settings.sweep.timeout.max(ADMINISTRATION_TIMEOUT)),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
+            tables: Exchange::new(manner(&settings), FIRST_TABLE),
             out: VecDeque::new(),
             task: None,
             events: VecDeque::new(),
             problems: Vec::new(),
             left_out: Vec::new(),
             unwritten: Vec::new(),
+            wrong_keys: WrongKeys::default(),
             routing_failure: None,
             is_up: false,
             is_stale: true,
@@ -246,7 +255,7 @@ impl SubnetManager {
                 Stage::Polling(polling) => polling.poll_transmit(now),
                 Stage::Waiting { .. } | Stage::Computing { .. } => None,
             };
-            let mad = mad.or_else(|| self.commands.poll_transmit(now));
+            let mad = mad.or_else(|| self.commands.poll_transmit(now)).or_else(|| self.poll_table(now));
             let directed = mad.map(|mad| Packet { address: Address::Directed, mad });
             directed.or_else(|| self.share.as_mut()?.poll_transmit(now))
         });
@@ -271,7 +280,8 @@ impl SubnetManager {
         };
         let share = self.share.as_ref().and_then(|share| share.poll_timeout());
         let services = [self.administration.poll_timeout(), self.inquiries.poll_timeout()];
-        let others = [self.commands.poll_timeout(), share].into_iter().chain(services);
+        let others =
+            [self.commands.poll_timeout(), self.tables.poll_timeout(), share].into_iter().chain(services);
         stage.into_iter().chain(others.flatten()).min()
     }
 
@@ -280,6 +290,7 @@ impl SubnetManager {
         while let Some(done) = self.commands.handle_timeout(now) {
             self.command_ended(&done, now);
         }
+        self.time_tables(now);
         self.administration.handle_timeout(now);
         self.time_share(now);
         self.inquiries.handle_timeout(now);
@@ -326,6 +337,9 @@ impl SubnetManager {
     }
 
     fn handle_answer(&mut self, packet: &Packet, smp: &Smp<ManagerMethod>, now: Instant) {
+        if smp.tid as u32 >= FIRST_TABLE {
+            return self.answer_table(smp, now);
+        }
         if smp.tid as u32 >= FIRST_COMMAND {
             if let Some(done) = self.commands.handle(smp, |_, _| true) {
                 self.command_ended(&done, now);

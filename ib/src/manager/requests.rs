@@ -3,7 +3,9 @@
 use mapper_proto::time::Instant;
 
 use super::{Event, SubnetManager};
-use crate::mad::{self, Attribute, Command, ManagerMethod, Notice, RoutedByLid, SmInfo, SmState, Smp};
+use crate::mad::{
+    self, Attribute, Command, ManagerMethod, Notice, RoutedByLid, SmInfo, SmState, Smp, WrongKey,
+};
 use crate::packet::Packet;
 
 impl SubnetManager {
@@ -41,6 +43,9 @@ impl SubnetManager {
         self.administration.pass_on(&trap.data);
         let notice = Notice::parse(&trap.data);
         let Some(number) = notice.number else { return };
+        if let Some(told) = WrongKey::parse(&trap.data) {
+            return self.take_wrong_key(&told);
+        }
         self.tell(Event::Trap { number, issuer: notice.issuer });
         match number {
             Notice::LINK_STATE => self.switch_changed(notice.subject, now),

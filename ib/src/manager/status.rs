@@ -61,6 +61,12 @@ pub struct Counts {
     pub shares: u64,
     /// Shares that agents did not report on in time, so that this master looked at them itself.
     pub shares_returned: u64,
+    /// Packets with a wrong key of management that ports told of (trap 256).
+    pub wrong_management_keys: u64,
+    /// Packets with a wrong key of a partition that ports told of (trap 257).
+    pub wrong_partition_keys: u64,
+    /// Packets with a wrong key of a queue pair that ports told of (trap 258).
+    pub wrong_queue_keys: u64,
 }
 
 /// What a manager knows and does.
@@ -107,6 +113,8 @@ pub struct Status {
     pub groups: usize,
     /// Who does not answer, answers wrongly, or does not take what is written, in words that name it.
     pub problems: Vec<String>,
+    /// Who used wrong keys since this manager became master, as ports told, in words.
+    pub wrong_keys: Vec<String>,
     /// Why there are no tables for the subnet as it is, if the engines made none.
     pub routing_failure: Option<String>,
     /// How often something was done.
@@ -187,6 +195,7 @@ impl SubnetManager {
             layers: self.routes.as_ref().map_or(0, |routes| routes.layers),
             groups: self.groups.members.len(),
             problems: problems.into_iter().flatten().cloned().collect(),
+            wrong_keys: self.wrong_keys(),
             routing_failure: self.routing_failure.clone(),
             counts: self.counts,
         }
@@ -237,6 +246,14 @@ impl super::Inventory {
         let adapters = adapters.filter(|adapter| adapter.port_guid == port_guid);
         let of_switches = switches.filter_map(|switch| switch.ports.get(&0));
         of_switches.chain(adapters.map(|adapter| &adapter.settings)).next()
+    }
+
+    /// Whether a port of a node, a switch's own among them, says that a key of management protects it.
+    pub(super) fn is_protected(&self, node: u64) -> bool {
+        let switches = self.switches.iter().filter(|switch| switch.guid == node);
+        let of_switches = switches.filter_map(|switch| switch.ports.get(&0));
+        let adapters = self.adapters.iter().filter(|adapter| adapter.node_guid == node);
+        of_switches.chain(adapters.map(|of| &of.settings)).any(PortSettings::is_protected)
     }
 
     /// The GUID and the description of the node of each port, by the port's GUID.

@@ -1,5 +1,8 @@
 //! What is in the switches, whatever becomes of datagrams.
 
+mod asking;
+mod wrong_keys;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -95,6 +98,8 @@ struct Trial {
     fates: std::vec::IntoIter<Fate>,
     /// What was sent and came, if that is to be known.
     record: Option<String>,
+    /// What hosts were answered.
+    answers: Vec<Packet>,
 }
 
 impl Trial {
@@ -107,6 +112,7 @@ impl Trial {
             events: Vec::new(),
             fates: Vec::new().into_iter(),
             record: None,
+            answers: Vec::new(),
         }
     }
 
@@ -126,7 +132,9 @@ impl Trial {
     /// Carries a datagram to the subnet and its answer back. After each write the tables are looked at.
     fn carry(&mut self, packet: &Packet) {
         self.note(Direction::Sent, packet);
-        let Ok(asked) = Smp::<ManagerMethod>::parse(&packet.mad) else { return };
+        let Ok(asked) = Smp::<ManagerMethod>::parse(&packet.mad) else {
+            return self.answers.push(packet.clone());
+        };
         if asked.method == ManagerMethod::GetResponse {
             return;
         }
@@ -399,6 +407,23 @@ fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
     // The mark of the change has everything looked at later.
     trial.run(Duration::from_secs(15));
     trial.model.check_up().unwrap();
+}
+
+#[test]
+fn both_ends_of_a_failed_cable_tell_and_the_farther_is_asked_by_a_way_that_is_left() {
+    let mut trial = Trial::new(Model::ring(5));
+    trial.run(Duration::from_secs(25));
+    let sweeps = trial.manager.status().counts.sweeps;
+    // The shortest way to node 7 went by this cable.
+    trial.model.cut((6, 2));
+    for switch in [7, 6] {
+        let lid = trial.model.nodes[switch].ports[&0].lid();
+        trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
+    }
+    trial.run(Duration::from_millis(2500));
+    trial.model.check_up().unwrap();
+    let counts = trial.manager.status().counts;
+    assert_eq!((counts.sweeps, counts.glances), (sweeps, 2));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use mapper_proto::time::Instant;
 
 use super::task::{Routes, Task};
 use super::{Event, Stage, SubnetManager, manner, why};
-use crate::exchange::{Done, Exchange};
+use crate::exchange::{Done, Exchange, Failure};
 use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, Smp, SwitchInfo};
 use crate::program::{self, BLOCK, NO_PORT, Phase, Purpose, Wanted};
 
@@ -211,7 +211,13 @@ impl SubnetManager {
                 (guid, format!("{} {modifier:#x}", attribute.name()))
             }
         };
-        let failed = format!("{what}: {} (directed route {})", why(failure), done.route);
+        // A port with another key drops writes without a word, and answers questions.
+        let hint = if failure == Failure::Silent && self.inventory.is_protected(guid) {
+            "; it may have another key of management (M_Key): see m-key-file"
+        } else {
+            ""
+        };
+        let failed = format!("{what}: {}{hint} (directed route {})", why(failure), done.route);
         let told = format!("{} cannot be written: {failed}", self.name_of(guid));
         if let Stage::Writing(writing) = &mut self.stage {
             writing.failures.push(told);

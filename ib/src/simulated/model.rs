@@ -173,6 +173,11 @@ impl Model {
         refuse: bool,
     ) -> Option<Smp<ManagerMethod>> {
         let end = self.walk(from, &asked.route)?;
+        let own = if self.is_switch(end.0) { 0 } else { end.1 };
+        let key = self.nodes[end.0].ports.get(&own).map_or(0, PortSettings::key);
+        if asked.method == ManagerMethod::Set && key != 0 && key != asked.key {
+            return None;
+        }
         Some(self.answer_at(end, asked, refuse))
     }
 
@@ -231,9 +236,12 @@ impl Model {
                 }
                 Ok(table.emit())
             }
-            Attribute::Notice | Attribute::SlToVl | Attribute::LaneArbitration | Attribute::SmInfo => {
-                Err(INVALID)
-            }
+            Attribute::Notice
+            | Attribute::GuidInfo
+            | Attribute::PartitionTable
+            | Attribute::SlToVl
+            | Attribute::LaneArbitration
+            | Attribute::SmInfo => Err(INVALID),
         };
         let (status, data) = result.map_or_else(|status| (status, asked.data), |data| (0, data));
         Smp { method: ManagerMethod::GetResponse, status, data, ..asked.clone() }

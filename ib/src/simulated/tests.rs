@@ -5,8 +5,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
 use super::world::Noise;
 use super::*;
+use crate::mad::SmState;
 use crate::manager::tests::routes;
 
 /// A number from the environment.
@@ -132,4 +136,36 @@ fn an_agent_that_starts_later_asks_for_a_share_and_one_that_is_killed_gets_none(
     pass(&mut world, 10.0);
     world.check_shares().unwrap();
     assert_eq!(world.statuses()[1].share, 3);
+}
+
+/// How long managers that hear each other again take to have one master, and everything as it wants it: a look at switches, which
+/// shows that somebody was silent, two explorations, a retry for a command that is lost, and a second for packets under way.
+const AGREED: f64 = 6.0;
+
+#[test]
+fn managers_that_heard_nothing_of_each_other_at_their_start_have_one_master_soon_after_they_do() {
+    let first = number("MAPPER_FAULT_FIRST", 1);
+    for seed in first..first + number("MAPPER_FAULT_SEEDS", 100) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (model, hosts, _) = draw::draw_model(&mut rng);
+        let count = rng.random_range(2..4).min(hosts.len());
+        let managers: Vec<_> = hosts[..count].iter().map(|&host| (host, rng.random_range(1..4))).collect();
+        let fault = |is_so| match seed % 2 {
+            0 => Fault::Apart(is_so),
+            _ => Fault::Deaf(seed as usize / 2 % count, is_so),
+        };
+        let lasting = rng.random_range(0.0..20.0);
+        let mut world = World::new(model, &routes, &managers, Noise::default(), seed);
+        world.strike(fault(true));
+        let told = world.run_until(world.now + Duration::from_secs_f64(lasting)).and_then(|()| {
+            if seed % 2 == 0 && lasting > 2.0 {
+                let masters = world.statuses().iter().filter(|status| status.role == SmState::Master).count();
+                assert_eq!(masters, count, "seed {seed}: who hears of no other makes itself master");
+            }
+            world.strike(fault(false));
+            world.run_until(world.now + Duration::from_secs_f64(AGREED))?;
+            world.check_well()
+        });
+        assert_eq!(told, Ok(()), "seed {seed}: {} for {lasting} s", fault(true));
+    }
 }

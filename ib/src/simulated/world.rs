@@ -61,6 +61,10 @@ pub(crate) struct World<'a> {
     next: u64,
     silent: BTreeSet<usize>,
     refusing: BTreeSet<usize>,
+    /// Whether managers hear nothing of each other.
+    are_apart: bool,
+    /// Managers that hear nothing.
+    deaf: BTreeSet<usize>,
     /// The first violation that was found.
     wrong: Option<Violation>,
 }
@@ -92,6 +96,8 @@ impl<'a> World<'a> {
             next: 0,
             silent: BTreeSet::new(),
             refusing: BTreeSet::new(),
+            are_apart: false,
+            deaf: BTreeSet::new(),
             wrong: None,
         };
         (0..managers.len()).for_each(|number| world.start(number));
@@ -148,6 +154,10 @@ impl<'a> World<'a> {
             Fault::Refuse(switch, is_so) => {
                 let _was = if is_so { self.refusing.insert(switch) } else { self.refusing.remove(&switch) };
             }
+            Fault::Apart(is_so) => self.are_apart = is_so,
+            Fault::Deaf(number, is_so) => {
+                let _was = if is_so { self.deaf.insert(number) } else { self.deaf.remove(&number) };
+            }
             Fault::Kill(number) => self.kill(number),
             Fault::Start(number) => self.start(number),
         }
@@ -174,6 +184,8 @@ impl<'a> World<'a> {
         }
         self.silent.clear();
         self.refusing.clear();
+        self.are_apart = false;
+        self.deaf.clear();
         self.noise = Noise::default();
         (0..self.places.len()).for_each(|number| self.start(number));
     }

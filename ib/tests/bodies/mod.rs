@@ -2,11 +2,14 @@
 #![allow(unreachable_pub, reason = "the fuzz targets are another crate")]
 
 use mapper_ib::mad::AgentMad;
-use mapper_ib::mad::sa::{InformInfo, MemberRecord, PathRecord, SaMad, ServiceRecord};
+use mapper_ib::mad::sa::{InformInfo, MemberRecord, MultiPathRecord, PathRecord, SaMad, ServiceRecord};
 
 /// What is read is read alike when it is written again.
 pub fn administration(bytes: &[u8]) {
     if let Ok(mad) = SaMad::parse(bytes) {
+        if let Some(paths) = MultiPathRecord::parse(&mad.data) {
+            assert_eq!(MultiPathRecord::parse(&paths.emit()), Some(paths));
+        }
         assert_eq!(SaMad::parse(&mad.emit()), Ok(mad));
     }
     let path = PathRecord::parse(bytes);

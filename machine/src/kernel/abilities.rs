@@ -26,11 +26,20 @@ pub enum Ability {
     Marks,
     /// A single interface forwards IPv6, and the machine goes on as before (`force_forwarding`, Linux 6.17).
     ForceForwarding,
+    /// Packets by segments are sent on at the port that they come in by, before routes are looked up (nftables at
+    /// ports). It is not tried: packets go by the routes where the kernel refuses it.
+    Shortcuts,
 }
 
 impl Ability {
-    const ALL: [Self; 5] =
-        [Self::Nexthops, Self::Segments, Self::Compression, Self::Marks, Self::ForceForwarding];
+    const ALL: [Self; 6] = [
+        Self::Nexthops,
+        Self::Segments,
+        Self::Compression,
+        Self::Marks,
+        Self::ForceForwarding,
+        Self::Shortcuts,
+    ];
 
     /// The name that a user gives.
     pub const fn name(self) -> &'static str {
@@ -40,6 +49,7 @@ impl Ability {
             Self::Compression => "compression",
             Self::Marks => "marks",
             Self::ForceForwarding => "force-forwarding",
+            Self::Shortcuts => "shortcuts",
         }
     }
 }
@@ -71,6 +81,18 @@ pub struct Abilities {
     pub left_unused: LeftUnused,
 }
 
+impl Abilities {
+    /// Those of a kernel that can all that is asked of it, and takes nothing off the MTU of a route.
+    pub const ALL: Self = Self {
+        nexthops: true,
+        segments: true,
+        compression: true,
+        marks: true,
+        force_forwarding: true,
+        left_unused: LeftUnused::NOTHING,
+    };
+}
+
 /// The destinations of two routes that are tried, with full and with compressed segments. They stand in the table
 /// that only packets from a port of the fabric look up, and no packet has such an address: `f3pp` is no element of
 /// a route.
@@ -85,36 +107,45 @@ impl Abilities {
     /// what the kernel made of it, and takes it away. Some interface must be up and have carrier, if only `lo`.
     /// Nothing is left; what a crash leaves is ours, and is found at the next start.
     ///
+    /// Rules are tried only where `segments` may be used and the kernel has them: a kernel that has had a rule looks each
+    /// packet up the long way from then on, also when the rule is gone.
+    ///
     /// # Errors
     /// If this process may not change forwarding tables, the kernel does not answer, or no interface is up.
-    pub fn try_out(kernel: &mut Kernel) -> Result<Self, KernelError> {
+    pub fn try_out(kernel: &mut Kernel, segments: bool) -> Result<Self, KernelError> {
         let nexthops = kernel.knows_nexthops()?;
         let all = Interface::all().map_err(|source| KernelError::NoInterface { source: Some(source) })?;
         let up = all.iter().find(|interface| interface.carrier);
         let up = up.ok_or(KernelError::NoInterface { source: None })?;
-        let tried = tried(up.index);
-        // Older kernels pass over what they do not know of a message, so what they take means nothing: it is
-        // read back.
-        let refused = kernel.apply(&changes(&Objects::default(), &tried));
-        let there = kernel.dump();
-        let left_unused = there.as_ref().map_or(LeftUnused::NOTHING, left_unused::ask);
-        let left = kernel.apply(&changes(&tried, &Objects::default()));
-        for (_, error) in refused.into_iter().chain(left) {
-            match error {
-                KernelError::Refused { .. } => {}
-                error => return Err(error),
-            }
-        }
-        let there = there?;
-        let route = |bits| there.routes.get(&key(bits)) == tried.routes.get(&key(bits));
-        let segments =
-            there.nexthops.get(&TRIED_NEXTHOP) == tried.nexthops.get(&TRIED_NEXTHOP) && route(TRIED[0]);
         let force_forwarding = sysctl::is_there(&format!("ipv6/conf/{}/force_forwarding", up.name));
-        let marks = there.marked_above == tried.marked_above
-            && there.routes.get(&tried_link()) == tried.routes.get(&tried_link())
-            && tried.rules.is_subset(&there.rules);
-        let compression = segments && route(TRIED[1]);
-        Ok(Self { nexthops, segments, compression, marks, force_forwarding, left_unused })
+        let without_segments = Self {
+            nexthops,
+            segments: false,
+            compression: false,
+            marks: false,
+            force_forwarding,
+            left_unused: LeftUnused::NOTHING,
+        };
+        if !segments {
+            return Ok(without_segments);
+        }
+        let tried = tried_segments(up.index);
+        let there = try_objects(kernel, &tried, |there| there)?;
+        let route = |bits| there.routes.get(&key(bits)) == tried.routes.get(&key(bits));
+        let has_segments =
+            there.nexthops.get(&TRIED_NEXTHOP) == tried.nexthops.get(&TRIED_NEXTHOP) && route(TRIED[0]);
+        let compression = has_segments && route(TRIED[1]);
+        if !has_segments {
+            return Ok(without_segments);
+        }
+        let tried = tried_marks(up.index);
+        let (marks, left_unused) = try_objects(kernel, &tried, |there| {
+            let marks = there.marked_above == tried.marked_above
+                && there.routes.get(&tried_link()) == tried.routes.get(&tried_link())
+                && tried.rules.is_subset(&there.rules);
+            (marks, left_unused::ask(&there))
+        })?;
+        Ok(Self { segments: true, compression, marks, left_unused, ..without_segments })
     }
 
     /// Finds out the same in a network namespace of its own, which is gone afterwards, so that nobody on this machine
@@ -131,7 +162,7 @@ impl Abilities {
             for interface in all {
                 interface.set_up().map_err(failed)?;
             }
-            Self::try_out(&mut Kernel::open()?)
+            Self::try_out(&mut Kernel::open()?, true)
         };
         // The namespace is that of the thread, and ends with it.
         match std::thread::spawn(apart).join() {
@@ -158,8 +189,27 @@ impl Abilities {
     }
 }
 
-/// The objects that are tried, on this interface.
-fn tried(interface: u32) -> Objects {
+/// Installs these objects, tells `examine` what the kernel holds then, and takes them away. Older kernels pass over what
+/// they do not know of a message, so what they take means nothing: it is read back.
+fn try_objects<T>(
+    kernel: &mut Kernel,
+    tried: &Objects,
+    examine: impl FnOnce(Objects) -> T,
+) -> Result<T, KernelError> {
+    let refused = kernel.apply(&changes(&Objects::default(), tried));
+    let found = kernel.dump().map(examine);
+    let left = kernel.apply(&changes(tried, &Objects::default()));
+    for (_, error) in refused.into_iter().chain(left) {
+        match error {
+            KernelError::Refused { .. } => {}
+            error => return Err(error),
+        }
+    }
+    found
+}
+
+/// The objects of segments that are tried, on this interface.
+fn tried_segments(interface: u32) -> Objects {
     let mut objects = Objects::default();
     if let Some(segments) = segments::segments(&[Element::FirstPort(0)], Packing::Full) {
         objects.nexthops.insert(TRIED_NEXTHOP, Nexthop::Segments { interface, segments });
@@ -168,8 +218,13 @@ fn tried(interface: u32) -> Objects {
         let towards = segments::towards_port(0);
         objects.routes.insert(key(bits), Route::StripAndLeave { interface, towards, strips });
     }
+    objects
+}
+
+/// The objects of packets that are too long that are tried, on this interface.
+fn tried_marks(interface: u32) -> Objects {
+    let mut objects = left_unused::tried(interface);
     objects.routes.insert(tried_link(), Route::Link { interface });
-    objects.extend(left_unused::tried(interface));
     objects.rules.extend([false, true].map(|v6| Rule::TooLong { v6 }));
     objects.marked_above = Some(TRIED_LENGTH);
     objects
@@ -195,14 +250,7 @@ pub(super) fn key(element: u16) -> RouteKey {
 mod tests {
     use super::*;
 
-    const ALL: Abilities = Abilities {
-        nexthops: true,
-        segments: true,
-        compression: true,
-        marks: true,
-        force_forwarding: true,
-        left_unused: LeftUnused::NOTHING,
-    };
+    const ALL: Abilities = Abilities::ALL;
 
     #[test]
     fn what_cannot_be_without_an_avoided_ability_goes_with_it() {
@@ -217,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_is_tried_is_where_no_packet_goes() {
-        for route in tried(1).routes.keys() {
+        for route in tried_segments(1).routes.keys().chain(tried_marks(1).routes.keys()) {
             assert_ne!(route.table, Table::Main);
             let IpAddr::V6(ip) = route.to.ip else { panic!("{route:?}") };
             assert_eq!(segments::elements(&[ip]), None);

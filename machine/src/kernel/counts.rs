@@ -10,7 +10,7 @@ use crate::netlink::message::{Attributes, attributes, u32_at};
 const NHA_GROUPS: u16 = 9;
 const NHA_OP_FLAGS: u16 = 14;
 const NHA_GROUP_STATS: u16 = 15;
-/// Counts are wanted.
+/// The flag of a request that wants counts.
 const NHA_OP_FLAG_DUMP_STATS: u32 = 1;
 const NHA_GROUP_STATS_ENTRY_ID: u16 = 1;
 const NHA_GROUP_STATS_ENTRY_PACKETS: u16 = 2;

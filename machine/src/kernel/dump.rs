@@ -14,8 +14,9 @@ use super::{
 const REMOVE_TRIES: usize = 3;
 
 impl Kernel {
-    /// All objects that have our protocol number, and no others. The lists are read one after the other; what goes
-    /// meanwhile may be in the first ones still, and whoever then puts what names it is refused, and reads again.
+    /// All objects that have our protocol number, and no others. The lists are read one after the other, so an
+    /// object that goes meanwhile may still stand in one of the first. A change that names it is then refused,
+    /// and everything is to be read again.
     ///
     /// The kernel takes some away by itself without a word: nexthops of an interface that lost its carrier or
     /// was set down, the groups that have no others, and the routes of these groups. So read back after such an
@@ -109,8 +110,8 @@ impl Kernel {
     }
 }
 
-/// A list that the kernel told. What it does not know at all, such as nexthops on kernels before 5.3, it has
-/// none of.
+/// A list that the kernel told. It is empty for objects that the kernel does not know at all, such as nexthops
+/// before Linux 5.3.
 fn listed(list: io::Result<Objects>, what: &str) -> Result<Objects, KernelError> {
     match list {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(Objects::default()),

@@ -6,6 +6,9 @@
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
 //!
+//! `outer_source` is the address that outer headers of segments come from, and `shortcutting` sends packets by segments
+//! on before routes are looked up: neither is an object that is read back. `nftables` has what messages of its are made of.
+//!
 //! A module a kind of object says how it stands in messages: `neighbour`, `nexthop`, `rule`, `route`, `mark`, and
 //! `tunnel` for what routes and nexthops do with segments.
 
@@ -19,9 +22,12 @@ mod mark;
 mod monitor;
 mod neighbour;
 mod nexthop;
+mod nftables;
+mod outer_source;
 pub mod probing;
 mod route;
 mod rule;
+mod shortcutting;
 mod stamped;
 mod tunnel;
 
@@ -33,7 +39,9 @@ pub use abilities::{Abilities, Ability};
 pub use foreign::Foreign;
 pub use monitor::{FibMonitor, Notice};
 
-use mark::Marking;
+use mark::LengthMarks;
+use outer_source::OuterSource;
+use shortcutting::Shortcutting;
 
 use crate::link::LinkError;
 use crate::netlink::socket::RequestSocket;
@@ -110,7 +118,9 @@ pub enum KernelError {
 #[derive(Debug)]
 pub struct Kernel {
     socket: RequestSocket,
-    marking: Marking,
+    marking: LengthMarks,
+    outer_source: OuterSource,
+    shortcutting: Shortcutting,
 }
 
 impl Kernel {
@@ -123,7 +133,8 @@ impl Kernel {
             doing: "opening a socket for forwarding tables".to_owned(),
             source,
         })?;
-        Ok(Self { socket, marking: Marking::open() })
+        let (marking, outer_source) = (LengthMarks::open(), OuterSource::open());
+        Ok(Self { socket, marking, outer_source, shortcutting: Shortcutting::open() })
     }
 
     /// The number of this socket, which stands in notices of the changes that it made.

@@ -51,7 +51,7 @@ pub enum Notice {
         /// The number of the interface; `None` for all.
         interface: Option<u32>,
     },
-    /// There was more than could be kept, so everything is to be read back.
+    /// Notices were lost, as there were more than could be kept, so everything is to be read back.
     Missed,
 }
 
@@ -76,7 +76,7 @@ impl Notice {
 /// this process included, changes how an interface forwards.
 ///
 /// The kernel tells nothing when it takes away nexthops itself because their interface lost its carrier or was
-/// set down: [`crate::link::interface::Monitor`] tells of that.
+/// set down: [`crate::link::interface::InterfaceMonitor`] tells of that.
 #[derive(Debug)]
 pub struct FibMonitor {
     socket: AsyncFd<Socket>,
@@ -101,7 +101,7 @@ impl FibMonitor {
     /// If they cannot be read.
     pub async fn notices(&self) -> Result<Vec<Notice>, KernelError> {
         loop {
-            // What was read may be of kinds that nobody asked for.
+            // All that was read may be messages of other kinds, and then the wait goes on.
             match self.socket.async_io(Interest::READABLE, read).await {
                 Ok(notices) if notices.is_empty() => {}
                 Ok(notices) => return Ok(notices),

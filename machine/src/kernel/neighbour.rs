@@ -11,7 +11,7 @@ use crate::netlink::message::{Attributes, attributes, ipv6, u16_at, u32_at};
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
 const NDA_PROTOCOL: u16 = 12;
-/// The entry is never asked for again, and never forgotten.
+/// The state of an entry that the kernel never asks for again and never forgets.
 const NUD_PERMANENT: u16 = 0x80;
 const FIXED_BYTES: usize = 12;
 

@@ -22,9 +22,9 @@ const RTA_ENCAP: u16 = 22;
 const RTA_NH_ID: u16 = 30;
 const RTAX_MTU: u16 = 2;
 const RTN_UNICAST: u8 = 1;
-/// The route may lead anywhere.
+/// The scope of a route that may lead anywhere.
 const RT_SCOPE_UNIVERSE: u8 = 0;
-/// In a request to remove: whatever its scope.
+/// The scope in a request to remove a route, which fits a route of any scope.
 const RT_SCOPE_NOWHERE: u8 = 255;
 pub(super) const FIXED_BYTES: usize = 12;
 

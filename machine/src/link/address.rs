@@ -26,8 +26,8 @@ const IFA_F_NODAD: u32 = 2;
 pub struct InterfaceAddress(IpNetworkAddress);
 
 impl InterfaceAddress {
-    /// The address, if an interface can be given it: not if it is nobody's, everybody's, the machine's to
-    /// itself, or that of an IPv4 network as a whole.
+    /// The address, if an interface can be given it. It cannot if it is unspecified, broadcast, multicast or
+    /// loopback, or names an IPv4 network as a whole.
     pub fn new(address: IpNetworkAddress) -> Option<Self> {
         let ip = address.ip();
         let is_special = ip.is_unspecified() || ip.is_multicast() || ip.is_loopback();

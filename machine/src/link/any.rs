@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use mapper_proto::{Mac, Tally};
 
 use super::batch::Batch;
-use super::interface::Change;
+use super::interface::InterfaceChange;
 use super::internal::InternalPort;
 use super::port::{EthernetPort, LinkCount};
 use super::unsent::Unsent;
@@ -91,7 +91,7 @@ impl Link {
     }
 
     /// Takes in a change of any interface. Returns whether the carrier changed.
-    pub fn apply(&self, change: &Change) -> bool {
+    pub fn apply(&self, change: &InterfaceChange) -> bool {
         match self {
             Self::Interface(port) => port.apply(change),
             Self::Internal(_) => false,

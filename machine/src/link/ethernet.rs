@@ -60,14 +60,14 @@ impl Marking {
 
 /// A frame as it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct EthernetFrame<'a> {
     /// The source in the Ethernet header. It is the agent that sent the frame, as crossbars do not change it.
     pub source: Mac,
     /// The frame, Ethernet header included.
     pub bytes: &'a [u8],
 }
 
-impl<'a> Frame<'a> {
+impl<'a> EthernetFrame<'a> {
     /// Splits the Ethernet header off; `None` if there is none.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER_BYTES)?;
@@ -224,14 +224,14 @@ mod tests {
         let mut bytes = vec![0xff; 6];
         bytes.extend([2, 0, 0, 0, 0, 7]);
         bytes.extend([0x88, 0xb5, 1, 2, 3]);
-        let frame = Frame::parse(&bytes).unwrap();
+        let frame = EthernetFrame::parse(&bytes).unwrap();
         assert_eq!(frame.source, Mac::from_position(7));
         assert_eq!(frame.payload(), [1, 2, 3]);
     }
 
     #[test]
     fn a_runt_is_no_frame() {
-        assert_eq!(Frame::parse(&[0; HEADER_BYTES - 1]), None);
-        assert_eq!(Frame::parse(&[0; HEADER_BYTES]).map(|frame| frame.payload().len()), Some(0));
+        assert_eq!(EthernetFrame::parse(&[0; HEADER_BYTES - 1]), None);
+        assert_eq!(EthernetFrame::parse(&[0; HEADER_BYTES]).map(|frame| frame.payload().len()), Some(0));
     }
 }

@@ -35,7 +35,7 @@ const IFF_LOWER_UP: u32 = 0x10000;
 const INFO_BYTES: usize = 16;
 /// The room for a notice, which is more than any about one interface takes.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// How many messages [`Monitor::forget_past`] drops at most, so that it ends even while interfaces keep
+/// How many messages [`InterfaceMonitor::forget_past`] drops at most, so that it ends even while interfaces keep
 /// changing.
 const MOST_PAST: usize = 4096;
 
@@ -90,7 +90,7 @@ impl Interface {
 
 /// A change of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum InterfaceChange {
     /// The interface was made or changed, and this is its state now.
     Now(Interface),
     /// The interface is gone.
@@ -102,7 +102,7 @@ pub enum Change {
     Missed,
 }
 
-impl Change {
+impl InterfaceChange {
     /// The state of an interface, if this tells one.
     fn now(self) -> Option<Interface> {
         match self {
@@ -114,11 +114,11 @@ impl Change {
 
 /// Tells when any interface of this network namespace changes.
 #[derive(Debug)]
-pub struct Monitor {
+pub struct InterfaceMonitor {
     socket: AsyncFd<Socket>,
 }
 
-impl Monitor {
+impl InterfaceMonitor {
     /// Begins to listen. Call before looking interfaces up, and no change is missed.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl Monitor {
     ///
     /// # Errors
     /// If the kernel's answer cannot be read.
-    pub async fn changes(&self) -> Result<Vec<Change>, LinkError> {
+    pub async fn changes(&self) -> Result<Vec<InterfaceChange>, LinkError> {
         // The buffer is allocated when there is something to read, so none is held while nothing changes.
         let read = |mut socket: &Socket| {
             let mut buffer = vec![0; BUFFER_BYTES];
@@ -159,7 +159,7 @@ impl Monitor {
             Ok(parse_messages(&buffer[..bytes]).collect())
         };
         match self.socket.async_io(Interest::READABLE, read).await {
-            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(vec![Change::Missed]),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(vec![InterfaceChange::Missed]),
             changes => changes.map_err(LinkError::Netlink),
         }
     }
@@ -180,7 +180,7 @@ fn look_up(name: &str) -> io::Result<Option<Interface>> {
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => None,
         found => found?,
     };
-    Ok(found.and_then(Change::now).filter(|interface| {
+    Ok(found.and_then(InterfaceChange::now).filter(|interface| {
         // An alternative name finds the interface too, but everything else here goes by the name.
         interface.name == name
     }))
@@ -188,16 +188,16 @@ fn look_up(name: &str) -> io::Result<Option<Interface>> {
 
 fn list() -> io::Result<Vec<Interface>> {
     RequestSocket::open()?.dump(RTM_GETLINK, &[0; INFO_BYTES], Vec::new, |found, message| {
-        found.extend(parse_message(message).and_then(Change::now));
+        found.extend(parse_message(message).and_then(InterfaceChange::now));
     })
 }
 
 /// The changes of interfaces in a datagram. Other messages are skipped, and a cut-off one ends the iteration.
-fn parse_messages(datagram: &[u8]) -> impl Iterator<Item = Change> + '_ {
+fn parse_messages(datagram: &[u8]) -> impl Iterator<Item = InterfaceChange> + '_ {
     messages(datagram).filter_map(parse_message)
 }
 
-fn parse_message(message: Message<'_>) -> Option<Change> {
+fn parse_message(message: Message<'_>) -> Option<InterfaceChange> {
     let info = message.body;
     // A bridge reports that a port left it by the same type of message, with its own address family.
     if *info.first()? != 0 {
@@ -205,8 +205,8 @@ fn parse_message(message: Message<'_>) -> Option<Change> {
     }
     let index = u32_at(info, 4)?;
     match message.header.kind {
-        RTM_NEWLINK => parse_interface(info, index).map(Change::Now),
-        RTM_DELLINK => Some(Change::Gone { index }),
+        RTM_NEWLINK => parse_interface(info, index).map(InterfaceChange::Now),
+        RTM_DELLINK => Some(InterfaceChange::Gone { index }),
         _ => None,
     }
 }

@@ -196,7 +196,7 @@ impl Drop for InternalPort {
 mod tests {
     use super::*;
     use crate::link::batch::BATCH_FRAMES;
-    use crate::link::ethernet::Frame;
+    use crate::link::ethernet::EthernetFrame;
 
     fn ends() -> (InternalPort, InternalPort) {
         pair("internal", Mac::from_position(7), Marking::default())
@@ -210,7 +210,7 @@ mod tests {
             let mut buffer = vec![0; MAX_FRAME_BYTES];
             let first = async { b.recv(&mut buffer).await };
             let (bytes, ()) = tokio::join!(first, async { a.send(&[0x81], b"hello") });
-            let frame = Frame::parse(&buffer[..bytes]).unwrap();
+            let frame = EthernetFrame::parse(&buffer[..bytes]).unwrap();
             assert_eq!((frame.source, frame.payload()), (Mac::from_position(7), &b"\x81hello"[..]));
 
             let mut batch = Batch::new();

@@ -40,10 +40,16 @@ pub use unsent::Unsent;
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// No interface has this name here.
-    #[error("interface `{0}` does not exist in this network namespace; `ip link` lists those that do")]
+    #[error(
+        "interface `{0}` does not exist in this network namespace; `ip link` lists those that do; a port of InfiniBand \
+         goes by its device in /dev/infiniband, as umad0"
+    )]
     NoSuchInterface(String),
     /// The interface is not Ethernet.
-    #[error("interface `{0}` is not an Ethernet interface; raw frames need one")]
+    #[error(
+        "interface `{0}` is not an Ethernet interface; raw frames need one; a port of InfiniBand goes by its device in \
+         /dev/infiniband, as umad0"
+    )]
     NotEthernet(String),
     /// The interface is administratively down.
     #[error("interface `{0}` is down; set it up with `ip link set {0} up`")]

@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 
 use super::batch::{Batch, SendQueue};
 use super::ethernet::{EthernetSocket, HEADER_BYTES, Marking};
-use super::interface::{Change, Interface};
+use super::interface::{Interface, InterfaceChange};
 use super::{LinkError, Unsent};
 
 /// How long to wait after an unexpected error before the socket is read again.
@@ -51,8 +51,8 @@ pub(super) fn count_sent(counts: &mut Tally<LinkCount>, frames: usize, bytes: us
 }
 
 /// One interface, by name. While it does not exist there is nothing to receive, and what is sent
-/// is lost and counted, as on a cable that is unplugged. Feed it what a
-/// [`Monitor`](super::interface::Monitor) reports.
+/// is lost and counted, as on a cable that is unplugged. Feed it what an
+/// [`InterfaceMonitor`](super::interface::InterfaceMonitor) reports.
 #[derive(Debug)]
 pub struct EthernetPort {
     name: String,
@@ -154,14 +154,14 @@ impl EthernetPort {
     }
 
     /// Takes in a change of any interface. Returns whether this port's carrier changed.
-    pub fn apply(&self, change: &Change) -> bool {
+    pub fn apply(&self, change: &InterfaceChange) -> bool {
         let before = self.carrier.get();
         match change {
-            Change::Now(interface) if interface.name == self.name => self.attach_or_log(interface),
-            Change::Now(interface) if self.index.get() == Some(interface.index) => self.detach(),
-            Change::Gone { index } if self.index.get() == Some(*index) => self.detach(),
-            Change::Now(_) | Change::Gone { .. } => {}
-            Change::Missed => match Interface::look_up(&self.name) {
+            InterfaceChange::Now(interface) if interface.name == self.name => self.attach_or_log(interface),
+            InterfaceChange::Now(interface) if self.index.get() == Some(interface.index) => self.detach(),
+            InterfaceChange::Gone { index } if self.index.get() == Some(*index) => self.detach(),
+            InterfaceChange::Now(_) | InterfaceChange::Gone { .. } => {}
+            InterfaceChange::Missed => match Interface::look_up(&self.name) {
                 Ok(Some(interface)) => self.attach_or_log(&interface),
                 Ok(None) if self.index.get().is_some() => self.detach(),
                 Ok(None) => {}

@@ -104,7 +104,7 @@ pub struct IbsimPort {
     is_marked: bool,
 }
 
-fn base() -> String {
+pub(super) fn base() -> String {
     std::env::var(BASE_VARIABLE).unwrap_or_else(|_| DEFAULT_BASE.to_owned())
 }
 

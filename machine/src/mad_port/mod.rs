@@ -56,6 +56,15 @@ impl FromStr for PortName {
 }
 
 impl PortName {
+    /// The name by which a daemon locks the port, so that no second one manages the subnet from it. There may be several
+    /// simulators, each with a node of this name.
+    pub fn lock_name(&self) -> String {
+        match self {
+            Self::Umad(_) => self.to_string(),
+            Self::Ibsim(_) => format!("{}/{self}", ibsim::base()),
+        }
+    }
+
     /// The name of the device that the port is at, as `mlx5_0`; the port's own name if that is not known.
     pub fn device(&self) -> String {
         let of_kernel =
@@ -81,10 +90,10 @@ impl fmt::Display for PortName {
 /// Why a port cannot be used.
 #[derive(Debug, Error)]
 pub enum MadPortError {
-    /// That of ibsim.
+    /// Why a port of ibsim cannot be used.
     #[error(transparent)]
     Ibsim(#[from] IbsimError),
-    /// That of a device.
+    /// Why a device cannot be used.
     #[error(transparent)]
     Umad(#[from] UmadError),
 }
@@ -190,7 +199,7 @@ const CLASS_BY_LID: u8 = 0x01;
 /// The key of the queue pair of all management but that of the subnet.
 const MANAGEMENT_KEY: u32 = 0x8001_0000;
 
-/// Makes of an error what becomes of a datagram: those that mean no room lose it.
+/// Takes a datagram for lost, which is no error, where an error means that there was no room for it.
 fn lost_without_room(result: io::Result<usize>) -> io::Result<()> {
     match result {
         Ok(_) => Ok(()),

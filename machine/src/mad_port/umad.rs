@@ -89,7 +89,7 @@ const ADMINISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the kernel is to wait for the answer to a datagram, in milliseconds. While it waits, it takes no second question
 /// with the number of the first, and then it hands on no answer any more. So its time is over just before the question is sent again.
 fn kernel_timeout_ms(answer_timeout: Duration, mad: &[u8; MAD_BYTES]) -> u32 {
-    // Nobody answers an answer.
+    // An answer gets no answer, so the kernel need not wait for one.
     if mad[METHOD_AT] & ANSWERS != 0 {
         return 0;
     }
@@ -281,7 +281,7 @@ mod tests {
             number(&outgoing(3, timeout, &packet(class, Address::Directed)), 8)
         };
         assert_eq!([1, 1000].map(|own| timeout_ms(CLASS_BY_LID, own)), [1, 900]);
-        // The administration may have much to do.
+        // Answers of the subnet's administration are waited for longer, as it may have much to do.
         assert_eq!([1, 5000].map(|own| timeout_ms(3, own)), [900, 4500]);
     }
 

@@ -215,8 +215,10 @@ mod tests {
     fn a_file_or_address_that_cannot_be_used_is_an_error_that_names_it() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
-        let error = Exporter::open(None, Some(Path::new("/nonexistent/x.prom"))).unwrap_err().to_string();
-        assert!(error.contains("/nonexistent/x.prom"), "{error}");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nonexistent/x.prom");
+        let error = Exporter::open(None, Some(&path)).unwrap_err().to_string();
+        assert!(error.contains("nonexistent/x.prom"), "{error}");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = MetricsAddress::Loopback(taken.local_addr().unwrap());
         let error = Exporter::open(Some(&address), None).unwrap_err().to_string();

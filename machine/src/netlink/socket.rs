@@ -70,6 +70,11 @@ impl RequestSocket {
         Self::open_of(Some(netlink::NETFILTER))
     }
 
+    /// Opens a socket of the family `NETLINK_GENERIC`.
+    pub(crate) fn open_generic() -> io::Result<Self> {
+        Self::open_of(Some(netlink::GENERIC))
+    }
+
     fn open_of(family: Option<Protocol>) -> io::Result<Self> {
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, family)?;
         bind(&socket, &SocketAddrNetlink::new(0, 0))?;
@@ -107,7 +112,7 @@ impl RequestSocket {
             self.receive()?;
             for message in messages(&self.buffer) {
                 let Some((sequence, errno, said)) = acknowledgement(message) else { continue };
-                // What is numbered otherwise answers a request whose time had run out.
+                // A message with another number answers a request whose time had run out.
                 if last.wrapping_sub(sequence) > last.wrapping_sub(first_sequence(requests)) {
                     continue;
                 }

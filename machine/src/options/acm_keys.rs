@@ -14,7 +14,7 @@ pub struct AcmKeys {
     /// The unix socket [default: /run/ibacm-unix.sock].
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// A link to it [default: of the socket's default, /run/ibacm.sock; of another, none].
+    /// A symbolic link to the unix socket [default: /run/ibacm.sock to the default socket, and none to another].
     #[arg(long, value_name = "PATH")]
     pub socket_link: Option<PathBuf>,
     /// The port of TCP [default: 6125].
@@ -23,7 +23,7 @@ pub struct AcmKeys {
     /// The file that tells clients the port [default: /run/ibacm-tcp.port].
     #[arg(long, value_name = "PATH")]
     pub port_file: Option<PathBuf>,
-    /// A link to it [default: of the file's default, /run/ibacm.port; of another, none].
+    /// A symbolic link to the port file [default: /run/ibacm.port to the default file, and none to another].
     #[arg(long, value_name = "PATH")]
     pub port_link: Option<PathBuf>,
     /// Read more names of this machine's interfaces from this file, as ibacm_addr.cfg.
@@ -42,7 +42,7 @@ pub struct AcmKeys {
     /// 2000].
     #[arg(long, value_name = "MS")]
     pub timeout_ms: Option<Bounded<1, 600_000>>,
-    /// How many more times it is tried [default: 2].
+    /// How many more times such a question is tried [default: 2].
     #[arg(long, value_name = "N")]
     pub retries: Option<Bounded<0, 100>>,
     /// How many questions for unknown names and addresses an agent is asked at once, at most 32 [default: 16].

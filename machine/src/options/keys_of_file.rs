@@ -13,10 +13,10 @@ use super::shared::Shared;
 
 /// The options of a kind of daemon, which are keys of their own and those of the groups.
 pub trait FileOptions: DeserializeOwned + Default {
-    /// The own key behind which a list of all keys has those of the process group.
+    /// The key of this type behind which a list of all keys has those of the process group.
     const PROCESS_FOLLOWS: &'static str;
-    /// The own key behind which a list of all keys has those of the frame group. Those of metrics and log
-    /// come last.
+    /// The key of this type behind which a list of all keys has those of the frame group. Those of metrics and
+    /// log come last.
     const FRAMES_FOLLOW: &'static str;
 
     /// These options with the values of the groups' keys.
@@ -49,7 +49,7 @@ struct Sorted<'a, D> {
     follow: Follow,
 }
 
-/// The own keys behind which those of a group are listed.
+/// The keys of the type behind which those of a group are listed.
 #[derive(Clone, Copy)]
 struct Follow {
     process: &'static str,

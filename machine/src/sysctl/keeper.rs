@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::needs::{Before, Wanted};
 use super::record::{self, Changed};
-use super::{Needs, Of, Setting, SettingsError};
+use super::{ForwardingNeeds, Of, Setting, SettingsError};
 use crate::link::interface::Interface;
 
 /// Settings of the kernel that are kept as they are needed.
@@ -15,7 +15,7 @@ use crate::link::interface::Interface;
 /// takes over without a moment in which packets are dropped, and the last one puts back what was there before the
 /// first. A setting that somebody changed in between is theirs, and stays as it is.
 #[derive(Debug)]
-pub struct Settings {
+pub struct KeptSettings {
     path: PathBuf,
     changed: Vec<Changed>,
     wanted: Vec<Wanted>,
@@ -42,7 +42,7 @@ impl fmt::Display for Drift {
     }
 }
 
-impl Before for Settings {
+impl Before for KeptSettings {
     fn before(&self, setting: &Setting) -> Result<Option<i32>, SettingsError> {
         match self.changed.iter().find(|changed| changed.setting.is_same(setting)) {
             Some(changed) => Ok(Some(changed.before)),
@@ -51,7 +51,7 @@ impl Before for Settings {
     }
 }
 
-impl Settings {
+impl KeptSettings {
     /// Begins, with what an earlier run noted in the file at `path`, if it did not come to its end.
     ///
     /// # Errors
@@ -62,14 +62,14 @@ impl Settings {
 
     /// Sets what is needed, and puts back what an earlier call set and is needed no longer. Returns what did not
     /// succeed; all else did. Call again when ports come or go, and after [`Self::drifts`].
-    pub fn keep(&mut self, needs: &Needs) -> Vec<SettingsError> {
+    pub fn keep(&mut self, needs: &ForwardingNeeds) -> Vec<SettingsError> {
         match self.try_keep(needs) {
             Ok(failed) => failed,
             Err(error) => vec![error],
         }
     }
 
-    fn try_keep(&mut self, needs: &Needs) -> Result<Vec<SettingsError>, SettingsError> {
+    fn try_keep(&mut self, needs: &ForwardingNeeds) -> Result<Vec<SettingsError>, SettingsError> {
         let interfaces = interfaces()?;
         self.changed.retain_mut(|changed| changed.setting.follow(&interfaces));
         let wanted = needs.wanted(&interfaces, self)?;

@@ -1,7 +1,7 @@
 //! Settings of the kernel's network (`/proc/sys/net`) that forwarding needs: set, noticed when somebody sets them
 //! back, and put back at the end.
 //!
-//! - [`Settings`]: keeps settings, and what was there before.
+//! - [`KeptSettings`]: keeps settings, and what was there before.
 //! - [`needs`]: what forwarding between ports needs, without cutting the machine off from its other networks.
 //! - `record`: what was there before, as a file that outlives a crash.
 //!
@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use keeper::{Drift, Settings};
-pub use needs::{Lacking, Needs};
+pub use keeper::{Drift, KeptSettings};
+pub use needs::{ForwardingNeeds, Lacking};
 
 /// The two families of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use crate::link::interface::Interface;
 
 /// What the settings are needed for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Needs {
+pub struct ForwardingNeeds {
     /// The numbers and names of the fabric's ports.
     pub ports: BTreeMap<u32, String>,
     /// Whether packets go on from one port to another, as at a crossbar.
@@ -53,7 +53,7 @@ pub(super) trait Before {
     fn before(&self, setting: &Setting) -> Result<Option<i32>, SettingsError>;
 }
 
-impl Needs {
+impl ForwardingNeeds {
     /// The settings that are not as they are needed, of those that this kernel has. Nothing is changed.
     ///
     /// # Errors

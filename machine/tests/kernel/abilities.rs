@@ -16,12 +16,34 @@ fn trying_what_the_kernel_can_leaves_nothing_behind() {
     settled(&machine);
     let before = printed(&machine);
     let namespace = &machine.namespace;
-    let abilities = namespace.enter(|| Abilities::try_out(&mut machine.kernel).unwrap());
+    let abilities = namespace.enter(|| Abilities::try_out(&mut machine.kernel, true).unwrap());
     assert_eq!(printed(&machine), before);
-    // Twice the same, also where something of ours is there.
-    let again = machine.namespace.enter(|| Abilities::try_out(&mut machine.kernel).unwrap());
+    // The second trial finds the same, also where objects of ours are there.
+    let again = machine.namespace.enter(|| Abilities::try_out(&mut machine.kernel, true).unwrap());
     assert_eq!(again, abilities);
     assert!(abilities.nexthops || !abilities.segments, "{abilities:?}");
+}
+
+#[test]
+fn a_kernel_that_is_to_use_no_segments_gets_no_rule_that_would_slow_all_its_packets() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let mut machine = Machine::new(1);
+    settled(&machine);
+    let Machine { namespace, kernel, .. } = &mut machine;
+    // Until there is a rule, the kernel keeps the machine's own addresses and all other routes of IPv4 in one table.
+    let is_one_table = || {
+        let all = namespace.command_line("cat /proc/net/fib_trie").output().unwrap().stdout;
+        let all = String::from_utf8(all).unwrap();
+        let (main, _) = all.split_once("Local:").unwrap();
+        main.contains("host LOCAL")
+    };
+    let abilities = namespace.enter(|| Abilities::try_out(kernel, false).unwrap());
+    assert!(!abilities.segments && !abilities.marks, "{abilities:?}");
+    assert!(is_one_table());
+    let abilities = namespace.enter(|| Abilities::try_out(kernel, true).unwrap());
+    assert_eq!(is_one_table(), !abilities.segments);
 }
 
 #[test]
@@ -30,6 +52,6 @@ fn without_an_interface_to_try_it_on_the_error_says_what_to_do() {
         return;
     }
     let namespace = Namespace::new();
-    let error = namespace.enter(|| Abilities::try_out(&mut Kernel::open().unwrap()).unwrap_err());
+    let error = namespace.enter(|| Abilities::try_out(&mut Kernel::open().unwrap(), true).unwrap_err());
     assert!(matches!(error, KernelError::NoInterface { source: None }), "{error}");
 }

@@ -8,7 +8,7 @@ use mapper_fib::segments::{Element, Packing, segments};
 use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table, changes};
 use mapper_machine::kernel::{Abilities, Kernel};
 use mapper_machine::link::interface::Interface;
-use mapper_machine::sysctl::{Needs, Settings};
+use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings};
 
 use crate::namespace::Namespace;
 
@@ -84,9 +84,9 @@ impl Machine {
     pub(crate) fn forward(&self, ports: &[CabledPort], forwards: bool, force_forwarding: bool) {
         let dir = tempfile::tempdir().unwrap();
         let ports = ports.iter().map(|port| (port.interface, port.name.clone())).collect();
-        let needs = Needs { ports, forwards, force_forwarding };
+        let needs = ForwardingNeeds { ports, forwards, force_forwarding };
         self.namespace.enter(|| {
-            let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
+            let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
             let failed = settings.keep(&needs);
             assert!(failed.is_empty(), "{failed:?}");
         });
@@ -95,7 +95,7 @@ impl Machine {
     /// What the kernel can.
     pub(crate) fn abilities(&mut self) -> Abilities {
         let kernel = &mut self.kernel;
-        self.namespace.enter(|| Abilities::try_out(kernel).unwrap())
+        self.namespace.enter(|| Abilities::try_out(kernel, true).unwrap())
     }
 }
 

@@ -15,7 +15,7 @@ async fn told(monitor: &FibMonitor, machine: &Machine, words: &str, objects: &Ob
     told_of(monitor, machine, &format!("ip {words}"), objects).await
 }
 
-/// The same of another program.
+/// Runs the command `line`, and returns the same as [`told`].
 async fn told_of(monitor: &FibMonitor, machine: &Machine, line: &str, objects: &Objects) -> Vec<Notice> {
     assert!(machine.namespace.command_line(line).status().unwrap().success(), "{line}");
     let mut told = Vec::new();

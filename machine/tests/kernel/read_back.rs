@@ -167,7 +167,7 @@ fn what_the_kernel_refuses_is_named_and_the_rest_holds() {
     let interface = cabled[0].interface;
     let put =
         |id, interface| Change::PutNexthop(NexthopId(id), Nexthop::Gateway { interface, gateway: NEIGHBOUR });
-    // Among many, as they are sent many at a time.
+    // The refused changes stand among many others, as changes are sent many at a time.
     let mut wanted: Vec<_> = (0..1000).map(|id| put(id, interface)).collect();
     for at in [0, 127, 128, 500, 999] {
         wanted[at] = put(at as u32, 9999);
@@ -177,7 +177,7 @@ fn what_the_kernel_refuses_is_named_and_the_rest_holds() {
     let text = failed[1].1.to_string();
     assert!(text.starts_with("the kernel refused nexthop id 1828716671"), "{text}");
     assert_eq!(machine.kernel.dump().unwrap().nexthops.len(), 995);
-    // Every one refused, which is the most that the kernel answers.
+    // The kernel refuses every one of these, and so its answers are as long as can be.
     let none: Vec<_> = (0..1000).map(|id| put(id, 9999)).collect();
     assert_eq!(machine.kernel.apply(&none).len(), 1000);
 }
@@ -220,4 +220,28 @@ fn read_until(machine: &mut Machine, is_so: impl Fn(&Objects) -> bool) -> Object
         assert!(started.elapsed() < Duration::from_secs(60), "{there:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn outer_headers_come_from_the_fabrics_address_unless_somebody_has_chosen_another() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let mut machine = Machine::new(1);
+    if !mapper_needs::or_skip(machine.abilities().segments, "a kernel with SRv6") {
+        return;
+    }
+    let Machine { namespace, kernel, v6: own, .. } = &mut machine;
+    let now = || {
+        let output = namespace.command_line("ip sr tunsrc show").output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    kernel.keep_outer_source(*own).unwrap();
+    assert_eq!(now(), format!("tunsrc addr {own}"));
+    kernel.release_outer_source(*own).unwrap();
+    assert_eq!(now(), "tunsrc addr ::");
+    namespace.ip("sr tunsrc set fd00::5");
+    kernel.keep_outer_source(*own).unwrap();
+    kernel.release_outer_source(*own).unwrap();
+    assert_eq!(now(), "tunsrc addr fd00::5");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mapper_machine::link::interface::Interface;
-use mapper_machine::sysctl::{Needs, Settings};
+use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::can_make_namespaces;
@@ -22,9 +22,9 @@ fn machine_and_router() -> (Machine, Machine) {
 }
 
 /// What forwarding by these ports needs.
-fn needs(machine: &Machine, ports: &[&str], force_forwarding: bool) -> Needs {
+fn needs(machine: &Machine, ports: &[&str], force_forwarding: bool) -> ForwardingNeeds {
     let ports = ports.iter().map(|name| (machine.interface(name).index, (*name).to_owned()));
-    Needs { ports: ports.collect(), forwards: true, force_forwarding }
+    ForwardingNeeds { ports: ports.collect(), forwards: true, force_forwarding }
 }
 
 /// The settings of the machine's network that forwarding may touch, all of them.
@@ -51,18 +51,18 @@ fn value(machine: &Machine, name: &str) -> String {
     all_settings(machine)[&Path::new("/proc/sys/net").join(name)].clone()
 }
 
-fn keep(machine: &Machine, settings: &mut Settings, needs: &Needs) {
+fn keep(machine: &Machine, settings: &mut KeptSettings, needs: &ForwardingNeeds) {
     let failed = machine.namespace.enter(|| settings.keep(needs));
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-fn restore(machine: &Machine, settings: Settings) {
+fn restore(machine: &Machine, settings: KeptSettings) {
     let failed = machine.namespace.enter(|| settings.restore());
     assert!(failed.is_empty(), "{failed:?}");
 }
 
 /// What somebody changed, in words.
-fn drifts(machine: &Machine, settings: &Settings) -> Vec<String> {
+fn drifts(machine: &Machine, settings: &KeptSettings) -> Vec<String> {
     let drifts = machine.namespace.enter(|| settings.drifts()).unwrap();
     drifts.iter().map(ToString::to_string).collect()
 }
@@ -90,14 +90,14 @@ fn what_is_set_is_put_back_at_a_stop_also_by_a_run_that_comes_after_a_crash() {
             continue;
         }
         let needs = needs(&machine, &["e0", "e1"], force_forwarding);
-        let mut first = Settings::open(&file).unwrap();
+        let mut first = KeptSettings::open(&file).unwrap();
         keep(&machine, &mut first, &needs);
         let kept = all_settings(&machine);
         assert_ne!(kept, before);
         assert!(drifts(&machine, &first).is_empty());
-        // The first run ends here without a word.
+        // The first run ends here without putting anything back.
         drop(first);
-        let mut second = Settings::open(&file).unwrap();
+        let mut second = KeptSettings::open(&file).unwrap();
         keep(&machine, &mut second, &needs);
         keep(&machine, &mut second, &needs);
         assert_eq!(all_settings(&machine), kept, "the second run changes nothing");
@@ -115,7 +115,7 @@ fn ports_that_come_get_the_settings_and_those_that_go_get_theirs_back() {
     let (machine, _other) = machine_and_router();
     let dir = tempfile::tempdir().unwrap();
     let before = all_settings(&machine);
-    let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
+    let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
     keep(&machine, &mut settings, &needs(&machine, &["e0"], false));
     assert_eq!(value(&machine, "ipv4/conf/e1/forwarding"), "0");
     keep(&machine, &mut settings, &needs(&machine, &["e0", "e1"], false));
@@ -146,7 +146,7 @@ fn who_sets_a_setting_back_is_told_and_has_the_last_word_at_a_stop() {
     }
     let (machine, _other) = machine_and_router();
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
+    let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
     let needs = needs(&machine, &["e0", "e1"], false);
     machine.set("ipv4/conf/e0/rp_filter", "1");
     keep(&machine, &mut settings, &needs);
@@ -177,7 +177,7 @@ fn a_filter_of_all_interfaces_goes_on_for_all_but_the_ports() {
     let dir = tempfile::tempdir().unwrap();
     machine.set("ipv4/conf/all/rp_filter", "1");
     machine.set("ipv4/conf/lan0/rp_filter", "2");
-    let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
+    let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
     keep(&machine, &mut settings, &needs(&machine, &["e0", "e1"], false));
     // The kernel takes the larger value of `all` and the interface's own.
     for (name, expected) in
@@ -195,7 +195,7 @@ fn where_a_record_cannot_be_kept_nothing_is_changed() {
     let (machine, _other) = machine_and_router();
     let dir = tempfile::tempdir().unwrap();
     let before = all_settings(&machine);
-    let mut settings = Settings::open(&dir.path().join("nowhere").join("settings.json")).unwrap();
+    let mut settings = KeptSettings::open(&dir.path().join("nowhere").join("settings.json")).unwrap();
     let needs = needs(&machine, &["e0"], false);
     let failed = machine.namespace.enter(|| settings.keep(&needs));
     assert!(failed.len() == 1 && failed[0].to_string().contains("settings.json"), "{failed:?}");
@@ -239,8 +239,8 @@ fn a_machine_keeps_the_routes_that_its_routers_advertise_and_learns_more() {
     let (machine, router) = machine_and_router();
     learns_route(&machine, &router);
     let dir = tempfile::tempdir().unwrap();
-    let mut settings = Settings::open(&dir.path().join("settings.json")).unwrap();
-    // As on kernels that forward on all interfaces or on none.
+    let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
+    // The same holds on kernels that forward on all interfaces or on none.
     keep(&machine, &mut settings, &needs(&machine, &["e0", "e1"], false));
     assert_eq!(value(&machine, "ipv6/conf/all/forwarding"), "1");
     assert!(has_route(&machine), "the route is still there");

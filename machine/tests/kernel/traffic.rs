@@ -6,6 +6,7 @@ use std::process::Stdio;
 use mapper_fib::NexthopId;
 use mapper_fib::crossbar;
 use mapper_fib::segments::{Element, Packing};
+use mapper_fib::shortcuts::Shortcuts;
 
 use crate::can_make_namespaces;
 use crate::machines::{Machine, ports, routes_to};
@@ -81,6 +82,62 @@ fn a_crossbar_of_several_ports_sends_each_packet_out_of_the_port_that_its_segmen
             }
         }
     }
+}
+
+#[test]
+fn packets_take_the_shortcuts_of_a_crossbar_only_from_its_ports_and_the_routes_where_there_are_none() {
+    if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
+        return;
+    }
+    let compressed = |possible: &(Packing, bool)| possible.0 == Packing::Compressed;
+    let Some((packing, force_forwarding)) = possible().into_iter().find(compressed) else { return };
+    let (middle, machines) = star(3, packing, force_forwarding);
+    let Machine { namespace, mut kernel, .. } = middle;
+    let all = Shortcuts::of(&kernel.dump().unwrap());
+    let mut set = |shortcuts: &Shortcuts| namespace.enter(|| kernel.set_shortcuts(shortcuts));
+    if !mapper_needs::or_skip(set(&all).is_ok(), "a kernel with nftables at ports") {
+        return;
+    }
+    // Routes alone would carry nothing any more.
+    namespace.ip("-6 route flush table 28001");
+    let pass = |at: usize, to: usize| answers(&machines[at], &machines[to].v4.to_string());
+    assert!(pass(0, 1) && pass(1, 2) && answers(&machines[0], &machines[2].v6.to_string()));
+    let mut without_one = all.clone();
+    without_one.from.remove("e0");
+    set(&without_one).unwrap();
+    assert!(pass(1, 2) && !pass(0, 1), "a port that is none of the fabric's has no shortcut");
+    set(&Shortcuts::default()).unwrap();
+    assert!(!pass(1, 2));
+    set(&all).unwrap();
+    let mut refused = all.clone();
+    refused.from.insert("a-name-that-is-too-long".to_owned());
+    set(&refused).unwrap_err();
+    assert!(!pass(1, 2), "what is refused leaves none of those before");
+    set(&all).unwrap();
+    assert!(pass(1, 2));
+    // `nft` shows them, and nobody else takes them away.
+    if !mapper_needs::programs(&["nft"]) {
+        return;
+    }
+    let nft = |line: &str| {
+        let output = namespace.command_line(&format!("nft {line}")).output().unwrap();
+        let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), told)
+    };
+    let (is_shown, listed) = nft("list ruleset");
+    assert!(is_shown && listed.contains("packets by segments go on") && !listed.contains("rror"), "{listed}");
+    assert!(nft("flush ruleset").0 && pass(1, 2));
+    // A firewall that looks at what is for this machine alone has nothing to say here.
+    assert!(nft("add table ip6 filter").0);
+    assert!(nft("add chain ip6 filter input { type filter hook input priority 0 ; }").0);
+    set(&all).unwrap();
+    assert!(pass(1, 2));
+    assert!(nft("add chain ip6 filter forward { type filter hook forward priority 0 ; }").0);
+    set(&all).unwrap();
+    assert!(!pass(1, 2), "a firewall sees what goes on");
+    assert!(nft("delete chain ip6 filter forward").0);
+    set(&all).unwrap();
+    assert!(pass(1, 2));
 }
 
 #[test]

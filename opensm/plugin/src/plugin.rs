@@ -24,7 +24,7 @@ impl Plugin {
     /// Where the package puts the program that computes.
     const WORKER: &'static str = "/usr/lib/mapper/mapper-opensm-engine";
 
-    /// The plugin of these options; nothing if they are wrong, which is said.
+    /// The plugin with these options. `None` if they are wrong, which it writes into the log.
     pub(crate) fn new(options: &str, log: Log<'_>) -> Option<Self> {
         match options.parse() {
             Ok(options) => Some(Self { options, answer: None, serving: None, tables: BTreeMap::new() }),
@@ -68,7 +68,7 @@ impl Plugin {
         Some(&table.ports)
     }
 
-    /// Levels in use.
+    /// How many layers the tables use.
     pub(crate) fn layers(&self) -> u8 {
         self.answer.as_ref().map_or(1, |answer| answer.layer_count)
     }

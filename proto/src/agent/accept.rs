@@ -1,4 +1,4 @@
-//! What comes in: checked, counted, and told apart.
+//! Frames that arrive at the agent: each is checked, and then handed to what it is for, or dropped and counted.
 
 use super::event::Event;
 use super::guard::Admission;
@@ -11,7 +11,7 @@ use crate::wire::{
 };
 
 impl Agent {
-    /// Takes a frame: all behind the link's own header.
+    /// Takes a frame from the link. `payload` is all that stands behind the link's own header.
     pub(super) fn accept(&mut self, now: Instant, payload: &[u8]) -> Result<(), FrameError> {
         let (left, bytes) = split_route(payload)?;
         let outer = Frame::parse(bytes)?;
@@ -42,8 +42,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether a message has not come to where it was sent: its route is not used up, or not up to
-    /// its turn.
+    /// Whether a message has arrived at a host that it was not sent to: a scout or reply with some of its route
+    /// left, or a probe of another agent that was not to turn here.
     fn is_astray(&self, message: &Message, left: &Route) -> bool {
         match message {
             Message::Probe(probe) if self.is_own(&probe.info) => false,
@@ -72,7 +72,8 @@ impl Agent {
     }
 }
 
-/// Whether a check wants a longer answer than it is itself: nobody can have others flood a third.
+/// Whether a check of a path asks for an answer longer than itself. Such a check is refused, so that nobody can
+/// use this agent to flood a third host.
 fn asks_too_much(message: &Message, arrived_bytes: usize) -> bool {
     matches!(message, Message::Scout(Scout { reason: Reason::Alive { answer_bytes }, .. })
         if usize::from(*answer_bytes) > arrived_bytes)

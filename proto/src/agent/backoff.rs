@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::Instant;
 
-/// Waits by host, or by port.
+/// For each host, or each port, how long what it calls for does not count.
 #[derive(Debug)]
 pub(super) struct Backoff<K> {
     waits: BTreeMap<K, Wait>,

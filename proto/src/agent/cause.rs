@@ -13,7 +13,7 @@ pub enum Cause {
     Start,
     /// The operator wants one map after another.
     ToldToRemap,
-    /// The own setting `non-clos` is another than the map's.
+    /// This agent is set otherwise about `non-clos` than the map says.
     NonClosChanged,
     /// A higher mapper is heard.
     HigherMapper {
@@ -30,9 +30,9 @@ pub enum Cause {
     MapperContested,
     /// No map came for too long, though the higher mapper is heard.
     NoMapCame,
-    /// Another host has the own address.
+    /// Another host has this agent's address.
     TwinFound,
-    /// The other host with the own address is gone.
+    /// The other host with this agent's address is gone.
     TwinGone,
     /// A piece of a map could not be read.
     PieceMakesNoSense,
@@ -58,7 +58,7 @@ pub enum Cause {
     SelfNotFound,
     /// Exploring the suspect ports alone found no change, so it must be somewhere else.
     SuspectsUnchanged,
-    /// The own interface got its carrier back while this agent mapped.
+    /// This agent's interface got its carrier back while this agent mapped.
     OwnCarrierBack,
     /// The MTU of a host is another than the map's.
     MtuChanged,
@@ -168,7 +168,8 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// A name that stays: the label of metrics. What is confirmed by a check is named by what the check found.
+    /// The name by which metrics label the cause; it stays the same from version to version. A doubt that a
+    /// check confirmed has the name of what the check found.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -289,12 +290,12 @@ impl fmt::Display for Cause {
     }
 }
 
-/// How it came out that a cable is dead.
+/// How it became known that a cable is dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CableCause {
-    /// The own crossbar has no carrier there.
+    /// The crossbar of this machine has no carrier at the cable's port.
     Carrier,
-    /// Another crossbar has no carrier there, and said so.
+    /// Another crossbar has no carrier at the cable's port, and said so.
     Notice,
     /// A path in use is silent from there on.
     Silence,
@@ -321,7 +322,7 @@ impl CableCause {
 impl fmt::Display for CableCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Carrier => "no carrier at the own crossbar",
+            Self::Carrier => "no carrier at the crossbar of this machine",
             Self::Notice => "no carrier, says the crossbar",
             Self::Silence => "a path in use is silent from there on",
             Self::UsersOnly => "it carries the mapper's frames and not users'",

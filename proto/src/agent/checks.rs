@@ -33,7 +33,7 @@ mod cables;
 
 use crate::Mac;
 use crate::map::forest::Forest;
-use crate::map::ways::{Neighbours, Way, Ways, turn};
+use crate::map::ways::{CablesByXbar, Way, Ways, turn};
 use crate::map::{Map, PortRef, host_type};
 use crate::port_set::PortSet;
 use crate::wire::{Element, ProbeKind, RoundTrip, Route};
@@ -86,12 +86,12 @@ pub(super) struct Expected {
 }
 
 impl Check {
-    /// Whether the fabric must do something for it to pass.
+    /// Whether the check passes only once something in the fabric has answered.
     const fn must_be_answered(&self) -> bool {
         !matches!(self, Self::Silent(_) | Self::Unproved { .. })
     }
 
-    /// Whether silence is not the rule.
+    /// Whether a frame of the check normally comes back. Where it does not, silence is believed after one try.
     pub(super) const fn expects_answer(&self) -> bool {
         match self {
             Self::Returns(_) | Self::Stamped { .. } | Self::Host { .. } => true,
@@ -99,8 +99,8 @@ impl Check {
         }
     }
 
-    /// Whether it shows much at once, and so is done more often than the others: the carriers of a
-    /// whole xbar, or whether a cable that leads nowhere leads somewhere now.
+    /// Whether the check is done more often than the others, as it shows much at once: the carriers of a whole
+    /// xbar, or whether this host's cable, which led nowhere, leads somewhere now.
     pub(super) fn is_glance(&self) -> bool {
         match self {
             Self::Stamped { in_use, .. } => in_use.is_some(),
@@ -128,7 +128,7 @@ pub(super) const SOME_EMPTY_PORT: u8 = u8::MAX;
 
 /// Works out the share of the agent at `own`, an index into the map's hosts. `cables` says whether
 /// xbar-to-xbar cables are checked at all.
-pub(super) fn share(map: &Map, neighbours: &Neighbours, own: usize, cables: bool) -> Vec<Check> {
+pub(super) fn share(map: &Map, neighbours: &CablesByXbar, own: usize, cables: bool) -> Vec<Check> {
     match map.hosts.get(own).and_then(|host| host.at) {
         Some(at) => Planner::new(map, neighbours, own, at).plan(cables),
         None => share_without_xbar(map, own),
@@ -154,7 +154,7 @@ fn share_without_xbar(map: &Map, own: usize) -> Vec<Check> {
 struct Planner<'a> {
     map: &'a Map,
     own: usize,
-    /// The own port.
+    /// The port that this agent's host is cabled to.
     at: PortRef,
     forest: Forest,
     /// Hosts by xbar, and where each xbar's begin in there; one more at the end.
@@ -165,7 +165,7 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(map: &'a Map, neighbours: &Neighbours, own: usize, at: PortRef) -> Self {
+    fn new(map: &'a Map, neighbours: &CablesByXbar, own: usize, at: PortRef) -> Self {
         let mut starts = vec![0_u32; map.xbars.len() + 1];
         let mut used = vec![PortSet::default(); map.xbars.len()];
         for at in map.hosts.iter().filter_map(|host| host.at) {
@@ -253,7 +253,7 @@ impl<'a> Planner<'a> {
     /// A plain xbar tells no identity. One that does has taken its place, or was taken for plain
     /// when its stamps were lost.
     fn no_identity(&self, xbar: u32) -> Option<Check> {
-        // Without a suspect port all is explored anew.
+        // A check without a suspect port has the whole fabric explored anew, should it fail.
         let probe = ProbeCheck { suspect: None, ..self.ask_identity(xbar)?.0 };
         Some(Check::Silent(probe))
     }
@@ -320,7 +320,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The check that shows whether there is an xbar at the own cable: it sends a frame straight back.
+/// The check that shows whether there is an xbar at this host's cable, which sends a frame straight back.
 fn own_cable(at: PortRef) -> Check {
     let route = Route::from_iter([Element::Relative(0)]);
     Check::Returns(ProbeCheck { route, left: 1, kind: ProbeKind::Loopback, suspect: Some(at) })

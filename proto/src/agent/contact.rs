@@ -12,27 +12,29 @@ use std::time::Duration;
 use rand::RngExt;
 
 use super::event::Event;
-use super::machine::{Agent, Parent, Timer};
+use super::machine::Agent;
+use super::parent::Parent;
 use super::requests::Asked;
+use super::timers::Timer;
 use crate::map::ways::follow;
 use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
 use crate::wire::{AgentState, Info, Reason, RoundTrip, Route};
 use crate::{Instant, Mac};
 
-/// After so many silence limits without a map an agent stops waiting for one.
+/// How many times [`Settings::silence_limit`](super::Settings::silence_limit) an agent waits for a map.
 const PATIENCE: u32 = 4;
-/// A parent in the tree that leaves so many queries in a row without an answer is gone. One would do to tell
-/// that a host is dead, as in verification. But where the way to the parent is what broke, its new map is on
-/// its way, and many agents that each began to map as well would only delay it.
+/// How many queries in a row a parent in the tree leaves without an answer before it counts as gone. One would
+/// do to tell that a host is dead, as in verification. But where the way to the parent is what broke, its new
+/// map is on its way, and many agents that each began to map as well would only delay it.
 const UNANSWERED_QUERIES: u8 = 2;
 
 impl Agent {
-    /// How long an agent waits for a map in all.
+    /// How long this agent waits for a map before it makes one itself.
     pub(super) fn patience(&self) -> Duration {
         self.settings.silence_limit * PATIENCE
     }
 
-    /// An agent has sent something of its own accord. `way` leads there and back.
+    /// Takes in that another agent has sent something of its own accord. `way` leads there and back.
     pub(super) fn contact(&mut self, now: Instant, info: &Info, way: &RoundTrip) {
         let theirs = info.rank;
         if self.twin.is_some() || self.avoid_contested(now, info) {
@@ -94,7 +96,7 @@ impl Agent {
         }
     }
 
-    /// A host that is not in the map means that the map no longer holds.
+    /// Declares the map invalid if this host is not in it.
     fn look_at_stranger(&mut self, now: Instant, info: &Info, way_there: &Route) {
         let mac = info.rank.mac;
         let Some(held) = self.held.as_ref().filter(|held| held.valid && held.version != info.version) else {
@@ -110,9 +112,9 @@ impl Agent {
         }
     }
 
-    /// A neighbour in the tree, or the global mapper, that has another level than the map says has
-    /// started again: the map, its order of hosts, and maybe the one that leads it, no longer hold. True
-    /// if so.
+    /// Declares the map invalid, and returns true, if a neighbour in the tree or the global mapper has another
+    /// level than the map says. It has started again, so the order of the map's hosts, and maybe its global
+    /// mapper, are others now.
     pub(super) fn look_at_level(&mut self, now: Instant, info: &Info) -> bool {
         let Rank { level, mac } = info.rank;
         let Some(held) = self.held.as_ref().filter(|held| held.valid && !info.flags.contested) else {
@@ -124,7 +126,7 @@ impl Agent {
         true
     }
 
-    /// A child that maps has no map: it need not wait until it is verified to be told of this one.
+    /// Tells a child that maps of the map in force, so that it need not wait until it is verified.
     fn offer_to_child(&mut self, now: Instant, info: &Info) {
         let child = self.held.as_mut().and_then(|held| held.child_mut(info.rank.mac));
         if child.is_some() && info.state == AgentState::Mapping && !info.flags.contested {
@@ -132,8 +134,8 @@ impl Agent {
         }
     }
 
-    /// The parent that a passive agent waits for says that it ranks below this agent and has no map: it
-    /// may itself wait for this one, or for one that does. True if it was left.
+    /// Leaves the parent that a passive agent waits for, and returns true, if it says that it ranks below this
+    /// agent and has no map: it may itself wait for this agent, or for one that does.
     fn leave_lower_parent(&mut self, now: Instant, info: &Info) -> bool {
         let is_lower = info.rank < self.rank() && !info.version.is_some();
         if is_lower {
@@ -142,7 +144,7 @@ impl Agent {
         is_lower
     }
 
-    /// A higher mapper was met: stops mapping and waits for its map.
+    /// Stops mapping and waits for the map of a higher mapper that was met.
     pub(super) fn become_passive(&mut self, now: Instant, to: &Info, way: RoundTrip) {
         self.leave_tree(now, Cause::HigherMapper { mac: to.rank.mac });
         self.follow(now, Parent::met(to.rank, way.clone(), now));
@@ -169,15 +171,15 @@ impl Agent {
             && !self.is_refuted(other.version)
     }
 
-    /// Waits for the map of this parent.
+    /// Takes this host for the parent, and waits for its map.
     pub(super) fn follow(&mut self, now: Instant, parent: Parent) {
         self.parent = Some(parent);
         self.state = AgentState::Passive;
         self.set_timer(Timer::Query, now + self.settings.query_interval);
     }
 
-    /// A lower one maps: it will hear of this agent and wait for its map, so this one need not sleep on.
-    /// Others around have heard it too, and shall not all map at once: so it draws anew.
+    /// Ends the sleep of an agent that hears a lower one map: that one will hear of this agent and wait for its
+    /// map. Others may have heard it too and must not all map at once, so the rest of the sleep is drawn anew.
     fn wake_early(&mut self, now: Instant) {
         let Some(due) = self.timers[Timer::Map as usize] else { return };
         if let Some(earliest) = self.asleep_until.take() {
@@ -234,7 +236,7 @@ impl Agent {
         self.ask(now, Asked::ParentVersion(parent.rank.mac), way, reason, tries);
     }
 
-    /// The parent that a passive agent waits for has told its map version.
+    /// Takes in the map version of the parent that this passive agent waits for.
     pub(super) fn hear_parent_version(&mut self, now: Instant, info: &Info) {
         let Some(parent) = self.parent.as_ref().filter(|_| self.state == AgentState::Passive) else { return };
         if parent.rank.mac != info.rank.mac || self.avoid_contested(now, info) {
@@ -260,8 +262,8 @@ impl Agent {
         }
     }
 
-    /// The parent that a passive agent waits for has not answered a query. The next one, or the limit on
-    /// silence, decides.
+    /// Counts a query that the parent of this passive agent has not answered. After too many of them, or past
+    /// the limit on silence, the parent counts as gone.
     pub(super) fn parent_silent(&mut self, now: Instant, asked: Mac) {
         let limit = self.settings.silence_limit;
         let Some(parent) = self.parent.as_mut().filter(|_| self.state == AgentState::Passive) else { return };
@@ -276,7 +278,7 @@ impl Agent {
         }
     }
 
-    /// A child asks for the map version, or reports that the map no longer holds.
+    /// Handles a child's question for the map version, or its report that the map no longer holds.
     pub(super) fn hear_query(&mut self, now: Instant, info: &Info, seen: MapVersion, suspects: &[PortRef]) {
         let mac = info.rank.mac;
         let Some(held) = self.held.as_mut() else { return };

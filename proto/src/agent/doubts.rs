@@ -84,7 +84,7 @@ impl Agent {
                 self.ask(now, Asked::DoubtedHost(at), way, Reason::Verify, self.settings.probe_tries);
             }
             Some(check) => self.doubts.probes.add(check),
-            // No way leads there but by the cable itself.
+            // Only the cable itself leads to the port, so the doubt cannot be checked.
             None => return self.invalidate(now, Cause::CableDown(cause), &[at]),
         }
         self.doubts.cables.push((at, cause));
@@ -103,7 +103,7 @@ impl Agent {
         }
     }
 
-    /// A probe to a cable in doubt came home. False if none waits for it.
+    /// Handles a probe that came home, if it was sent to a cable in doubt. Returns whether it was.
     pub(super) fn doubt_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) -> bool {
         let Some(at) = self.doubts.probes.suspect_of(id) else { return false };
         match self.doubts.probes.handle_returned(id, stamp) {
@@ -113,7 +113,7 @@ impl Agent {
         true
     }
 
-    /// A host answered a probe to a cable in doubt. False if none waits for it.
+    /// Handles the answer of a host to a probe, if that was sent to a cable in doubt. Returns whether it was.
     pub(super) fn doubt_hit_host(&mut self, now: Instant, id: u32) -> bool {
         if !self.doubts.probes.waits_for(id) {
             return false;
@@ -148,7 +148,7 @@ impl Agent {
         }
     }
 
-    /// The host at a cable in doubt has answered.
+    /// Handles the answer of the host at a cable in doubt.
     pub(super) fn hear_doubted_host(&mut self, now: Instant, at: PortRef, info: &Info) {
         let map = self.held.as_ref().and_then(|held| decode_pieces(held.version, &held.pieces).ok());
         let expected = map.as_ref().and_then(|map| map.hosts.iter().find(|host| host.at == Some(at)));
@@ -161,7 +161,7 @@ impl Agent {
         }
     }
 
-    /// The host at a cable in doubt does not answer.
+    /// Declares the map invalid, as the host at a cable in doubt does not answer.
     pub(super) fn doubted_host_lost(&mut self, now: Instant, at: PortRef) {
         if let Some(doubt) = self.doubts.settle(at) {
             self.cable_gave_no_answer(at);

@@ -10,7 +10,7 @@ use super::machine::Agent;
 use crate::wire::RoundTrip;
 use crate::{Instant, Mac};
 
-/// Most echoes under way; the oldest is forgotten for one more.
+/// Most echoes under way. One more makes the agent forget the oldest.
 const UNDER_WAY: usize = 512;
 
 /// A frame that is to come back.
@@ -62,19 +62,19 @@ impl Agent {
         self.note_time(now);
         let id = self.new_probe_id();
         self.echoes.note(id, ticket, turn.is_none().then_some(to));
-        // A notice that it could not be delivered is silence, like any other.
+        // A notice that the echo could not be delivered is treated as silence, so nobody needs its token.
         let _token = match turn {
             None => self.send_check_of_host(id, &way, to, bytes),
             Some(xbar) => self.send_probe_of_xbar(id, &way, to, xbar, bytes),
         };
     }
 
-    /// A host has answered. False if no echo waits for that.
+    /// Ends the echo that this host has answered. Returns whether there was one.
     pub(super) fn echo_answered(&mut self, id: u32, from: Mac) -> bool {
         self.echo_is_back(id, Some(from))
     }
 
-    /// A frame came home from an xbar. False if it was no echo.
+    /// Ends the echo whose frame came home from an xbar. Returns whether there was one.
     pub(super) fn echo_returned(&mut self, id: u32) -> bool {
         self.echo_is_back(id, None)
     }

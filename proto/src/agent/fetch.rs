@@ -5,8 +5,10 @@ use super::status::FrameDrop;
 use std::time::Duration;
 
 use super::held::Held;
-use super::machine::{Agent, Parent, Timer};
+use super::machine::Agent;
+use super::parent::Parent;
 use super::requests::Asked;
+use super::timers::Timer;
 use crate::Instant;
 use crate::map::{Assembly, MapVersion, Rank};
 use crate::wire::{AgentState, Answer, Info, Reason, RoundTrip};
@@ -113,7 +115,7 @@ impl Agent {
         self.set_timer(Timer::Patience, next.min(fetch.give_up_at));
     }
 
-    /// A piece has come, or word that it cannot be had.
+    /// Takes in a piece, or the answer that the parent cannot deliver it.
     pub(super) fn hear_piece(&mut self, now: Instant, info: &Info, answer: Answer) {
         let Answer::MapRequest { version, piece, needs_bytes, bytes, .. } = answer else { return };
         let Some(fetch) =
@@ -141,7 +143,7 @@ impl Agent {
         }
     }
 
-    /// A piece did not fit the room that the parent was given for it.
+    /// Asks once more for a piece that did not fit the room that the request gave it, with room for it.
     fn make_room(&mut self, now: Instant, piece: u16, needs_bytes: u16) {
         let Some(fetch) = self.fetch.as_mut() else { return };
         // This happens once, for the first piece, and rarely again, as the first pieces are the longest.
@@ -194,7 +196,7 @@ impl Agent {
         let held = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check);
         match held.filter(|_| led_by_maker && !outranked) {
             Some(held) => self.install(now, held, map),
-            // The maker did not find this agent: it must hear of it.
+            // The global mapper that made the map did not find this agent, so it must hear of it.
             None => {
                 self.map_without_me = Some(version);
                 self.map_again(now, Cause::NotInMap);

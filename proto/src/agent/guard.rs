@@ -1,5 +1,5 @@
-//! Who is believed: with keys, every message is signed, and none is acted upon that is not
-//! genuine and fresh.
+//! Which messages are believed. With keys every message is signed, and none is acted upon that is not genuine
+//! and fresh.
 //!
 //! Genuine is what a key of the ring has signed. Fresh is told without clock and disk:
 //!
@@ -153,7 +153,8 @@ impl Agent {
         }
     }
 
-    /// Before anything else is read of a frame: whether it has a trailer as it should.
+    /// Checks that a frame is signed if this agent has keys, and is not if it has none. Nothing else of it has
+    /// been read by then.
     pub(super) fn check_trailer(&self, frame: &Frame<'_>) -> Result<Option<AuthTrailer>, FrameError> {
         match (&self.guard, frame.auth()) {
             (None, None) => Ok(None),
@@ -191,8 +192,8 @@ impl Agent {
         info.rank.mac == self.settings.mac && info.session == self.session
     }
 
-    /// A frame of this very agent has come back. A scout that does so is only counted, whoever
-    /// made it.
+    /// Admits a frame of this very agent that has come back. A scout that does so is only counted, whoever made
+    /// it.
     fn admit_own(
         &mut self,
         now: Instant,
@@ -308,7 +309,7 @@ impl Agent {
         self.guard.as_ref().map_or(0, |guard| guard.answering)
     }
 
-    /// A parked message is about to be handled.
+    /// Notes that the parked message with this number is handled next, so that its answer names it.
     pub(super) fn turn_to_parked(&mut self, sequence: u64) {
         if let Some(guard) = &mut self.guard {
             guard.answering = sequence;

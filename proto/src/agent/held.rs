@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::checks::{self, Check};
 use crate::Mac;
-use crate::map::ways::{Neighbours, Ways};
+use crate::map::ways::{CablesByXbar, Ways};
 use crate::map::{
     AddressConflict, Contested, Host, Map, MapVersion, Place, PortRef, Rank, decode_pieces, host_type,
 };
@@ -63,7 +63,7 @@ pub(super) struct Held {
     pub(super) conflicts: Vec<AddressConflict>,
     /// The contested ports, with the ways there and back, if this agent is the global mapper.
     pub(super) contested: Vec<(Contested, RoundTrip)>,
-    /// Whether the map has all route by up*/down*.
+    /// Whether all hosts of the map route by up*/down*.
     pub(super) non_clos: bool,
     pub(super) hosts: usize,
     pub(super) xbars: usize,
@@ -77,7 +77,7 @@ impl Held {
         let agent = |i: usize| map.hosts.get(i).filter(|h| h.host_type != host_type::PHANTOM);
         let parent = index.checked_sub(1).and_then(|i| agent(i / 2)).map(Host::rank);
         let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(agent).map(Child::new).collect();
-        let neighbours = Neighbours::new(map);
+        let neighbours = CablesByXbar::new(map);
         let ways = map.hosts[index].at.map(|at| Ways::over(&neighbours, at));
         let ways_to_contested = ways.as_ref().filter(|_| parent.is_none()).into_iter();
         let contested = ways_to_contested.flat_map(|ways| contested_ways(map, ways)).collect();
@@ -147,7 +147,7 @@ impl Held {
         self.children.iter_mut().find(|c| c.mac == mac)
     }
 
-    /// Whether no other agent is in it.
+    /// Whether no other agent is in the map.
     pub(super) const fn is_alone(&self) -> bool {
         self.parent.is_none() && self.children.is_empty()
     }

@@ -9,8 +9,9 @@ use rand::Rng;
 
 use super::event::Event;
 use super::held::Held;
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::status::MappingCost;
+use super::timers::Timer;
 use crate::explore::{
     ExploreError, ExploreOutcome, ExploreRequest, ExploreSettings, Explorer, Met, RequestKind,
 };
@@ -24,13 +25,13 @@ use crate::{Instant, Mac, Tally};
 /// Longest wait before a failed exploration is begun anew.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
-/// So many mappings in a row may make the same map before the mapper slows down.
+/// How many mappings in a row may make the same map before the mapper slows down.
 const FUTILE_MAPPINGS_ALLOWED: u32 = 3;
 /// The wait before the mappings after those, doubled with each of them; shorter than the others' patience
 /// with a mapper.
 const FIRST_FUTILE_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_FUTILE_WAIT: Duration = Duration::from_secs(8);
-/// After so long without such a mapping the count begins anew.
+/// After how long without such a mapping the count begins anew.
 const FUTILE_MEMORY: Duration = Duration::from_secs(300);
 
 /// An exploration under way.
@@ -49,9 +50,9 @@ pub(super) struct Mapping {
     non_clos: BTreeSet<Mac>,
     /// How long frames may be at the other hosts, as each said.
     mtus: BTreeMap<Mac, LinkMtu>,
-    /// Until when it sends nothing, as a higher mapper seems to be there; once in a mapping.
+    /// Until when nothing is sent, as a higher mapper seems to be there. That happens at most once in a mapping.
     hushed_until: Option<Instant>,
-    /// Whether that moment is still to come, and nothing is sent.
+    /// Whether `hushed_until` is still to come, so that nothing is sent.
     is_hushed: bool,
 }
 
@@ -226,12 +227,12 @@ impl Agent {
         self.transmit(request.route, &message);
     }
 
-    /// A probe of exploration came home. False if none waits for it.
+    /// Hands a probe that came home to exploration. Returns whether that waited for it.
     pub(super) fn mapping_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) -> bool {
         self.mapping_outcome(now, id, ExploreOutcome::Returned { stamp: stamp.copied() })
     }
 
-    /// A probe of exploration ran into this very host. False if none waits for it.
+    /// Tells exploration that a probe ran into this very host. Returns whether it waited for that probe.
     pub(super) fn mapping_hit_self(&mut self, now: Instant, id: u32) -> bool {
         self.mapping_outcome(now, id, ExploreOutcome::OwnHost)
     }
@@ -240,7 +241,7 @@ impl Agent {
         self.mapping.as_mut().is_some_and(|mapping| mapping.explorer.handle_outcome(now, id, outcome))
     }
 
-    /// An agent answered a probe or scout of exploration. False if none waits for it.
+    /// Hands an agent's answer to a probe or scout to exploration. Returns whether that waited for it.
     pub(super) fn mapping_found_host(&mut self, now: Instant, reply: &Reply) -> bool {
         let info = &reply.info;
         let host = Host { mac: info.rank.mac, level: info.rank.level, host_type: info.host_type, at: None };
@@ -266,9 +267,9 @@ impl Agent {
         true
     }
 
-    /// Somebody who is not believed yet, but has a key, says that it ranks higher and maps: waits for
-    /// its answer, and sends no probes meanwhile that would be for nothing. Only once in a mapping, as
-    /// it may be a recording.
+    /// Sends no probes for a while, as somebody who has a key, but is not believed yet, says that it ranks
+    /// higher and maps: if its answer proves that, the probes would be for nothing. This is done once in a
+    /// mapping only, as the message may be a recording.
     pub(super) fn hush(&mut self, now: Instant, rank: Rank) {
         let wait = self.settings.probe_timeout / 2;
         let own = self.settings.rank();

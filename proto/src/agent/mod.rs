@@ -37,19 +37,25 @@
 //! another host has too: it takes no part until it is alone with it. Level 0 stays Starting
 //! until a mapper finds it.
 //!
-//! One file a concern: `accept` (what comes in is checked and told apart), `cause` (why a map ends or is made), `guard` (who is
-//! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
-//! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
-//! (verification), `liveness` (checks of paths in use), `echo` (single frames there and back), `doubts` (cables that are said to be dead),
-//! `refuted` (maps that are known not to hold), `pause` (quiet while one maps), `twin` (two hosts with one
-//! address), `requests` (scouts that wait for a reply), `service` (questions of what runs beside the agent), `send`
-//! (what leaves the agent).
+//! One file a concern:
+//!
+//! - `machine` (the agent itself), `timers` (what wakes it), `parent` (whom it waits for), `settings`, `status`, `event`;
+//! - what comes in: `accept` (frames are checked), `guard` (which messages are believed), `dispatch` (which scout and reply
+//!   is for what), `probed` (probes); and what leaves: `send`, `requests` (scouts that wait for a reply);
+//! - `contact` (election), `mapping`, `backoff` (how often a map is given up), `cause` (why one ends or is made), `pause`
+//!   (quiet while one maps);
+//! - the map in force: `fetch` (distribution), `tree`, `held`, `mtu`, `refuted` (maps that are known not to hold), `twin` (two
+//!   hosts with one address);
+//! - `watch`, `verify` and `checks` (verification), `doubts` (cables that are said to be dead), `liveness` (checks of paths
+//!   in use), `echo` (single frames there and back);
+//! - `service` (questions of what runs beside the agent).
 
 mod accept;
 mod backoff;
 mod cause;
 mod checks;
 mod contact;
+mod dispatch;
 mod doubts;
 mod echo;
 mod event;
@@ -60,6 +66,7 @@ mod liveness;
 mod machine;
 mod mapping;
 mod mtu;
+mod parent;
 mod pause;
 mod probed;
 mod refuted;
@@ -68,6 +75,7 @@ mod send;
 mod service;
 mod settings;
 mod status;
+mod timers;
 #[cfg(test)]
 mod transitions;
 mod tree;

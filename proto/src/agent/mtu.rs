@@ -18,7 +18,7 @@ impl Agent {
         self.pump(now);
     }
 
-    /// A map is in force: has another one made if this one does not show this host's MTU. Its mapper may have
+    /// Has another map made if the one that has come into force does not show this host's MTU. Its mapper may have
     /// asked this host before it changed, or a host that was cut off meanwhile may offer a map of long ago.
     pub(super) fn check_mtu_told(&mut self, now: Instant, sizes: &FrameSizes) {
         let Settings { mac, mtu, .. } = self.settings;
@@ -29,7 +29,7 @@ impl Agent {
 
     fn tell_mtu(&mut self, now: Instant) {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
-        // The own port is reported as suspect, so that a mapper that asks only where something has changed
+        // This host's port is reported as suspect, so that a mapper that asks only where something has changed
         // asks here.
         let home: Vec<_> = held.at.into_iter().collect();
         self.invalidate(now, Cause::MtuChanged, &home);

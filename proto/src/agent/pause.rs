@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::requests::Asked;
+use super::timers::Timer;
 use crate::map::Map;
 use crate::wire::{Reason, RoundTrip};
 use crate::{Instant, Mac};
@@ -137,14 +138,14 @@ impl Agent {
         }
     }
 
-    /// A mapper wants quiet.
+    /// Handles a mapper's request for quiet.
     pub(super) fn hear_pause(&mut self, now: Instant, by: Mac, max_ms: u16) {
         if let Some(until) = self.pause.begin(now, by, Duration::from_millis(max_ms.into())) {
             self.set_timer(Timer::PauseEnd, until);
         }
     }
 
-    /// The mapper that wanted quiet is done.
+    /// Ends the pause if `by` is the mapper that asked for it.
     pub(super) fn hear_resume(&mut self, now: Instant, by: Mac) {
         if self.pause.by == Some(by) {
             self.end_pause(now);

@@ -1,4 +1,4 @@
-//! Probes that come home, and probes of others that come here.
+//! Probes of this agent that come home, and probes of others that arrive here.
 
 use super::machine::Agent;
 use super::status::FrameDrop;
@@ -6,7 +6,7 @@ use crate::Instant;
 use crate::wire::{Answer, Element, Probe, RoundTrip, Route, Stamp};
 
 impl Agent {
-    /// A probe of this agent has come home, or was thrown back at it half-way.
+    /// Handles a probe of this agent that has come home, or that ran into this host half-way.
     pub(super) fn own_probe(&mut self, now: Instant, probe: &Probe, left: &Route, stamp: Option<&Stamp>) {
         if probe.info.session != self.session {
             self.probe_of_own_address(now, probe, left);
@@ -43,7 +43,7 @@ impl Agent {
         }
     }
 
-    /// A probe of another agent looks for an xbar and has found this host: answer it.
+    /// Answers the probe of another agent, which looks for an xbar and has found this host.
     pub(super) fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
         let way_back: Route = left.elements().skip(1).collect();
         self.contact(now, &probe.info, &RoundTrip { there: way_back.clone(), back: probe.way_there.clone() });

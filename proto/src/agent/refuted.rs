@@ -56,7 +56,7 @@ impl Agent {
         self.refuted.versions.contains(&version)
     }
 
-    /// Does not take a map that is offered but known not to hold, and tells who offers it.
+    /// Refuses a map that is offered but known not to hold, and tells the host that offers it so.
     pub(super) fn refuse(&mut self, now: Instant, info: &Info, way: RoundTrip, version: MapVersion) {
         if let Some(parent) = self.parent.as_mut().filter(|_| self.state == AgentState::Passive)
             && parent.rank.mac == info.rank.mac
@@ -82,8 +82,8 @@ impl Agent {
         Reason::QueryMapVersion { seen: version, suspects }
     }
 
-    /// Another host than a child reports that the map in force does not hold: one that met this agent
-    /// when it mapped, or was offered the map. Only hosts of the map are believed, and each less and
+    /// Handles the report of a host that is no child of this agent that the map in force does not hold. It met
+    /// this agent when it mapped, or was offered the map. Only hosts of the map are believed, and each less and
     /// less often.
     pub(super) fn hear_refutation(
         &mut self,

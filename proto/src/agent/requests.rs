@@ -36,7 +36,7 @@ pub(super) enum Asked {
     Pause,
     /// That a host knows that it may go on.
     Resume,
-    /// Nothing: a text to print, or word of an invalid map.
+    /// Nothing. The scout tells something: a text to print, or that the map is invalid.
     Courtesy,
     /// What a service of this host wants to know of another.
     Service {
@@ -88,7 +88,7 @@ pub(super) struct Request {
 impl Request {
     /// Whether an answer is one to this scout: of its kind and, for a piece, the one asked for.
     const fn is_answered_by(&self, answer: &Answer) -> bool {
-        // Without `_` for the reason: a new one shall not compile before it is decided what answers it.
+        // The match names every reason, so that a new one does not compile before it is decided what answers it.
         match &self.reason {
             Reason::MapRequest { piece, .. } => {
                 matches!(answer, Answer::MapRequest { piece: sent, .. } if *sent == *piece)
@@ -105,7 +105,7 @@ impl Request {
             Reason::Printf { .. } => matches!(answer, Answer::Printf),
             Reason::AddressConflict { .. } => matches!(answer, Answer::AddressConflict),
             Reason::Hello => matches!(answer, Answer::Hello),
-            // The checks of paths take the answers to these, by the number of the path.
+            // Answers to checks of paths do not come here: [`liveness`](super::liveness) matches them by their ids.
             Reason::Alive { .. } => false,
         }
     }
@@ -175,7 +175,7 @@ impl Requests {
         Some(request)
     }
 
-    /// A scout whose time has run out: to be sent again (it then waits until `now + wait`), or
+    /// A scout whose time has run out. It is to be sent again, and then waits until `now + wait`, or it is
     /// given up.
     pub(super) fn expired(&mut self, now: Instant, wait: Duration) -> Option<Expired> {
         let &(deadline, id) = self.by_deadline.first()?;

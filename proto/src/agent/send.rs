@@ -130,7 +130,7 @@ impl Agent {
         self.events.push_back(event);
     }
 
-    /// An id for a probe of this agent, of verification or exploration.
+    /// A new id for a probe of this agent, be it of verification or of exploration.
     pub(super) const fn new_probe_id(&mut self) -> u32 {
         self.next_probe = self.next_probe.wrapping_add(1);
         self.next_probe & !Requests::ID_BIT

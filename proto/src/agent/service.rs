@@ -82,7 +82,7 @@ impl Agent {
         self.transmit(way_back, &crate::wire::Message::Reply(reply));
     }
 
-    /// Another host asks a service of this one.
+    /// Hands the question of another host for a service of this one to the driver.
     pub(super) fn hear_service(&mut self, now: Instant, scout: Scout) {
         let Scout { id, info, way, reason } = scout;
         let Reason::Service { service, room_bytes, question } = reason else { return };

@@ -18,9 +18,9 @@ pub struct Settings {
     pub level: u8,
     /// What the host runs: see [`host_type`].
     pub host_type: u8,
-    /// How long an agent sleeps at least before its first mapping; up to half as long again, as each
-    /// draws. Asleep it answers scouts, so agents that start together all find each other, and of many most
-    /// have heard of a higher mapper before their own time comes.
+    /// How long an agent sleeps at least before its first mapping. Each agent draws by how much it sleeps
+    /// longer, at most by half. Asleep it answers scouts, so agents that start together all find each other,
+    /// and of many most have heard of a higher mapper before their own time comes.
     pub start_delay: Duration,
     /// Most ports that a plain xbar can have (a plain xbar cannot be asked).
     pub plain_ports: u8,
@@ -58,7 +58,7 @@ pub struct Settings {
     pub map_incrementally: bool,
     /// Time between two checks of a path in use; zero for no checks.
     pub liveness_interval: Duration,
-    /// A path that is silent for so many of these intervals is down.
+    /// How many intervals of silence mean that a path is down.
     pub liveness_misses: u8,
     /// Most paths that are checked; more in use are counted and not checked.
     pub liveness_limit: usize,
@@ -110,9 +110,9 @@ impl Settings {
 }
 
 impl Agent {
-    /// Changes settings while the agent runs. What is under way goes on by the old ones. Its rank
-    /// and host type stay: others know the agent by them, and only a new one can have others. Its
-    /// keys are changed by [`set_keys`](Self::set_keys), its MTU by [`set_mtu`](Self::set_mtu).
+    /// Changes settings while the agent runs. What is under way goes on by the old ones. The rank and host type
+    /// stay, as other agents know this one by them: to change them, a new agent must be started. Its keys are
+    /// changed by [`set_keys`](Self::set_keys), its MTU by [`set_mtu`](Self::set_mtu).
     pub fn set_settings(&mut self, settings: &Settings) {
         let Settings { mac, level, host_type, mtu, .. } = self.settings;
         self.settings = Settings { mac, level, host_type, mtu, keys: None, ..settings.clone() };

@@ -102,7 +102,7 @@ pub enum FrameDrop {
     BadTag,
     /// Signed, and heard before or of a session that is over.
     Replayed,
-    /// More than one source, or all strangers together, may send.
+    /// It is more than one source, or all strangers together, may send.
     RateLimited,
 }
 

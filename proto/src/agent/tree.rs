@@ -8,9 +8,11 @@ use std::sync::Arc;
 use super::doubts::Doubts;
 use super::event::Event;
 use super::held::{Child, Held};
-use super::machine::{Agent, Parent, Timer};
+use super::machine::Agent;
+use super::parent::Parent;
 use super::requests::Asked;
 use super::settings::Settings;
+use super::timers::Timer;
 use crate::map::{Map, MapVersion, PortRef, Rank};
 use crate::wire::{AgentState, Element, Info, Reason, RoundTrip, Route};
 use crate::{Instant, Mac};
@@ -36,8 +38,8 @@ impl Agent {
         self.check_own_entry(now, &map);
     }
 
-    /// What a map in force says of this host nobody else can judge. The mapper may have taken the word of
-    /// somebody else for it.
+    /// Declares the map invalid if it shows this host with another level or type. Nobody else can judge that,
+    /// and the mapper may have been told so by somebody else.
     fn check_own_entry(&mut self, now: Instant, map: &Map) {
         let Settings { mac, level, host_type, .. } = self.settings;
         let own = map.hosts.iter().find(|host| host.mac == mac);
@@ -47,7 +49,7 @@ impl Agent {
         }
     }
 
-    /// The driver has routes to all hosts in place.
+    /// Takes in that the driver has routes to all hosts in place.
     pub(super) fn take_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
         let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else {
             return;
@@ -68,8 +70,9 @@ impl Agent {
         self.print_at_parent_if_wanted(now, "configured");
     }
 
-    /// The driver cannot route by this map. This agent stays without routes and says why; it still
-    /// hands the map down and verifies, so that all others can work and a mend is noticed.
+    /// Takes in that the driver cannot route by this map. This agent stays without routes and says why. It
+    /// still hands the map down and verifies, so that all others can work and a repair of the fabric is
+    /// noticed.
     pub(super) fn take_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
         let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else {
             return;
@@ -100,7 +103,7 @@ impl Agent {
         }
     }
 
-    /// A child has taken note, or another host where it was; verification deals with that one.
+    /// Notes that a child knows of the map. If another host has answered in its place, verification will notice.
     pub(super) fn child_notified(&mut self, mac: Mac, by: Mac) {
         let child = self.held.as_mut().and_then(|held| held.child_mut(mac));
         if let Some(child) = child.filter(|child| child.mac == by) {
@@ -108,8 +111,8 @@ impl Agent {
         }
     }
 
-    /// What this agent waits for has not come: pieces of a map, or routes. Without routes yet it goes
-    /// on as without any, so that nobody below waits for them; they are taken when they come.
+    /// Ends the wait for pieces of a map, or for routes, that have not come. Without routes the agent goes on
+    /// as if there were none, so that nobody below waits for them, and takes them when they come.
     pub(super) fn lose_patience(&mut self, now: Instant) {
         match (self.state, &self.held) {
             (AgentState::Fetching, _) => self.fetch_failed(now, Cause::PiecesEnded),
@@ -132,14 +135,15 @@ impl Agent {
         }
     }
 
-    /// A child does not take note; the next cycle of verification decides.
+    /// Notes that a child does not answer the notice of the map. The next cycle of verification decides what is
+    /// to be done.
     pub(super) fn child_silent(&mut self, mac: Mac) {
         if let Some(child) = self.held.as_mut().and_then(|held| held.child_mut(mac)) {
             child.trouble = Some("does not answer".to_owned());
         }
     }
 
-    /// Somebody says that it is this agent's parent in the tree of a map.
+    /// Handles the claim of a host that it is this agent's parent in the tree of a map.
     pub(super) fn hear_tree(
         &mut self,
         now: Instant,
@@ -161,7 +165,7 @@ impl Agent {
                 return self.judge_parent(now, info);
             }
             // The map of a higher mapper stays until it is found not to hold. That somebody follows a lower
-            // one may mean just that: the parent knows.
+            // mapper may mean that it does not, which the parent knows.
             if held.leader > leader {
                 return self.verify_parent(now);
             }
@@ -177,14 +181,14 @@ impl Agent {
         self.begin_fetch(now, info, way, Some(level));
     }
 
-    /// The parent in the tree has said something of itself.
+    /// Judges by what the parent in the tree says of itself whether it still holds the map.
     pub(super) fn judge_parent(&mut self, now: Instant, info: &Info) {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
         if held.parent.is_none_or(|parent| parent.mac != info.rank.mac) {
             return;
         }
         if !info.version.is_some() {
-            // It may have restarted, and be given this very map again: nothing to report.
+            // The parent may have restarted and be given this very map again, so there is nothing to report.
             self.give_up_map(now, Cause::ParentHasNoMap);
         } else if info.version != held.version {
             let Some(way) = held.routes.get(&info.rank.mac).cloned() else { return };
@@ -198,7 +202,7 @@ impl Agent {
         }
     }
 
-    /// Something below has changed: tells the parent, or, at the root, all.
+    /// Tells the parent, or at the root all, that this agent and those below it are now complete, or no longer.
     pub(super) fn completeness_changed(&mut self, now: Instant) {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
         let complete = held.subtree_complete();
@@ -221,7 +225,7 @@ impl Agent {
         }
     }
 
-    /// The network has become complete, or is no longer: passes it on downwards.
+    /// Tells the children that the network has become complete, or is no longer.
     fn spread_completeness(&mut self, now: Instant) {
         let Some(held) = self.held.as_ref() else { return };
         let version = held.version;
@@ -229,13 +233,13 @@ impl Agent {
             return;
         }
         self.event(Event::NetworkComplete { version });
-        // The notice carries the flag; one that is still under way does not.
+        // A notice that is still under way does not carry the new flag, so it is sent anew.
         self.requests.forget(|asked| matches!(asked, Asked::ChildNotice(_)));
         self.tell_children(now, |_| true);
     }
 
-    /// The map in force no longer holds. The global mapper maps again; all others report to their
-    /// parent and wait. The children learn it at once.
+    /// Declares the map in force invalid, for `cause`. The global mapper maps again; all others report to their
+    /// parent and wait. The children learn of it at once. `suspects` are the ports where the map may be wrong.
     pub(super) fn invalidate(&mut self, now: Instant, cause: Cause, suspects: &[PortRef]) {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
         held.avoid(suspects, self.settings.mac);
@@ -256,14 +260,14 @@ impl Agent {
         self.print_at_parent_if_wanted(now, &cause.to_string());
     }
 
-    /// Ends all that this agent does for the map in force, in waiting or in the making. Its
+    /// Ends all that this agent does for the map in force, one that it waits for or one that it makes. Its
     /// tables stay: users' traffic goes on until new ones replace them.
     pub(super) fn leave_tree(&mut self, now: Instant, cause: Cause) {
         self.mapping = None;
         self.fetch = None;
         self.cycle = None;
         self.doubts = Doubts::none();
-        // What services ask is not the map's affair: they wait to hear what comes of each question.
+        // Questions of services go on, as each service waits to hear what comes of its question.
         self.requests.forget(|asked| {
             !matches!(asked, Asked::Resume | Asked::Courtesy | Asked::Refutation(_) | Asked::Service { .. })
         });
@@ -289,7 +293,7 @@ fn reverse(route: &Route) -> Option<Route> {
     let mut deltas = route
         .elements()
         .map(|element| match element {
-            // -32 has no counterpart that could travel.
+            // The delta of -32 is left out, as its negative does not fit an element.
             Element::Relative(delta @ -31..) => Some(Element::Relative(-delta)),
             _ => None,
         })

@@ -12,9 +12,10 @@
 
 use super::cause::Cause;
 use super::event::Event;
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::requests::{Asked, Requests};
 use super::status::{FrameDrop, Unreachable};
+use super::timers::Timer;
 use crate::Instant;
 use crate::map::{AddressConflict, Place, PortRef};
 use crate::wire::{AgentState, Answer, Info, Probe, Reason, Reply, RoundTrip, Route, Scout};
@@ -50,14 +51,14 @@ impl Twin {
 }
 
 impl Agent {
-    /// A probe of this agent's address that this agent did not send has come here.
+    /// Handles a probe with this agent's address that this agent did not send.
     pub(super) fn probe_of_own_address(&mut self, now: Instant, probe: &Probe, left: &Route) {
         let way_back: Route = left.elements().skip(1).collect();
         self.ask_back(now, RoundTrip { there: way_back.clone(), back: probe.way_there.clone() });
         self.answer(&probe.info, probe.id, way_back, Answer::Probe);
     }
 
-    /// A scout of this agent's address has come here.
+    /// Handles a scout with this agent's address.
     pub(super) fn scout_of_own_address(&mut self, now: Instant, scout: Scout) {
         let answer = match scout.reason {
             // This is the agent's own scout, which somebody has thrown back.
@@ -85,8 +86,8 @@ impl Agent {
         }
     }
 
-    /// A host with this agent's address answers: if it answers what this agent asked just now, it is
-    /// a twin.
+    /// Handles the answer of a host with this agent's address. If it answers what this agent asked just now, it
+    /// is a twin.
     pub(super) fn reply_of_own_address(&mut self, now: Instant, reply: &Reply) {
         if reply.info.session == self.session {
             self.dropped.count(FrameDrop::Unexpected);
@@ -115,7 +116,7 @@ impl Agent {
         }
     }
 
-    /// A mapper says that another host has this agent's address.
+    /// Handles a mapper's word that another host has this agent's address.
     pub(super) fn hear_address_conflict(&mut self, now: Instant, info: &Info, places: Vec<Place>) {
         let from_higher = info.rank > self.rank();
         match &mut self.twin {
@@ -169,7 +170,7 @@ impl Agent {
         self.set_timer(Timer::Twin, now + self.settings.query_interval);
     }
 
-    /// Keeps away from a host that says that another has its address. Whether it does say so.
+    /// Keeps away from a host that says that another has its address. Returns whether it says so.
     pub(super) fn avoid_contested(&mut self, now: Instant, info: &Info) -> bool {
         let waits_for_it = self.state == AgentState::Passive
             && self.parent.as_ref().is_some_and(|parent| parent.rank.mac == info.rank.mac);
@@ -182,7 +183,7 @@ impl Agent {
         info.flags.contested || not_believed
     }
 
-    /// A host of the map answers. If it says that another has its address, the map does not hold.
+    /// Declares the map invalid, and returns true, if a host of the map says that another has its address.
     pub(super) fn heard_contested(&mut self, now: Instant, info: &Info, suspect: Option<PortRef>) -> bool {
         let contested = info.flags.contested;
         if contested && self.backoff.counts(now, info.rank.mac) {
@@ -213,7 +214,7 @@ impl Agent {
         }
     }
 
-    /// The host at a contested port has answered.
+    /// Handles the answer of the host at a contested port.
     pub(super) fn hear_contested(&mut self, now: Instant, index: usize, info: &Info) {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
         let Some(&(contested, _)) = held.contested.get(index) else { return };
@@ -228,7 +229,7 @@ impl Agent {
         self.refute_contested(now, index, cause);
     }
 
-    /// The host at a contested port does not answer.
+    /// Declares the map invalid, as the host at a contested port does not answer.
     pub(super) fn contested_silent(&mut self, now: Instant, index: usize) {
         self.refute_contested(now, index, Cause::ContestedSilent);
     }

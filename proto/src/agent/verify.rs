@@ -26,8 +26,8 @@ pub(super) enum Phase {
     Links,
     /// Empty ports of this agent's share.
     NoConnects,
-    /// The carriers of tagged xbars of this agent's share, or what its own cable leads to if it
-    /// led nowhere; during the pause.
+    /// During the pause: the carriers of tagged xbars of this agent's share, or what this host's cable leads to
+    /// if it led nowhere.
     Glance,
 }
 
@@ -101,7 +101,7 @@ impl Cycle {
         self.running.values().filter(|running| running.check.expects_answer()).count()
     }
 
-    /// One more check that is not of any phase.
+    /// Queues one more check, which belongs to no phase.
     pub(super) fn add(&mut self, check: Check) {
         self.queue.push_back(check);
     }
@@ -141,7 +141,7 @@ impl Cycle {
         }
         let check = self.queue.pop_front()?;
         let probe = probe_of(&check)?.clone();
-        // Where silence is the rule it is so at once: one try, and a lost answer is seen next cycle.
+        // A check that expects silence has one try. If an answer is lost, the next cycle will see it.
         let tries = if check.expects_answer() { tries } else { 1 };
         self.running.insert(id, Running { check, tries_left: tries.saturating_sub(1), deadline: now + wait });
         Some(Step::Probe(id, probe))
@@ -152,7 +152,7 @@ impl Cycle {
         self.running.contains_key(&id)
     }
 
-    /// A probe came back, with a stamp or without.
+    /// Judges a probe that came back, with a stamp or without.
     pub(super) fn handle_returned(&mut self, id: u32, stamp: Option<&Stamp>) -> Option<Step> {
         let running = self.running.remove(&id)?;
         match (running.check, stamp) {
@@ -168,7 +168,7 @@ impl Cycle {
         }
     }
 
-    /// The first probe of a cable that the map lacks came back.
+    /// Goes on with the proof of a cable that the map lacks, whose first probe came back.
     fn prove(
         &mut self,
         mut probes: Vec<Expected>,
@@ -217,7 +217,7 @@ impl Cycle {
         None
     }
 
-    /// A probe was answered by a host's agent.
+    /// Judges a probe that a host's agent answered.
     pub(super) fn handle_host(&mut self, id: u32) -> Option<Step> {
         match self.running.remove(&id)?.check {
             Check::Silent(probe) => Some(appeared(&probe)),
@@ -256,7 +256,8 @@ impl Cycle {
     }
 }
 
-/// Something that was silent answers: a port that was empty, or an xbar that had no identity.
+/// The failure of a check to which something answered that was silent before: at a port that was empty, or an
+/// xbar that had no identity.
 fn appeared(probe: &ProbeCheck) -> Step {
     let cause = match probe.kind {
         ProbeKind::Identify => Cause::IdentityAppeared,

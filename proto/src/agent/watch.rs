@@ -3,21 +3,22 @@
 
 use super::cause::Cause;
 use super::checks::{Check, ProbeCheck};
-use super::machine::{Agent, Timer};
+use super::machine::Agent;
 use super::requests::Asked;
 use super::status::Purpose;
+use super::timers::Timer;
 use super::verify::{Cycle, Phase, Room, Step};
 use crate::map::ways::follow;
 use crate::map::{MapVersion, PortRef, decode_pieces};
 use crate::wire::{Info, Message, Probe, Reason, Route};
 use crate::{Instant, Mac};
 
-/// A child that holds another map, or none, for so many cycles in a row makes the map invalid.
+/// For how many cycles in a row a child may hold another map, or none, before the map counts as invalid.
 const STALE_CYCLES: u8 = 3;
 /// Most questions of a cycle under way at once to which an answer is expected. Verification is in no hurry, and
 /// the answers come home together, into a queue in which users' frames wait too and that may be a short one.
 const MAX_ANSWERS: usize = 4;
-/// So many glances come between two cycles; the last part of the pause is without one.
+/// How many glances come between two cycles. The last part of the pause is without one.
 const GLANCES: u32 = 9;
 
 impl Agent {
@@ -75,8 +76,9 @@ impl Agent {
         self.set_timer(Timer::Verify, now + part);
     }
 
-    /// Takes in that the own interface has carrier again. Its cable may lead elsewhere than before, so an exploration
-    /// under way begins anew: what was found from two places does not make one map. Else this agent looks again.
+    /// Takes in that this agent's interface has carrier again. Its cable may lead elsewhere than before, so an
+    /// exploration under way begins anew: what was found from two places does not make one map. Else this agent
+    /// looks again.
     pub fn own_carrier_is_back(&mut self, now: Instant) {
         self.note_time(now);
         if self.mapping.is_some() {
@@ -98,7 +100,8 @@ impl Agent {
         }
     }
 
-    /// Verification is in no hurry, and a wrong alarm costs a whole mapping.
+    /// How often an unanswered question of verification is asked: more often than others, as verification is in
+    /// no hurry and a wrong alarm costs a whole mapping.
     pub(super) const fn verify_tries(&self) -> u8 {
         self.settings.probe_tries.saturating_mul(2)
     }
@@ -145,8 +148,8 @@ impl Agent {
         self.requests.count(|asked| matches!(asked, Asked::VerifyHost(_)))
     }
 
-    /// Asks the hosts of this agent's share, as many at once as there is room for. How many have not answered
-    /// yet.
+    /// Asks the hosts of this agent's share, as many at once as there is room for. Returns how many have not
+    /// answered yet.
     fn ask_hosts(&mut self, now: Instant) -> usize {
         let expected = self.cycle.as_ref().map_or(0, Cycle::expected_answers);
         let most = self.settings.probe_window.min(MAX_ANSWERS.saturating_sub(expected));
@@ -212,7 +215,7 @@ impl Agent {
         }
     }
 
-    /// Parent, child or neighbour verifies this agent, and says something of itself thereby.
+    /// Takes in what a host that verifies this agent says of itself thereby.
     pub(super) fn hear_verify(&mut self, now: Instant, info: &Info) {
         let mac = info.rank.mac;
         if self.is_parent(mac) {
@@ -222,7 +225,7 @@ impl Agent {
         }
     }
 
-    /// The parent has answered.
+    /// Judges the parent's answer to verification.
     pub(super) fn hear_parent_verified(&mut self, now: Instant, info: &Info) {
         let parent = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
         if parent.is_some_and(|parent| parent.mac != info.rank.mac) {
@@ -236,7 +239,7 @@ impl Agent {
         }
     }
 
-    /// A child has answered.
+    /// Judges a child's answer to verification.
     pub(super) fn hear_child_verified(&mut self, now: Instant, mac: Mac, info: &Info) {
         if info.rank.mac != mac {
             let cause = Cause::HostReplaced { found: info.rank.mac, expected: mac };
@@ -276,7 +279,7 @@ impl Agent {
         same
     }
 
-    /// A host of this agent's share has answered.
+    /// Judges the answer of a host of this agent's share to verification.
     pub(super) fn hear_host_verified(&mut self, now: Instant, check: usize, info: &Info) {
         let asked = self.held.as_ref().and_then(|held| held.share.get(check));
         let Some(Check::Host { mac, suspect, way }) = asked else { return };
@@ -289,11 +292,11 @@ impl Agent {
         self.heard_contested(now, info, suspect);
     }
 
-    /// The parent is gone: nobody above can be told, so this agent maps from scratch.
+    /// Maps from scratch, as the parent does not answer and so nobody above can be told.
     pub(super) fn parent_lost(&mut self, now: Instant) {
         let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
-        // Once may be bad luck. But a parent that was alive to give the same map once more, and still
-        // does not answer over its route, shows that it does not hold.
+        // A parent that is lost once may have been out of luck. But if it was there to give the same map once
+        // more, and still does not answer over the map's route, the map does not hold.
         if self.parent_lost_under == version {
             self.refute(version);
         }
@@ -301,7 +304,7 @@ impl Agent {
         self.map_again(now, Cause::ParentGone);
     }
 
-    /// A child is gone.
+    /// Declares the map invalid, as a child does not answer.
     pub(super) fn child_lost(&mut self, now: Instant, mac: Mac) {
         let suspects = self.ports_to(mac);
         self.invalidate(now, Cause::HostSilent { mac }, &suspects);
@@ -324,7 +327,7 @@ impl Agent {
         (1..=route.hops()).filter_map(|hops| follow(&map, at, &first(hops))).collect()
     }
 
-    /// A host of this agent's share is gone.
+    /// Declares the map invalid, as a host of this agent's share does not answer.
     pub(super) fn host_lost(&mut self, now: Instant, check: usize) {
         let lost = self.held.as_ref().and_then(|held| held.share.get(check));
         if let Some(Check::Host { mac, way, .. }) = lost {

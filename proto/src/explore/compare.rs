@@ -43,14 +43,15 @@ impl Compares {
         self.queued += 1;
     }
 
-    /// Asks no more of those that `keep` refuses; they leave room for half as many as there may be.
+    /// Drops the questions that `keep` refuses, and makes room for others: from now on at most half of
+    /// [`Self::MOST`] counts as used.
     pub(super) fn retain(&mut self, keep: impl FnMut(&Compare) -> bool) {
         self.todo.retain(keep);
         self.queued = self.queued.min(Self::MOST / 2);
         self.overflowed = false;
     }
 
-    /// The two ports are not the ends of one cable.
+    /// Notes that the two ports are not the ends of one cable.
     pub(super) fn refute(&mut self, compare: &Compare) {
         self.refuted.push((compare.from, compare.to));
     }
@@ -61,8 +62,8 @@ fn pair(a: At, b: At) -> (At, At) {
 }
 
 impl Explorer {
-    /// Asks what is left to ask of the sights whose study is over; those of which nothing is left
-    /// to ask are new xbars. Whether there was something to do.
+    /// Queues what is left to ask of the sights whose study is over; those of which nothing is left to ask are
+    /// new xbars. Returns whether there was something to do.
     pub(super) fn compare_studied(&mut self) -> bool {
         let sights: Vec<u32> =
             self.studies.iter().copied().filter(|&s| self.known.xbar(s).stage == Stage::Compared).collect();

@@ -39,13 +39,13 @@ impl From<Host> for Met {
 #[derive(Debug, Default)]
 pub(super) struct Confirmations {
     begun: bool,
-    /// Which host, and how often it was asked.
+    /// The hosts that are still to be asked, and how often each was asked already.
     todo: VecDeque<(u32, u8)>,
 }
 
 impl Explorer {
-    /// The session of each host that was met, the own one left out. Of hosts that share an address one stands
-    /// for all.
+    /// The session of each host that was met, by its address. This host is left out, and of hosts that share an
+    /// address one stands for all.
     pub fn sessions(&self) -> BTreeMap<Mac, u32> {
         self.known.hosts().iter().skip(1).map(|known| (known.host.mac, known.session)).collect()
     }
@@ -61,7 +61,7 @@ impl Explorer {
         claims
     }
 
-    /// Which hosts must not be believed, by rising index. The own one always is.
+    /// Which hosts must not be believed, by rising index. This host itself is always believed.
     pub(super) fn contested_hosts(&self) -> Vec<u32> {
         let claims = self.claims();
         let is_contested = |known: &KnownHost| {
@@ -116,7 +116,7 @@ impl Explorer {
         Self::request_along(&WayOut::out_of(&self.known, at.node, at.delta)?, Ask::Scout)
     }
 
-    /// What a contested host that was asked once more answered.
+    /// Takes in what a contested host answered that was asked once more.
     pub(super) fn confirmed(
         &mut self,
         host: u32,

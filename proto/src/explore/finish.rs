@@ -1,4 +1,4 @@
-//! From what is known to a map.
+//! How the map is made from what is known in the end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

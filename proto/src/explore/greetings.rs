@@ -29,19 +29,19 @@ pub(super) struct Greetings {
 }
 
 impl Greetings {
-    /// The next to ask.
+    /// Takes the next greeting to ask.
     pub(super) fn next(&mut self) -> Option<Greeting> {
         self.todo.pop_front()
     }
 
-    /// Asks no more of those that `keep` refuses.
+    /// Drops the greetings that `keep` refuses.
     pub(super) fn retain(&mut self, keep: impl FnMut(&Greeting) -> bool) {
         self.todo.retain(keep);
     }
 }
 
 impl Explorer {
-    /// A host answered a probe out of a port.
+    /// Queues a greeting for the host that answered a probe out of a port.
     pub(super) fn answered_probe(&mut self, at: At) {
         let root = self.known.root(at);
         if self.known.xbar(root.node).far(root.delta).is_some() {
@@ -68,7 +68,7 @@ impl Explorer {
         port.waiting = port.waiting.saturating_sub(1);
     }
 
-    /// What came of a greeting; `None` for silence.
+    /// Takes in what came of a greeting; `None` for silence.
     pub(super) fn greeted(
         &mut self,
         greeting: Greeting,

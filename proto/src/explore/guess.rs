@@ -36,14 +36,14 @@ impl Guess {
         Self { sides: [side.clone(), side] }
     }
 
-    /// The port `delta` from the entry was probed behind an xbar with hosts or without.
+    /// Counts a probe at the port `delta` from the entry, behind an xbar with hosts or without.
     pub(super) fn probed(&mut self, behind_hosts: bool, delta: i16, host: bool) {
         let side = &mut self.sides[usize::from(behind_hosts)];
         side.probes[index(delta)] += 1;
         side.hits[index(delta)] += u32::from(host);
     }
 
-    /// A glance ended with a host, after so many probes.
+    /// Counts a glance that found a host, after so many probes.
     pub(super) fn succeeded(&mut self, behind_hosts: bool, probes: u8) {
         let side = &mut self.sides[usize::from(behind_hosts)];
         side.anchored += 1;
@@ -55,7 +55,7 @@ impl Guess {
         }
     }
 
-    /// A glance ended without a host.
+    /// Counts a glance that found no host.
     pub(super) fn failed(&mut self, behind_hosts: bool) {
         self.sides[usize::from(behind_hosts)].failed += 1;
     }

@@ -78,7 +78,7 @@ pub(super) struct Knowledge {
     /// Places in `states` that joined nodes have left, for those that come.
     vacant: Vec<u32>,
     hosts: Vec<KnownHost>,
-    /// The index of each host but the own one, by address and session.
+    /// The index of each host but this one, by address and session.
     host_index: BTreeMap<(Mac, u32), u32>,
     /// The nodes that showed each tag, each a sight of another xbar, unless they were joined since.
     tags: BTreeMap<u64, Vec<u32>>,
@@ -94,7 +94,7 @@ impl Knowledge {
     /// Most hosts.
     const MAX_HOSTS: usize = 65_535;
 
-    /// Nothing but the own host, which has index 0.
+    /// The knowledge at the start: this host alone, which has index 0.
     pub(super) fn new(own: Host) -> Self {
         Self {
             nodes: Vec::new(),
@@ -119,7 +119,7 @@ impl Knowledge {
         }
     }
 
-    /// What a far end is called now that nodes have been joined.
+    /// A far end under the name that all sights of its xbar share.
     pub(super) fn far_root(&self, far: Far) -> Far {
         match far {
             Far::Host(_) => far,
@@ -182,7 +182,7 @@ impl Knowledge {
         self.node_depth(self.xbar(node).via)
     }
 
-    /// All hosts met; the own host is first.
+    /// All hosts met; this host is first.
     pub(super) fn hosts(&self) -> &[KnownHost] {
         &self.hosts
     }
@@ -198,7 +198,7 @@ impl Knowledge {
         touched
     }
 
-    /// A new sight of an xbar, behind the port `parent` (`None`: behind our own cable).
+    /// Adds a new sight of an xbar, behind the port `parent` (`None`: behind our own cable), and returns its node.
     pub(super) fn add_node(&mut self, parent: Option<At>) -> Result<u32, ExploreError> {
         if self.nodes.len() >= Self::MAX_NODES {
             return Err(ExploreError::TooManyXbars);
@@ -225,7 +225,7 @@ impl Knowledge {
         Ok(node)
     }
 
-    /// The index of this host, which is not the own one, and is new or was met before.
+    /// The index of a host, which is not the one that explores. It may be new or have been met before.
     pub(super) fn meet(&mut self, met: Met) -> Result<u32, ExploreError> {
         let Met { host, session, contested } = met;
         if let Some(&index) = self.host_index.get(&(host.mac, session)) {
@@ -241,13 +241,13 @@ impl Knowledge {
         Ok(index)
     }
 
-    /// The port `at` leads to `far`.
+    /// Learns that the port `at` leads to `far`, and draws all consequences.
     pub(super) fn learn(&mut self, at: At, far: Far) -> Result<(), ExploreError> {
         self.facts.push(Fact::Leads(at, far));
         self.settle()
     }
 
-    /// The xbar that this node is a sight of is no other resolved one.
+    /// Marks the xbar that this node is a sight of as resolved: it is none of those resolved before.
     pub(super) fn resolve(&mut self, node: u32) {
         self.xbar_mut(node).stage = Stage::Resolved;
         self.touched.push(node);
@@ -264,7 +264,7 @@ impl Knowledge {
         Ok(())
     }
 
-    /// The port `at` leads to `far`: rules 1 and 2.
+    /// Works in that the port `at` leads to `far`, by rules 1 and 2.
     fn leads(&mut self, at: At, far: Far) -> Result<(), ExploreError> {
         let at = self.root(at);
         let far = self.far_root(far);
@@ -293,7 +293,7 @@ impl Knowledge {
         }
     }
 
-    /// Two names are of one port, so their nodes are of one xbar.
+    /// Works in that two names are of one port, so that their nodes are of one xbar.
     fn same(&mut self, a: At, b: At) -> Result<(), ExploreError> {
         let (a, b) = (self.root(a), self.root(b));
         if a.node == b.node {

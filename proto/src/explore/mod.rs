@@ -295,7 +295,7 @@ impl Explorer {
         None
     }
 
-    /// What came of the request `id`. Whether anything waited for it; if not, nothing changes.
+    /// Takes in what came of the request `id`. Returns whether anything waited for it; if not, nothing changes.
     pub fn handle_outcome(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
         let Some(pending) = self.pending.remove(&id) else {
             self.cost.unexpected += 1;
@@ -309,7 +309,7 @@ impl Explorer {
         true
     }
 
-    /// A question is no longer under way.
+    /// Notes that a question is no longer under way.
     fn note_done(&mut self, pending: &Pending) {
         if pending.late {
             self.parts.done();

@@ -30,7 +30,7 @@ impl Explorer {
         self.cost.unexpected += 1;
     }
 
-    /// What is at the end of our own cable.
+    /// Works in what was learned of the end of our own cable.
     fn first_cable(&mut self, ask: Ask, outcome: Option<ExploreOutcome>) -> Result<(), ExploreError> {
         let first = self.known.roots().next();
         match outcome {
@@ -59,7 +59,7 @@ impl Explorer {
         }
     }
 
-    /// What is behind a port.
+    /// Works in what was learned of what is behind a port.
     fn port(
         &mut self,
         at: At,
@@ -117,10 +117,10 @@ impl Explorer {
         }
     }
 
-    /// A probe arrived here with its turn still to be obeyed: the port is our own, or a stranger behind it
-    /// threw the probe back like that. Routes are not signed. Where strangers may be about, what else is on
-    /// that xbar has to tell whether it is our own: it is if the cable by which the way came in is that of the
-    /// port of our own xbar that is as far from our port.
+    /// Works in that a probe arrived here with its turn still to be obeyed: the port is our own, or a stranger
+    /// behind it threw the probe back like that, as routes are not signed. Where strangers may be about, what
+    /// else is on that xbar has to tell whether it is our own: it is if the cable by which the way came in is
+    /// that of the port of our own xbar that is as far from our port.
     fn led_home(&mut self, at: At) -> Result<(), ExploreError> {
         if !self.settings.prove_tags {
             return self.known.learn(at, Far::Host(0));
@@ -138,7 +138,7 @@ impl Explorer {
         Ok(())
     }
 
-    /// A loopback came back: an xbar is behind the port.
+    /// Works in that a loopback probe came back, so that an xbar is behind the port.
     fn returned(&mut self, at: At) -> Result<(), ExploreError> {
         let root = self.known.root(at);
         match self.known.xbar(root.node).far(root.delta) {
@@ -154,7 +154,7 @@ impl Explorer {
         }
     }
 
-    /// A tagged xbar is behind the port.
+    /// Works in that a tagged xbar is behind the port.
     fn stamped(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
         self.tags_seen = true;
         if self.settings.prove_tags {
@@ -175,7 +175,7 @@ impl Explorer {
         self.known.learn_stamp(arrival, stamp)
     }
 
-    /// Whether the xbar that a node is a sight of is tagged.
+    /// Works in whether the xbar that a node is a sight of is tagged.
     fn identified(&mut self, node: u32, outcome: Option<ExploreOutcome>) -> Result<(), ExploreError> {
         self.known.xbar_mut(node).identify_waiting = false;
         match outcome {
@@ -193,7 +193,7 @@ impl Explorer {
         Ok(())
     }
 
-    /// Whether two ports are the ends of one cable.
+    /// Works in whether two ports are the ends of one cable.
     fn compared(
         &mut self,
         mut compare: Compare,

@@ -47,7 +47,8 @@ const PATIENCE: u32 = 256;
 const QUESTIONS_A_TIMEOUT: u64 = 64;
 /// Answers between two looks at all parts; more in a large fabric.
 const ANSWERS_A_LOOK: u32 = 256;
-/// The newest xbars are asked first, but only those that are less than so many levels deeper than the oldest one.
+/// How many levels, from that of the oldest xbar on, are asked at a time. The newest xbars among them are asked
+/// first.
 const LEVELS: usize = 4;
 
 /// What is known of parts without hosts, and which questions they still have: see the module.
@@ -65,7 +66,7 @@ pub(super) struct Parts {
     patience: Option<Duration>,
     /// How many branches were left out as they cost too much.
     left_out: u32,
-    /// The ports that lead to these, and of how many xbars they were.
+    /// The ports that lead to branches that were left out, and how many xbars each branch had.
     told: Vec<(At, usize)>,
     /// Late questions have just ended, so the whole graph is to be looked over once more.
     ended: bool,
@@ -76,17 +77,17 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The question was asked late.
+    /// Counts a question that is asked late.
     pub(super) const fn began(&mut self) {
         self.under_way += 1;
     }
 
-    /// A late question was answered or given up.
+    /// Counts a late question that was answered or given up.
     pub(super) const fn done(&mut self) {
         self.under_way -= 1;
     }
 
-    /// Something was asked that is not late.
+    /// Notes when a question was asked that is not late.
     pub(super) const fn asked(&mut self, now: Instant) {
         self.asked_at = Some(now);
     }
@@ -112,7 +113,7 @@ impl Parts {
         self.patience.is_some_and(|patience| alone > patience)
     }
 
-    /// An xbar may have something to ask, late.
+    /// Queues an xbar that may have something to ask late.
     pub(super) fn queue(&mut self, depth: usize, node: u32) {
         self.late.insert((depth, node));
     }
@@ -218,7 +219,8 @@ impl Explorer {
 
     /// The branch that is not worth what it costs, or none.
     fn too_costly(&self, tree: &Branches, now: Instant) -> Option<usize> {
-        // Who tries again and again gets less and less.
+        // Each branch that was left out lowers what the next may cost, so that a stranger who tries again and
+        // again gets less and less.
         let most = (MOST >> self.parts.left_out.min(4)) + tree.anchored_cost;
         let is_over = self.parts.is_out_of_patience(now);
         let busy = tree.tops().filter(|&top| tree.branches[top].busy);

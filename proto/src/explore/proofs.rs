@@ -64,7 +64,7 @@ impl Proofs {
         self.failed.take()
     }
 
-    /// Whatever is behind a port, it cannot be believed.
+    /// Notes that nothing behind this port can be believed.
     pub(super) fn disbelieve_port(&mut self, at: At) {
         self.ports.push(at);
     }
@@ -199,8 +199,8 @@ impl Explorer {
         None
     }
 
-    /// A probe out of the port `from` was stamped, and not by one of the first `tried` xbars that are
-    /// known by this tag.
+    /// Works in the stamp of a probe out of the port `from`, which is not that of one of the first `tried`
+    /// xbars that are known by its tag.
     pub(super) fn claimed(&mut self, from: At, stamp: &Stamp, tried: usize) -> Result<(), ExploreError> {
         let root = self.known.root(from);
         let far = self.known.xbar(root.node).far(root.delta).map(|far| self.known.far_root(far));
@@ -298,7 +298,7 @@ impl Explorer {
         Some((path.route, RequestKind::Probe { kind, left: path.left }))
     }
 
-    /// No route can express the proof, so it is not believed to be that xbar.
+    /// Ends a proof that no route can express: what is behind the port is not believed to be that xbar.
     pub(super) fn unprovable(&mut self, proof: &Proof) {
         self.release(proof);
         let root = self.known.root(proof.from);
@@ -309,7 +309,7 @@ impl Explorer {
         self.disbelieve(proof.from, sight);
     }
 
-    /// What came of a proof.
+    /// Works in what came of a proof.
     pub(super) fn proved(
         &mut self,
         mut proof: Proof,

@@ -32,7 +32,7 @@ impl Trusted {
         Self { cables, hosts, suspects }
     }
 
-    /// The ports of `xbar` in a map of what is where.
+    /// The entries of `ends` whose port is one of `xbar`.
     fn of<T>(ends: &BTreeMap<PortRef, T>, xbar: u32) -> impl Iterator<Item = (PortRef, &T)> {
         let ports = PortRef { xbar, port: 0 }..=PortRef { xbar, port: u8::MAX };
         ends.range(ports).map(|(&at, end)| (at, end))
@@ -102,7 +102,8 @@ impl Explorer {
         self.known.roots().any(|node| node >= self.first_found && doubtful(self.known.xbar(node)))
     }
 
-    /// An xbar of an earlier map, entered by the port `entry`. `None` if the map has no such xbar.
+    /// Takes over an xbar of an earlier map, entered by the port `entry`, and returns its node. `None` if the
+    /// map has no such xbar.
     fn recall_xbar(
         &mut self,
         previous: &Map,

@@ -24,7 +24,7 @@ pub(super) enum Ask {
 pub(super) enum Job {
     /// What is at the end of our own cable?
     FirstCable(Ask),
-    /// What is behind this port? In the frame of the node whose route is used.
+    /// What is behind this port? The port is named by the delta from the entry of the node whose route is used.
     Port(At, Ask),
     /// Is the xbar at the end of the way to this node tagged?
     Identify(u32),
@@ -36,7 +36,7 @@ pub(super) enum Job {
     Greet(Greeting),
     /// Is this xbar still there?
     Recheck(u32),
-    /// Is this host, whose address another has too, still there? Asked so often before.
+    /// Is this host, whose address another has too, still there? `sent` counts how often it was asked before.
     Confirm { host: u32, sent: u8 },
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Compare {
     pub(super) sent: u8,
     /// The tag and arrival port that a stamp must show to be proof.
     pub(super) stamp: Option<(u64, u8)>,
-    /// It asks whether the sight is our own xbar, as a probe of it came home by our own port.
+    /// Whether the question is if the sight is our own xbar, as a probe of it came home by our own port.
     pub(super) is_of_home: bool,
 }
 

@@ -17,11 +17,11 @@ use super::xbar::{Stage, XbarState};
 /// Kinds of questions, the most urgent first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
-    /// First tries at the ports of resolved xbars.
+    /// The first try at a port of a resolved xbar.
     Port,
-    /// Glances at sights near them.
+    /// A glance at a sight near a resolved xbar.
     Glance,
-    /// Further tries at the ports of resolved xbars.
+    /// A further try at a port of a resolved xbar.
     Retry,
     /// Studies of sights.
     Study,
@@ -42,12 +42,12 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// A question of this class was asked.
+    /// Counts a question of this class that is asked.
     pub(super) fn began(&mut self, class: Class) {
         self.under_way[class as usize] += 1;
     }
 
-    /// A question of this class was answered or given up.
+    /// Counts a question of this class that was answered or given up.
     pub(super) fn done(&mut self, class: Class) {
         self.under_way[class as usize] -= 1;
     }
@@ -94,8 +94,8 @@ impl Explorer {
         }
     }
 
-    /// What to ask at the own cable next: both kinds of probe side by side, both again when they have timed
-    /// out, and a scout last.
+    /// What to ask next at the cable of the host that explores: both kinds of probe side by side, both again
+    /// when they have timed out, and a scout last.
     fn next_of_first_cable(&mut self) -> Option<Job> {
         if self.direct.is_some() || self.pending.len() >= 2 {
             return None;
@@ -158,7 +158,7 @@ impl Explorer {
         }
     }
 
-    /// Wakes all of which something new is known, and the sights near them.
+    /// Wakes all xbars of which something new is known, and the sights near them.
     pub(super) fn wake_touched(&mut self) {
         for node in self.known.drain_touched() {
             self.wake(node);
@@ -177,7 +177,8 @@ impl Explorer {
         }
     }
 
-    /// A port by its root frame, in that of the route that will be used.
+    /// The question what is behind a port. `delta` counts from the entry of the root; the question counts from
+    /// the entry of the node whose route will be used.
     pub(super) fn port_job(&self, node: u32, delta: i16) -> Option<Job> {
         let xbar = self.known.xbar(node);
         let ask = self.ask(xbar.tag.is_some(), xbar.port(delta).map_or(0, |port| port.sent))?;
@@ -265,7 +266,7 @@ impl Explorer {
         self.port_job(node, self.silent_port(xbar)?)
     }
 
-    /// Looks the whole graph over for what to do next, and returns whether there is something.
+    /// Looks through the whole graph for what to do next. Returns whether there is something.
     fn advance(&mut self) -> bool {
         if !std::mem::take(&mut self.dirty) || !self.queues.is_quiet(&[Class::Port, Class::Glance]) {
             return false;

@@ -2,8 +2,8 @@
 //!
 //! A tagged xbar names the ports with carrier, so several questions in a row that nothing behind such ports
 //! answers are suspicious. Then it is asked whether it is still there itself, and so are all xbars before
-//! it, up to one with hosts. One that is not ends all that is known only by it at once, and not after all
-//! tries of each question. One that is will be trusted for twice as long the next time.
+//! it, up to one with hosts. If one of them is not, all that is reached only by it is given up at once, and not
+//! after all tries of each question. If it is, it will be trusted for twice as long the next time.
 
 use super::knowledge::At;
 use super::request::{Ask, Job};
@@ -24,7 +24,7 @@ impl Explorer {
         way
     }
 
-    /// Whether something answered a question to a port of this xbar.
+    /// Notes whether something answered a question to a port of this xbar.
     pub(super) fn note_port_answer(&mut self, node: u32, answered: bool) {
         let xbar = self.known.xbar(node);
         // Behind the ports of a plain xbar silence is the rule.
@@ -59,7 +59,7 @@ impl Explorer {
         Self::request_along(&WayOut::to(&self.known, xbar.via)?, ask)
     }
 
-    /// Whether an xbar is still there.
+    /// Works in whether an xbar is still there.
     pub(super) fn rechecked(
         &mut self,
         node: u32,

@@ -5,7 +5,7 @@ use super::knowledge::At;
 use super::request::Job;
 use super::xbar::Stage;
 
-/// Glances that may fail behind one xbar before no more are cast there.
+/// How many glances may fail behind one xbar before there are no more.
 const FAILED_GLANCES: usize = 2;
 /// Port probes of a study between two looks at what they found.
 const STUDY_STEP: u8 = 3;
@@ -34,7 +34,7 @@ impl Explorer {
         if !self.is_within_reach(node) || !self.is_worth_a_glance(node, behind_hosts) {
             return None;
         }
-        // Where hosts stand is known by delta from the entry.
+        // [`Guess`](super::guess::Guess) counts deltas from the entry.
         let entry = self.known.root(At { node: xbar.via, delta: 0 }).delta;
         let feasible = xbar.feasible(i16::from(self.settings.plain_ports));
         let new = feasible.filter(|&delta| xbar.port(delta).is_none()).map(|delta| delta - entry);
@@ -136,7 +136,7 @@ impl Explorer {
         })
     }
 
-    /// Has a study go on that waits although nothing is under way. Returns whether there was one.
+    /// Lets a study go on that waits although nothing is under way. Returns whether there was one.
     pub(super) fn unstick(&mut self) -> bool {
         let studied = self.studies.iter().copied().find(|&s| self.known.xbar(s).stage == Stage::Studied);
         if let Some(sight) = studied {

@@ -15,8 +15,8 @@ pub(super) enum Stage {
     Studied,
     /// All of its ports are probed and nothing told it from others, so compare probes have to.
     Compared,
-    /// It is no other resolved xbar (or a host or a tag will show if it is): all of its ports are
-    /// probed and what is behind them matters.
+    /// It is none of the xbars resolved before, or a host or a tag will show that it is. All of its ports are
+    /// probed, and what is behind them matters.
     Resolved,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct PortState {
 }
 
 impl PortState {
-    /// A count of frames that no setting allows: the port will not be probed.
+    /// In place of [`PortState::sent`]: the port will not be probed, as no setting allows so many frames.
     const NEVER: u8 = u8::MAX;
 
     /// Marks it as probed for good, whatever stamps show.
@@ -85,9 +85,9 @@ pub(super) struct XbarState {
     pub(super) hosted: bool,
     /// Port probes under way.
     pub(super) waiting: u16,
-    /// In which queues it stands, a bit each.
+    /// In which queues it stands, with a bit for each [`Class`](super::schedule::Class).
     pub(super) queued: u8,
-    /// Questions asked in its cause.
+    /// How many questions were asked on account of this xbar.
     pub(super) spent: u32,
     /// Whether it belongs to a large part without hosts, and so is asked only when nothing else can be.
     pub(super) late: bool,
@@ -97,7 +97,7 @@ pub(super) struct XbarState {
     pub(super) branches_left_out: u32,
     /// Questions in a row that nothing behind it answered.
     pub(super) silent_in_a_row: u16,
-    /// After so many of them it is asked whether it is still there.
+    /// How many questions in a row may stay without an answer before it is asked whether it is still there.
     pub(super) silence_allowed: u16,
     /// How often it was asked whether it is still there; 0 if that is not in question.
     pub(super) checks_sent: u8,
@@ -197,7 +197,7 @@ impl XbarState {
         fits.then_some(()).ok_or(ExploreError::TOO_WIDE)
     }
 
-    /// The port at `delta` leads to `far`, of which nothing was known.
+    /// Notes that the port at `delta`, of which nothing was known, leads to `far`.
     pub(super) fn set_far(&mut self, delta: i16, far: Far) -> Result<(), ExploreError> {
         self.port_mut(delta).far = Some(far);
         self.hosted |= matches!(far, Far::Host(_));
@@ -207,7 +207,7 @@ impl XbarState {
         self.check_span()
     }
 
-    /// The xbar is tagged, which settles which one it is.
+    /// Notes that the xbar is tagged, which settles which one it is.
     pub(super) fn set_tag(&mut self, tag: Tag) -> Result<(), ExploreError> {
         self.tag = Some(tag);
         self.stage = Stage::Resolved;
@@ -235,7 +235,7 @@ impl XbarState {
         }
     }
 
-    /// Nothing is known any more of what the port at `delta` leads to.
+    /// Forgets what the port at `delta` leads to.
     pub(super) fn forget_port(&mut self, delta: i16) {
         let port = self.port_mut(delta);
         *port = PortState { waiting: port.waiting, ..PortState::default() };
@@ -246,7 +246,7 @@ impl XbarState {
         u64::from(self.sights) * sight + self.ports.len() as u64 + u64::from(self.spent)
     }
 
-    /// Forgets what is known of it: nothing is left to ask.
+    /// Forgets what is known of the xbar, so that nothing is left to ask of it.
     pub(super) fn leave_out(&mut self) {
         *self = Self {
             stage: Stage::Resolved,
@@ -295,7 +295,7 @@ impl XbarState {
         }
     }
 
-    /// The xbar turns out to be a tagged one whose ports with carrier are listed already.
+    /// Takes over the tag of an xbar whose ports with carrier are listed already.
     fn adopt_tag(&mut self, tag: Tag) -> Result<(), ExploreError> {
         self.tag = Some(tag);
         self.listed_only = true;

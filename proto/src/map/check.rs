@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::{FrameSizes, HostIndex, Map, PortRef, host_type};
 use crate::Mac;
 
-/// Why a map is no map.
+/// Why a map is none that agents exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MapDefect {
     /// More xbars than [`Map::MAX_XBARS`].
@@ -148,8 +148,8 @@ impl Map {
         HostIndex::new(self).duplicates().next()
     }
 
-    /// Checks all ports in one pass, with a bit for each: every agent checks every map, and large maps have
-    /// many cables.
+    /// Checks all ports in one pass, with a bit for each, to be fast: every agent checks every map, and large
+    /// maps have many cables.
     fn check_ports(&self) -> Result<(), MapDefect> {
         let mut taken = vec![[0_u64; 4]; self.xbars.len()];
         self.ends().try_for_each(|end| {

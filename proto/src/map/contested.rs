@@ -11,8 +11,8 @@ use crate::Mac;
 /// A port whose host has an address that another host has too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Contested {
-    /// The address; [`Mac::NOBODY`] for what is no host, and no xbar that can be believed: one that
-    /// shows another's tag, or is as many xbars as there are questions.
+    /// The address. [`Mac::NOBODY`] where no host is behind the port, but xbars that cannot be believed: they
+    /// show the tag of another, or answer as ever more xbars, however many are asked for.
     pub mac: Mac,
     /// The port that this one of the hosts is cabled to.
     pub at: PortRef,

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::ways::{Crossing, Neighbours, Way};
+use super::ways::{CablesByXbar, Crossing, Way};
 use super::{Map, PortRef};
 
 /// A breadth-first forest over all xbars. Its roots are the xbars with hosts.
@@ -21,7 +21,7 @@ pub(crate) struct Forest {
 struct Grown {
     /// The root of its tree.
     root: u32,
-    /// The cable by which the tree enters it: the other end, and the own port. `None` for a root.
+    /// The cable by which the tree enters this xbar: the end before it, and the port of this xbar. `None` for a root.
     cable: Option<(PortRef, u8)>,
     /// Cables from the root.
     depth: u32,
@@ -32,7 +32,7 @@ impl Forest {
     ///
     /// Of several shortest ways to an xbar its index decides, so that neighbouring xbars hang on
     /// different roots as far as the cables let them.
-    pub(crate) fn new(map: &Map, neighbours: &Neighbours) -> Self {
+    pub(crate) fn new(map: &Map, neighbours: &CablesByXbar) -> Self {
         let mut grown: Vec<Option<Grown>> = vec![None; map.xbars.len()];
         let mut queue = VecDeque::new();
         for at in map.hosts.iter().filter_map(|host| host.at) {
@@ -87,7 +87,7 @@ impl Forest {
 
 /// The place of an xbar that is `depth` cables from the nearest host: one of the cables that come
 /// from one less. All of those have their places.
-fn choose(neighbours: &Neighbours, grown: &[Option<Grown>], xbar: u32, depth: u32) -> Option<Grown> {
+fn choose(neighbours: &CablesByXbar, grown: &[Option<Grown>], xbar: u32, depth: u32) -> Option<Grown> {
     let nearer = || {
         let of_far = |far: PortRef| grown.get(far.xbar as usize).copied().flatten();
         neighbours.of(xbar).filter_map(move |(near, far)| {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_xbar_is_in_one_tree_and_trees_are_shared_out() {
-        let forest = Forest::new(&clos(), &Neighbours::new(&clos()));
+        let forest = Forest::new(&clos(), &CablesByXbar::new(&clos()));
         let roots: Vec<_> = (0..5).map(|xbar| forest.root(xbar).unwrap()).collect();
         assert_eq!(roots, [0, 1, 0, 1, 1]);
         assert_eq!(forest.root(5), None);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn ways_lead_through_the_own_tree_only() {
-        let forest = Forest::new(&clos(), &Neighbours::new(&clos()));
+        let forest = Forest::new(&clos(), &CablesByXbar::new(&clos()));
         let at = |xbar, port| PortRef { xbar, port };
         let way = forest.way(at(1, 9), 4).unwrap();
         assert_eq!(way.entry, at(4, 7));
@@ -155,6 +155,6 @@ mod tests {
     fn an_xbar_that_no_host_reaches_is_in_no_tree() {
         let mut map = clos();
         map.cables.pop();
-        assert_eq!(Forest::new(&map, &Neighbours::new(&map)).root(4), None);
+        assert_eq!(Forest::new(&map, &CablesByXbar::new(&map)).root(4), None);
     }
 }

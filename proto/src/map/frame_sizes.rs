@@ -63,7 +63,7 @@ pub struct NarrowEnd {
 }
 
 impl FrameSizes {
-    /// What there is to say of these hosts; those without users' frames are left out.
+    /// The frame sizes of these hosts. Those that carry no users' frames are left out.
     pub fn of(hosts: impl IntoIterator<Item = (Mac, LinkMtu)>) -> Self {
         let mut less: Vec<_> = hosts.into_iter().filter(|(_, mtu)| mtu.bytes > 0).collect();
         let longest = less.iter().map(|(_, mtu)| mtu.bytes).max().unwrap_or_default();

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Cable, Contested, Host, Map, MapVersion, PortRef, Xbar, host_type};
 use crate::Mac;
 
-/// What a random map is drawn from. Numbers shrink, the draw follows.
+/// What a random map is drawn from. When a property test shrinks these numbers, the map shrinks with them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Draw {
     pub(crate) seed: u64,

@@ -28,7 +28,7 @@ pub struct Crossing {
     pub leave: u8,
 }
 
-/// A way from a host to the door of an xbar.
+/// A way from a host up to the port by which it enters an xbar.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Way {
     /// The xbars passed, first to last, without the one at its end.
@@ -70,11 +70,11 @@ pub struct Ways {
 impl Ways {
     /// The ways from the host at `from` (the xbar port that it is cabled to).
     pub fn new(map: &Map, from: PortRef) -> Self {
-        Self::over(&Neighbours::new(map), from)
+        Self::over(&CablesByXbar::new(map), from)
     }
 
     /// The ways from the host at `from` over the cables of a map.
-    pub(crate) fn over(neighbours: &Neighbours, from: PortRef) -> Self {
+    pub(crate) fn over(neighbours: &CablesByXbar, from: PortRef) -> Self {
         let mut reached = vec![None; neighbours.xbars()];
         let mut queue = VecDeque::new();
         if let Some(first) = reached.get_mut(from.xbar as usize) {
@@ -108,7 +108,7 @@ impl Ways {
 
 /// The cables of each xbar to other xbars, in the map's order: one flat array.
 #[derive(Clone, Debug)]
-pub(crate) struct Neighbours {
+pub(crate) struct CablesByXbar {
     starts: Vec<u32>,
     ends: Vec<CableEnd>,
 }
@@ -121,7 +121,7 @@ struct CableEnd {
     near_port: u8,
 }
 
-impl Neighbours {
+impl CablesByXbar {
     pub(crate) fn new(map: &Map) -> Self {
         let between_two = || map.cables.iter().filter(|cable| cable.a.xbar != cable.b.xbar);
         let mut starts = vec![0_u32; map.xbars.len() + 1];

@@ -91,7 +91,7 @@ pub enum KnownCable {
 
 /// The cable of a port has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Event {
+pub struct CableChange {
     /// The port's number.
     pub port: u8,
     /// What was known of its cable before.
@@ -105,7 +105,7 @@ pub struct Event {
 #[derive(Debug, Default)]
 pub struct Neighbours {
     ports: BTreeMap<u8, Port>,
-    /// Until when all that time alone changes has been looked at.
+    /// The time up to which all ports have been looked at for what changes by the passing of time alone.
     looked_at: Instant,
 }
 
@@ -134,13 +134,13 @@ impl Neighbours {
     }
 
     /// The next change of a cable.
-    pub fn poll_event(&mut self, now: Instant) -> Option<Event> {
+    pub fn poll_event(&mut self, now: Instant) -> Option<CableChange> {
         self.looked_at = self.looked_at.max(now);
         let owns: Vec<(u8, Own)> =
             self.ports.iter().filter_map(|(number, port)| Some((*number, port.own?))).collect();
         self.ports.iter_mut().find_map(|(number, port)| {
             let before = port.look(now, &owns)?;
-            Some(Event { port: *number, before, now: port.cable().clone() })
+            Some(CableChange { port: *number, before, now: port.cable().clone() })
         })
     }
 

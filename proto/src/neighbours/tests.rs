@@ -14,7 +14,7 @@ struct Room {
     wires: BTreeMap<(usize, u8), u32>,
     /// Ports that hear nothing.
     deaf: BTreeSet<(usize, u8)>,
-    events: Vec<(usize, Event)>,
+    events: Vec<(usize, CableChange)>,
     hellos: Vec<(Instant, usize, u8)>,
 }
 
@@ -147,7 +147,7 @@ fn what_an_end_says_of_itself_is_told_when_it_changes() {
     room.nodes[0].set_port(room.now, 1, Some(Own { mtu: 9000, flags, ..own(0, 1) }));
     room.settle();
     let (before, now) = (neighbour(0, 1), Neighbour { mtu: 9000, flags, ..neighbour(0, 1) });
-    let event = Event { port: 4, before: KnownCable::Joined(before), now: KnownCable::Joined(now) };
+    let event = CableChange { port: 4, before: KnownCable::Joined(before), now: KnownCable::Joined(now) };
     assert_eq!(room.events, [(1, event)]);
 }
 

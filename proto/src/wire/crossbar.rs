@@ -81,9 +81,9 @@ pub enum DropReason {
 }
 
 impl Crossbar {
-    /// Most route elements of a frame that is not one of the rarest: there and back over 62 xbars, which
-    /// is as far as exploration goes, are 125, and users' routes are shorter. Only a stamped comparison
-    /// of two cables can take more, where such ways are long.
+    /// Most route elements that are no reason to bound how many such frames pass. A probe there and back over
+    /// 62 xbars, which is as far as exploration goes, has 125, and users' routes are shorter. Only a stamped
+    /// comparison of two cables can take more, where such ways are long.
     pub const MOST_ELEMENTS: usize = Route::MAX_BYTES / 2;
 
     /// What to do with the frame that came in by port `arrival`. `payload` is all behind the

@@ -115,7 +115,7 @@ pub enum FrameError {
     /// The CRC-32 does not match.
     #[error("the CRC-32 does not match")]
     BadCrc,
-    /// A route that is no route.
+    /// Bytes in place of a route that are none.
     #[error("the route is malformed")]
     BadRoute,
     /// A version of the protocol that this agent does not speak.
@@ -142,7 +142,7 @@ pub enum FrameError {
     /// It is signed and was heard before, or is of a former session of its sender: a copy or a recording.
     #[error("the frame is a copy of an earlier one")]
     Replayed,
-    /// More than one source, or all that are not known to be sound, may send.
+    /// It is more than one source, or all that are not known to be sound, may send.
     #[error("too many frames: the rate is limited")]
     RateLimited,
 }

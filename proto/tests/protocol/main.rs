@@ -1,4 +1,5 @@
-//! Tests of the protocol as those use it who drive it. They are one program, as linking costs more than running them.
+//! Tests of the protocol through the interface that drivers use. They are one program, as linking costs more
+//! than running them.
 
 #![allow(
     clippy::unwrap_used,

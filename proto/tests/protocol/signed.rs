@@ -337,7 +337,7 @@ proptest! {
         pair.run_to(ms(200));
         prop_assert!(pair.agree());
         let status = pair.agents[0].status();
-        // The agent at the other end, whom nobody takes for a stranger, but in another session.
+        // The sender is the agent at the other end, which is no stranger, but in another session.
         let message = from(Mac::from_position(1), message, &status);
         let one = key(1);
         let frame = if signed {

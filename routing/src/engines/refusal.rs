@@ -70,10 +70,10 @@ fn takers(balance: Balance) -> String {
     super::setting::listed(&Setting::Hops.engines(balance), "or")
 }
 
-/// How many layers an engine needs, and how many there are.
+/// In how many layers an engine would serve, and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyLayers {
-    /// How many layers it needs.
+    /// How many layers are enough for it; fewer may be, if they are allowed.
     pub needed: usize,
     /// How many there are from the first one on.
     pub left: u8,
@@ -86,7 +86,7 @@ pub struct TooManyLayers {
 impl fmt::Display for TooManyLayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { needed, left, first, instead } = self;
-        write!(f, "it needs {needed} layers, but there are {left} from layer {first} on; ")?;
+        write!(f, "it would serve in {needed} layers, but there are {left} from layer {first} on; ")?;
         // More than there are at all cannot be allowed.
         if usize::from(*first) + needed <= usize::from(Layers::MAX) {
             f.write_str("allow more (--max-layers), or ")?;

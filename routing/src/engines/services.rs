@@ -1,4 +1,5 @@
-//! Ways to and from service adapters above the leaves, for engines whose tables go up and down a tree only.
+//! Ways to and from service adapters above the leaves, and to the xbars there themselves, for engines whose tables go up and
+//! down a tree only.
 //!
 //! Such tables have no entry where no way up and then down leads on: from one spine to another, or between a spine and
 //! a leaf that has no cable to it. The entries that are added keep to [an order with one
@@ -9,8 +10,10 @@ mod tests;
 
 use mapper_fabric::wording::plural;
 
+use super::Settings;
 use super::balanced::ranks::Order;
-use crate::{Subnet, Tables, Tiers, Topology};
+use crate::tables::Layers;
+use crate::{ProofRules, Subnet, Tables, Tiers, Topology, emptied_first, prove_tables};
 
 /// What a user should know of service adapters above the leaves, if there are some.
 pub(super) fn note(topology: &Topology, tiers: &Tiers) -> Option<String> {
@@ -24,12 +27,18 @@ pub(super) fn note(topology: &Topology, tiers: &Tiers) -> Option<String> {
 }
 
 /// Adds the entries that service adapters above the leaves need, in an order that has one top. Entries that lead to
-/// leaves stay as they are.
-pub(super) fn join(subnet: &Subnet, tiers: &Tiers, order: &Order, tables: &mut Tables) {
+/// leaves stay as they are; of those that are added, what was in force stays where it leads on as well.
+pub(super) fn join(
+    subnet: &Subnet,
+    tiers: &Tiers,
+    order: &Order,
+    in_force: Option<&Tables>,
+    tables: &mut Tables,
+) {
     if tiers.served().is_empty() {
         return;
     }
-    let steps = Steps::new(subnet, order);
+    let steps = Steps::new(subnet, order, in_force);
     let mut is_served_part = vec![false; subnet.topology.xbar_count()];
     for &xbar in tiers.served() {
         is_served_part[subnet.topology.component(xbar) as usize] = true;
@@ -43,12 +52,69 @@ pub(super) fn join(subnet: &Subnet, tiers: &Tiers, order: &Order, tables: &mut T
     }
 }
 
+/// Adds the entries by which leaves reach the xbars above them by these xbars' own addresses (InfiniBand: the LIDs by which switches are
+/// managed), and by which those answer, where no way up and then down leads there, as after a cable between a leaf and a spine failed.
+///
+/// `order` is that of the tree. All other entries stay as they are. All are proved together, as hosts' routes of an irregular tree may
+/// not keep to an order with one top; if that fails, none is added. What was in force stays where it leads on as well. Where
+/// an entry would have an address emptied before it changes from the tables in force, so that hosts wait for it, it is left out: the
+/// next tables have it.
+pub(super) fn reach_xbars(
+    subnet: &Subnet,
+    tiers: &Tiers,
+    order: impl FnOnce() -> Order,
+    in_force: Option<&Tables>,
+    tables: &mut Tables,
+) {
+    let topology = &subnet.topology;
+    let lacking = |end: u32, slot: u32| -> Vec<u32> {
+        let part = topology.component(end);
+        // Xbars above leaves have nothing to say to each other, and leaves have entries, or the tables serve nobody.
+        let speaks =
+            |&xbar: &u32| tiers.is_leaf(xbar) != tiers.is_leaf(end) && topology.component(xbar) == part;
+        let xbars = (0..topology.xbar_count() as u32).filter(speaks);
+        xbars.filter(|&xbar| tables.port(xbar, slot) == Tables::NONE).collect()
+    };
+    let ends = (0..topology.xbar_count() as u32)
+        .flat_map(|end| subnet.destinations.slots_of(end).map(move |slot| (end, slot)));
+    let missed: Vec<(u32, u32, Vec<u32>)> = ends
+        .map(|(end, slot)| (end, slot, lacking(end, slot)))
+        .filter(|(_, _, xbars)| !xbars.is_empty())
+        .collect();
+    if missed.is_empty() {
+        return;
+    }
+    let parts: Vec<u32> = missed.iter().map(|&(end, _, _)| end).collect();
+    let order = order().with_one_top_over(topology, tiers, &parts);
+    let steps = Steps::new(subnet, &order, in_force);
+    let mut wider = tables.clone();
+    for (end, slot, xbars) in missed {
+        steps.climb_from(&xbars, end, slot, &mut wider);
+    }
+    let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: true };
+    if !prove_tables(subnet, &wider, &Layers::single(), &rules).holds() {
+        return;
+    }
+    if let Some(old) = in_force {
+        let needed = emptied_first(subnet, old, tables, &Layers::single());
+        for slot in emptied_first(subnet, old, &wider, &Layers::single()) {
+            if needed.binary_search(&slot).is_err() {
+                for xbar in 0..topology.xbar_count() as u32 {
+                    wider.set_port(xbar, slot, tables.port(xbar, slot));
+                }
+            }
+        }
+    }
+    *tables = wider;
+}
+
 /// A step to a neighbour: the neighbour, and the port that leads to it.
 type Step = (u32, u8);
 
 /// All steps of a fabric, by the order.
 struct Steps<'a> {
     subnet: &'a Subnet,
+    in_force: Option<&'a Tables>,
     /// All xbars, the top first.
     from_top: Vec<u32>,
     /// By xbar.
@@ -60,7 +126,7 @@ struct Steps<'a> {
 const NONE: u32 = u32::MAX;
 
 impl<'a> Steps<'a> {
-    fn new(subnet: &'a Subnet, order: &Order) -> Self {
+    fn new(subnet: &'a Subnet, order: &Order, in_force: Option<&'a Tables>) -> Self {
         let topology = &subnet.topology;
         let xbars = 0..topology.xbar_count() as u32;
         let mut from_top: Vec<u32> = xbars.clone().collect();
@@ -74,7 +140,7 @@ impl<'a> Steps<'a> {
             };
             xbars.clone().map(steps).collect()
         };
-        Self { subnet, from_top, up: side(true), down: side(false) }
+        Self { subnet, in_force, from_top, up: side(true), down: side(false) }
     }
 
     /// Sets all entries that lead to an xbar and its hosts: what is above it goes down only, all else climbs to that
@@ -102,7 +168,7 @@ impl<'a> Steps<'a> {
                 };
                 let leads_on =
                     |head: u32| left[head as usize] != NONE && left[head as usize] + 1 == left[xbar as usize];
-                if let Some(port) = pick(steps, leads_on, xbar + slot) {
+                if let Some((_, port)) = self.pick(steps, leads_on, (xbar, slot)) {
                     tables.set_port(xbar, slot, port);
                 }
             }
@@ -112,34 +178,60 @@ impl<'a> Steps<'a> {
     /// Where there is no entry that leads to an xbar and its hosts, sets one that climbs to the nearest xbar that has one.
     fn climb_to_entries(&self, end: u32, tables: &mut Tables) {
         for slot in self.subnet.destinations.slots_of(end) {
-            let mut climbs: Vec<u32> = (0..self.from_top.len() as u32)
-                .map(|xbar| if xbar == end || tables.port(xbar, slot) != Tables::NONE { 0 } else { NONE })
-                .collect();
-            for &xbar in self.from_top.iter() {
-                if climbs[xbar as usize] != NONE {
-                    continue;
-                }
-                let nearest = self.nearest_above(&climbs, xbar);
-                if nearest == NONE {
-                    continue;
-                }
-                climbs[xbar as usize] = nearest + 1;
-                let leads_on = |head: u32| climbs[head as usize] == nearest;
-                if let Some(port) = pick(&self.up[xbar as usize], leads_on, xbar + slot) {
+            let climbs = self.climbs(end, slot, tables);
+            for xbar in (0..climbs.len() as u32).filter(|&xbar| !matches!(climbs[xbar as usize], 0 | NONE)) {
+                if let Some((_, port)) = self.climb(&climbs, xbar, slot) {
                     tables.set_port(xbar, slot, port);
                 }
             }
         }
     }
 
+    /// The same for one slot of an xbar, and only for what some xbars pass on their way there.
+    fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &mut Tables) {
+        let climbs = self.climbs(end, slot, tables);
+        for &xbar in xbars {
+            let mut at = xbar;
+            while !matches!(climbs[at as usize], 0 | NONE) {
+                let Some((head, port)) = self.climb(&climbs, at, slot) else { break };
+                tables.set_port(at, slot, port);
+                at = head;
+            }
+        }
+    }
+
+    /// How many steps up lead from each xbar to the nearest that has an entry for a slot of an xbar.
+    fn climbs(&self, end: u32, slot: u32, tables: &Tables) -> Vec<u32> {
+        let mut climbs: Vec<u32> = (0..self.from_top.len() as u32)
+            .map(|xbar| if xbar == end || tables.port(xbar, slot) != Tables::NONE { 0 } else { NONE })
+            .collect();
+        for &xbar in &self.from_top {
+            if climbs[xbar as usize] == NONE {
+                climbs[xbar as usize] = self.nearest_above(&climbs, xbar).saturating_add(1);
+            }
+        }
+        climbs
+    }
+
+    /// A step up from an xbar to one that is nearer to an entry.
+    fn climb(&self, climbs: &[u32], xbar: u32, slot: u32) -> Option<Step> {
+        let leads_on = |head: u32| {
+            let left = climbs[head as usize];
+            left != NONE && left + 1 == climbs[xbar as usize]
+        };
+        self.pick(&self.up[xbar as usize], leads_on, (xbar, slot))
+    }
+
     fn nearest_above(&self, hops: &[u32], xbar: u32) -> u32 {
         self.up[xbar as usize].iter().map(|&(head, _)| hops[head as usize]).min().unwrap_or(NONE)
     }
-}
 
-/// One of the steps that lead on, by turns.
-fn pick(steps: &[Step], leads_on: impl Fn(u32) -> bool, turn: u32) -> Option<u8> {
-    let fitting: Vec<u8> = steps.iter().filter(|&&(head, _)| leads_on(head)).map(|&(_, port)| port).collect();
-    let place = turn as usize % fitting.len().max(1);
-    fitting.get(place).copied()
+    /// One of the steps that lead on from an xbar towards a slot: that which was in force, or else by turns.
+    fn pick(&self, steps: &[Step], leads_on: impl Fn(u32) -> bool, (xbar, slot): (u32, u32)) -> Option<Step> {
+        let fitting: Vec<Step> = steps.iter().copied().filter(|&(head, _)| leads_on(head)).collect();
+        let in_force = self.in_force.map(|tables| tables.port(xbar, slot));
+        let before = fitting.iter().copied().find(|&(_, port)| Some(port) == in_force);
+        let place = (xbar + slot) as usize % fitting.len().max(1);
+        before.or_else(|| fitting.get(place).copied())
+    }
 }

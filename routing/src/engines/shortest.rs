@@ -1,9 +1,11 @@
 //! Shortest routes between all xbars, by the least loaded channels.
 
-use mapper_proto::map::PortRef;
+mod kept;
+
+pub(super) use kept::serve as serve_kept;
 
 use super::trees::Trees;
-use crate::{Far, Subnet};
+use crate::Subnet;
 
 /// How often all trees are grown again, once the loads of all are known: those that were grown first knew little of them.
 const ROUNDS: usize = 1;
@@ -26,8 +28,9 @@ pub(super) struct ShortestTrees {
     pub(super) trees: Trees,
     /// How many pairs of hosts send through the channel that most send through.
     pub(super) busiest: u64,
-    /// How much routes meet each other: the sum over all channels of the square of the pairs that send through each.
-    pub(super) crowding: u128,
+    grown: Vec<Growing>,
+    /// How many pairs of hosts send through each channel.
+    loads: Vec<u64>,
 }
 
 impl ShortestTrees {
@@ -39,18 +42,25 @@ impl ShortestTrees {
         let mut trees = Trees::begin(xbars);
         let mut grower = Grower::new(subnet, choice);
         let (hosts, adapters) = grower.plant(&mut trees);
-        hosts.iter().chain(&adapters).for_each(|tree| grower.grow(tree, &mut trees));
+        hosts.iter().chain(&adapters).for_each(|tree| grower.grow(tree, &mut trees, &[]));
         for _ in 0..ROUNDS {
             adapters.iter().for_each(|tree| grower.take_away(tree, &trees));
             for tree in &hosts {
                 grower.take_away(tree, &trees);
-                grower.grow(tree, &mut trees);
+                grower.grow(tree, &mut trees, &[]);
             }
-            adapters.iter().for_each(|tree| grower.grow(tree, &mut trees));
+            adapters.iter().for_each(|tree| grower.grow(tree, &mut trees, &[]));
         }
         let busiest = grower.loads.iter().copied().max().unwrap_or_default();
-        let crowding = grower.loads.iter().map(|&load| u128::from(load).pow(2)).sum();
-        Self { trees, busiest, crowding }
+        Self { trees, busiest, grown: hosts.into_iter().chain(adapters).collect(), loads: grower.loads }
+    }
+
+    /// How much routes meet each other: for each pair of hosts, how many pairs send through the busiest channel of its route;
+    /// the sum of all. So flows get the more, the less this is.
+    pub(super) fn crowding(&self, subnet: &Subnet) -> u128 {
+        let mut grower = Grower::new(subnet, Choice::LeastLoaded);
+        grower.loads.copy_from_slice(&self.loads);
+        self.grown.iter().map(|tree| grower.crowding(tree, &self.trees)).sum()
     }
 }
 
@@ -60,6 +70,8 @@ struct Growing {
     number: u32,
     /// The xbar that it leads to.
     end: u32,
+    /// The first slot that it leads to: of a host, or of the xbar itself if that has none.
+    slot: u32,
     /// What a frame along it counts.
     weight: u64,
 }
@@ -76,7 +88,7 @@ struct Grower<'a> {
     hops: Vec<u32>,
     /// Xbars from near to far.
     reached: Vec<u32>,
-    /// The load of the whole route from each xbar.
+    /// The load of the whole route from each xbar, or of its busiest channel.
     costs: Vec<u64>,
     /// Hosts whose frames come by each xbar.
     sources: Vec<u64>,
@@ -113,7 +125,9 @@ impl<'a> Grower<'a> {
                 let weight = slots.len() as u64;
                 let leads_to_host = slots.clone().any(|slot| !self.subnet.leads_to_service_adapter(slot));
                 let kind = if leads_to_host { &mut hosts } else { &mut adapters };
-                kind.push(Growing { number, end, weight });
+                let own = self.subnet.destinations.slots_of(end).start;
+                let slot = slots.clone().next().unwrap_or(own);
+                kind.push(Growing { number, end, slot, weight });
             }
         }
         (hosts, adapters)
@@ -142,16 +156,18 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Grows a tree, and counts what it puts on channels.
-    fn grow(&mut self, tree: &Growing, trees: &mut Trees) {
-        let &Growing { number, end, weight } = tree;
+    /// Grows a tree, and counts what it puts on channels. Those ports stay that lead on, of `kept`, which has one by xbar or
+    /// none at all.
+    fn grow(&mut self, tree: &Growing, trees: &mut Trees, kept: &[u8]) {
+        let &Growing { number, end, weight, .. } = tree;
         self.search(end);
         let ports = trees.ports_mut(number);
         let topology = &self.subnet.topology;
         self.costs[end as usize] = 0;
         let mut chosen = Vec::with_capacity(self.reached.len());
         for &xbar in &self.reached[1..] {
-            let Some(channel) = self.choose(xbar) else { continue };
+            let stays = kept.get(xbar as usize).and_then(|&port| self.next(xbar, port));
+            let Some(channel) = stays.or_else(|| self.choose(xbar)) else { continue };
             let next = topology.head(channel).xbar;
             self.costs[xbar as usize] = self.costs[next as usize] + self.loads[channel as usize];
             ports[xbar as usize] = topology.tail(channel).port;
@@ -162,16 +178,31 @@ impl<'a> Grower<'a> {
 
     /// Takes off the channels what a tree puts on them.
     fn take_away(&mut self, tree: &Growing, trees: &Trees) {
-        let &Growing { number, end, weight } = tree;
+        let &Growing { number, end, weight, .. } = tree;
         self.search(end);
         let ports = trees.ports(number);
-        let topology = &self.subnet.topology;
-        let channel = |&xbar: &u32| match topology.far(PortRef { xbar, port: ports[xbar as usize] }) {
-            Far::Channel(channel) => Some(channel),
-            _ => None,
-        };
-        let chosen: Vec<u32> = self.reached[1..].iter().filter_map(channel).collect();
+        let next = |&xbar: &u32| self.next(xbar, ports[xbar as usize]);
+        let chosen: Vec<u32> = self.reached[1..].iter().filter_map(next).collect();
         self.count(&chosen, |load, routes| load - routes * weight);
+    }
+
+    /// How many pairs send through the busiest channel of each route of a tree, all in all.
+    fn crowding(&mut self, tree: &Growing, trees: &Trees) -> u128 {
+        self.search(tree.end);
+        let topology = &self.subnet.topology;
+        let ports = trees.ports(tree.number);
+        let mut all = 0;
+        self.costs[tree.end as usize] = 0;
+        for at in 1..self.reached.len() {
+            let xbar = self.reached[at];
+            let Some(channel) = self.next(xbar, ports[xbar as usize]) else { continue };
+            let onward = self.costs[topology.head(channel).xbar as usize];
+            let busiest = onward.max(self.loads[channel as usize]);
+            self.costs[xbar as usize] = busiest;
+            let routes = tree.weight * topology.hosts_of(xbar).len() as u64;
+            all += u128::from(busiest) * u128::from(routes);
+        }
+        all
     }
 
     /// Changes the loads of a tree's channels, which are given from near to far, by the routes over each.
@@ -206,6 +237,42 @@ impl<'a> Grower<'a> {
             Choice::LeastLoaded | Choice::LeastLoadedByHost => {
                 let cost = |channel: u32| self.costs[next(channel)] + self.loads[channel as usize];
                 channels.min_by_key(|&channel| cost(channel))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_proto::map::Fabric;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fabrics::random;
+    use crate::{Far, Quality, TableRoutes, walk_tables};
+
+    proptest! {
+        /// As it is when each pair's route is walked.
+        #[test]
+        fn crowding_is_what_the_busiest_channels_of_all_routes_carry(seed: u64) {
+            let subnet = Subnet::new(&Fabric { map: random(seed), ..Fabric::default() }, None).unwrap();
+            for choice in [Choice::LeastLoadedByHost, Choice::LeastLoaded, Choice::FirstPort] {
+                let shortest = ShortestTrees::new(&subnet, choice);
+                let tables = shortest.trees.tables(&subnet);
+                let loads = Quality::measure(&TableRoutes::new(&subnet, &tables), 1).loads;
+                let hosts = 0..subnet.topology.host_count() as u32;
+                let mut all = 0.0;
+                for (from, to) in hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to))) {
+                    let slots = subnet.destinations.slots_of_host(to);
+                    let Some(hops) = slots.clone().next().and_then(|slot| walk_tables(&subnet, &tables, from, slot))
+                    else { continue };
+                    let passed = hops.into_iter().filter_map(|hop| match subnet.topology.far(hop) {
+                        Far::Channel(channel) => Some(loads[channel as usize]),
+                        _ => None,
+                    });
+                    all += passed.fold(0.0, f64::max);
+                }
+                prop_assert_eq!(shortest.crowding(&subnet) as f64, all, "{:?}", choice);
             }
         }
     }

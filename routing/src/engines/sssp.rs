@@ -3,11 +3,12 @@
 //! For one address after another a tree of shortest routes is grown along the least loaded channels, and what it
 //! puts on each channel counts when the next is grown (Hoefler, Schneider, Lumsdaine: "Optimized Routing for
 //! Large-Scale InfiniBand Networks", 2009). All is in one layer: where that closes a circle, it does not pass
-//! the proof, and dfsssp is what serves.
+//! the proof, and dfsssp is what serves. Of tables that were in force all that leads on along a shortest way stays,
+//! unless that closes a circle.
 
 use super::algorithm::Algorithm;
-use super::shortest::{Choice, ShortestTrees};
-use super::{EngineError, Routing, Setting, Settings};
+use super::shortest::{self, Choice, ShortestTrees};
+use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 
 /// Shortest routes, each address by the channels that are least loaded so far.
@@ -23,10 +24,19 @@ impl Algorithm for Sssp {
     }
 
     fn obeys(&self, _: &Settings) -> &'static [Setting] {
-        &[]
+        &[Setting::Previous]
     }
 
-    fn compute(&self, subnet: &Subnet, _: &Settings) -> Result<Routing, EngineError> {
-        Ok(Routing::in_one_layer(ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees.tables(subnet)))
+    /// # Errors
+    /// If the tables that were in force are of another fabric.
+    fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        let mut notes = Vec::new();
+        let kept = shortest::serve_kept(subnet, settings, &mut notes, |kept| {
+            let is_free = kept.trees.fit_one_layer(subnet, settings.xbar_destinations);
+            is_free.then(|| kept.tables(subnet, settings))
+        });
+        let kept = kept.map_err(|why| EngineError::refuse(Engine::Sssp, why))?;
+        let anew = || ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees.tables(subnet);
+        Ok(Routing { notes, ..Routing::in_one_layer(kept.unwrap_or_else(anew)) })
     }
 }

@@ -1,5 +1,6 @@
 //! What holds for every engine of the list.
 
+mod kept;
 mod obedience;
 
 use std::collections::BTreeSet;

@@ -40,6 +40,20 @@ impl Trees {
         self.base.push((self.ports.len() / self.xbars) as u32);
     }
 
+    /// These trees, with but one to each xbar to which all are the same.
+    pub(super) fn without_doubles(self) -> Self {
+        let mut kept = Self::begin(self.xbars);
+        for xbar in 0..self.xbars as u32 {
+            let trees = self.to(xbar);
+            let are_same = trees.clone().all(|tree| self.ports(tree) == self.ports(trees.start));
+            for tree in trees.take(if are_same { 1 } else { usize::MAX }) {
+                kept.add().copy_from_slice(self.ports(tree));
+            }
+            kept.next_destination();
+        }
+        kept
+    }
+
     /// Whether some xbar has several trees.
     pub(super) fn are_several_an_xbar(&self) -> bool {
         self.ports.len() > self.xbars * self.xbars

@@ -23,8 +23,11 @@ pub(super) fn recognise(topology: &Topology) -> Option<Orientation> {
     }
     let count = heights.iter().filter(|&&height| height != Tiers::UNREACHED).max().map_or(0, |&top| top + 1);
     let by_height = positions(topology.xbar_count(), |xbar| Reverse(heights[xbar as usize]));
-    let position =
-        if tiers.served().is_empty() { by_height } else { with_one_top(topology, &tiers, &by_height) };
+    let position = if tiers.served().is_empty() {
+        by_height
+    } else {
+        with_one_top(topology, &tiers, &by_height, tiers.served())
+    };
     let orientation = Orientation::by_position(topology, Shape::Clos { tiers: count }, position);
     let leaves = tiers.leaves();
     leaves

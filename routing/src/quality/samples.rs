@@ -107,7 +107,7 @@ pub(super) struct Bandwidths {
 
 /// What flows get in the mean, each of them 1/(flows on its busiest channel). Without flows, nothing stands in anybody's
 /// way.
-fn mean_bandwidth(shared: impl Iterator<Item = u32>) -> f64 {
+fn mean_bandwidth(shared: impl Iterator<Item = u16>) -> f64 {
     let (count, total) =
         shared.fold((0_u32, 0.0), |(count, total), shared| (count + 1, total + 1.0 / f64::from(shared)));
     if count == 0 { 1.0 } else { total / f64::from(count) }
@@ -138,15 +138,25 @@ impl<'a, F: Flows> Scratch<'a, F> {
     }
 
     /// Visits all flows of some patterns, destination by destination: the number of the pattern among these,
-    /// the flow's source, its channels, and the loads of all channels.
-    fn visit(&mut self, block: Range<usize>, mut visit: impl FnMut(usize, usize, &[u32], &mut [Loads])) {
+    /// the flow's source, its channels, and the loads of all channels. With `remembers`, the channels of all flows stand
+    /// one after another in `self.channels` in the end.
+    fn visit(
+        &mut self,
+        block: Range<usize>,
+        remembers: bool,
+        mut visit: impl FnMut(usize, usize, &[u32], &mut [Loads]),
+    ) {
         let Self { flows, patterns, channels, loads } = self;
+        channels.clear();
         for to in 0..patterns.hosts.len() {
             for (at, pattern) in block.clone().enumerate() {
                 let Some(from) = patterns.sender(pattern, to) else { continue };
-                channels.clear();
+                let start = if remembers { channels.len() } else { 0 };
+                channels.truncate(start);
                 if flows.flow(pattern, from, to, channels) {
-                    visit(at, from, channels, loads);
+                    visit(at, from, &channels[start..], loads);
+                } else {
+                    channels.truncate(start);
                 }
             }
         }
@@ -155,7 +165,7 @@ impl<'a, F: Flows> Scratch<'a, F> {
     /// Lets all flows of some patterns begin.
     fn start(&mut self, block: Range<usize>) {
         self.loads.fill([0; TOGETHER]);
-        self.visit(block, |at, _, channels, loads| begin(at, channels, loads));
+        self.visit(block, false, |at, _, channels, loads| begin(at, channels, loads));
     }
 
     /// The flows on the busiest channel, by each of some patterns.
@@ -171,31 +181,32 @@ impl<'a, F: Flows> Scratch<'a, F> {
     /// What flows get, by each of some matchings. A flow that shares no channel gets all.
     fn bandwidths(&mut self, block: Range<usize>) -> Vec<Bandwidths> {
         let (places, patterns) = (self.patterns.hosts.len(), self.patterns);
-        // Flows are looked up once, and remembered until all have begun: where each flow's channels end, and its place.
-        let (mut passed, mut flows) = (Vec::new(), Vec::new());
+        // Flows are looked up once, and remembered until all have begun: how many channels each has, its pattern among
+        // these, and its place.
+        let mut flows: Vec<(u32, u32, u32)> = Vec::with_capacity(block.len() * places);
         self.loads.fill([0; TOGETHER]);
-        self.visit(block.clone(), |at, from, channels, loads| {
+        self.visit(block.clone(), true, |at, from, channels, loads| {
             begin(at, channels, loads);
-            passed.extend_from_slice(channels);
-            flows.push((passed.len(), at * places + from));
+            flows.push((channels.len() as u32, at as u32, from as u32));
         });
         // How many flows share the busiest channel of each flow; 0 for places that send nothing.
-        let mut shared = vec![0_u32; block.len() * places];
-        let mut start = 0;
-        for (end, place) in flows {
-            let loads =
-                passed[start..end].iter().map(|&channel| self.loads[channel as usize][place / places]);
-            shared[place] = loads.max().map_or(1, u32::from);
-            start = end;
+        let mut shared = vec![0_u16; block.len() * places];
+        let mut rest = self.channels.as_slice();
+        for (count, at, from) in flows {
+            let (passed, others) = rest.split_at(count as usize);
+            rest = others;
+            let loads = passed.iter().map(|&channel| self.loads[channel as usize][at as usize]);
+            shared[at as usize * places + from as usize] = loads.max().unwrap_or(1);
         }
-        let bandwidths = |(pattern, shared): (usize, &[u32])| {
+        let bandwidths = |(pattern, shared): (usize, &[u16])| {
             // Sums of fractions depend on what is added first: they are added by source.
             let flows = || shared.iter().copied().enumerate().filter(|&(_, shared)| shared > 0);
-            let others = flows().filter(|&(from, _)| patterns.joins_others(pattern, from));
-            Bandwidths {
-                of_all: mean_bandwidth(flows().map(|(_, shared)| shared)),
-                of_others: mean_bandwidth(others.map(|(_, shared)| shared)),
+            let of_all = mean_bandwidth(flows().map(|(_, shared)| shared));
+            if !patterns.is_service.contains(&true) {
+                return Bandwidths { of_all, of_others: of_all };
             }
+            let others = flows().filter(|&(from, _)| patterns.joins_others(pattern, from));
+            Bandwidths { of_all, of_others: mean_bandwidth(others.map(|(_, shared)| shared)) }
         };
         block.zip(shared.chunks_exact(places.max(1))).map(bandwidths).collect()
     }

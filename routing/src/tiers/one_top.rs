@@ -30,11 +30,10 @@ use std::collections::BinaryHeap;
 use super::{Tiers, cabled_hosts, neighbours};
 use crate::Topology;
 
-/// An order, the top first, in which ways up lead from all xbars of a part to one, wherever the part has xbars above
-/// its leaves with service adapters. Other parts stay as they are in the order that is given: by xbar, its place,
-/// no two alike, the top first.
-pub(crate) fn with_one_top(topology: &Topology, tiers: &Tiers, place: &[u32]) -> Vec<u32> {
-    let mut parts: Vec<u32> = tiers.served().iter().map(|&xbar| topology.component(xbar)).collect();
+/// An order, the top first, in which ways up lead from all xbars of a part to one, in the parts of these xbars. Other
+/// parts stay as they are in the order that is given: by xbar, its place, no two alike, the top first.
+pub(crate) fn with_one_top(topology: &Topology, tiers: &Tiers, place: &[u32], xbars: &[u32]) -> Vec<u32> {
+    let mut parts: Vec<u32> = xbars.iter().map(|&xbar| topology.component(xbar)).collect();
     parts.sort_unstable();
     parts.dedup();
     let mut turned = Turned::new(topology, place);

@@ -109,7 +109,7 @@ proptest! {
         let by_height: Vec<u32> = (0..(leaves + spines) as u32)
             .map(|xbar| if u64::from(xbar) < leaves { xbar + spines as u32 } else { xbar - leaves as u32 })
             .collect();
-        let place = with_one_top(&topology, &tiers, &by_height);
+        let place = with_one_top(&topology, &tiers, &by_height, tiers.served());
         let mut sorted = place.clone();
         sorted.sort_unstable();
         prop_assert_eq!(sorted, (0..place.len() as u32).collect::<Vec<_>>());

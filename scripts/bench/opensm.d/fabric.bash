@@ -34,14 +34,18 @@ stop_and_clean() {
     rm -rf "$out"
 }
 
-# simulate NET: simulates a fabric that nobody has configured.
+# simulate NET [CONSOLE]: simulates a fabric that nobody has configured, and obeys a pipe that the caller holds open.
 simulate() {
     host=$(sed -En '/^Ca\t/ { s/^Ca\t[0-9]+ "([^"]+)".*/\1/p; q }' "$1")
     export IBSIM_SOCKNAME=bench-$bench-$$
     rm -f "$out/ibsim"
     # ibsim ends when its input does. Its input is a pipe that it holds at both ends, so it never ends, and no other
     # process is needed to keep it open.
-    ibsim -s -n -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 <> <(:) &
+    if [[ -n ${2:-} ]]; then
+        ibsim -s -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 <"$2" &
+    else
+        ibsim -s -n -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 <> <(:) &
+    fi
     simulator=$!
     until grep -qs 'simulator ready' "$out/ibsim"; do
         kill -0 "$simulator" 2>/dev/null || die "ibsim did not start: $(tail -1 "$out/ibsim")"

@@ -49,6 +49,17 @@ build_rings() {
         lab_of "$kind" up ring:n=6,hosts=1 --nodes -- --data-path "$kind" >/dev/null
     done
     await_rings
+    offload_rings
+}
+
+# Gives the ports the offloads that the interfaces of the routers have. Those of veth begin without one of them.
+offload_rings() {
+    local kind node port
+    for kind in srv6 routes; do
+        for node in "${ring_nodes[@]}"; do
+            for port in p1 p2; do lab_of "$kind" exec "$node" ethtool -K "$port" gro on gso on tso on >/dev/null; done
+        done
+    done
 }
 
 await_rings() {

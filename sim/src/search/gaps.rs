@@ -11,8 +11,13 @@
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
 //! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that somebody emptied,
-//! a node whose host is cabled to another crossbar), all of these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a
-//! kernel, so each host finds it by probes that are not answered, and whenever routes change some may lead there anew.
+//! a node whose host is cabled to another crossbar, or has the address of another host and so no routes of its own), all of
+//! these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a kernel, so each host finds it by probes that are not answered,
+//! and whenever routes change some may lead there anew.
+//!
+//! They are longer by as much behind a fault that follows one which left a kernel to itself: its node's agent is gone, hangs, or
+//! is cut off from its own crossbar. Such a kernel goes on as it did, but knows nothing of what changes at its ports. A real
+//! node's crossbar is one process with its agent and goes with it; here it stays, and with it the map's cables.
 //!
 //! Behind any fault, also one that struck while others went on: once all hosts use a map of the fabric as it is, no
 //! pair goes on to lose frames, whether it had to wait for the map or not.
@@ -21,8 +26,10 @@ use std::time::Duration;
 
 use mapper_host::kernel_path::WAY_LEFT_WITHIN;
 use mapper_proto::Instant;
+use mapper_proto::map::PortRef;
 
 use super::Scenario;
+use crate::fabric::PlantNode;
 use crate::faults::Fault;
 use crate::world::{FaultEffect, TrafficReport};
 
@@ -43,8 +50,24 @@ impl Scenario {
             }
             self.check_effect(effect, until, until_found)
                 .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
+            if self.setup.kernels && self.leaves_a_kernel(&effect.fault) {
+                until_found = WAY_LEFT_WITHIN;
+            }
         }
         Ok(())
+    }
+
+    /// Whether no agent tells a kernel any more what it is to hold, from this fault on.
+    fn leaves_a_kernel(&self, fault: &Fault) -> bool {
+        let mut hosts = self.fabric.map.hosts.iter();
+        match *fault {
+            Fault::Kill(_) | Fault::Mute(_) | Fault::Hostile(_) | Fault::Remove(_) => true,
+            Fault::Cut(end) | Fault::Silence(end) => match end.node {
+                PlantNode::Host(_) => true,
+                PlantNode::Xbar(xbar) => hosts.any(|host| host.at == Some(PortRef { xbar, port: end.port })),
+            },
+            _ => false,
+        }
     }
 
     /// `until_found` says how long it may take until hosts find a kernel that does not forward.
@@ -122,5 +145,5 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
 
 /// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.
 pub(super) const fn stops_a_kernel(fault: &Fault) -> bool {
-    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. })
+    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } | Fault::Twin { .. })
 }

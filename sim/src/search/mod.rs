@@ -21,7 +21,7 @@ use thiserror::Error;
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
 use crate::world::{
-    Circle, CircleCause, FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError,
+    Circle, CircleCause, FrameSink, LOST_AFTER, Stopped, TraceSink, TrafficReport, Until, World, WorldError,
 };
 
 /// A fabric, and what befalls it.
@@ -183,8 +183,10 @@ impl Scenario {
             let settled_at =
                 agreed_at + if around_kernels { Self::SETTLED_AROUND_KERNELS } else { Self::SETTLED };
             self.run_checked(world, watch, settled_at)?;
-            let lost = world.lost_between_joined();
             world.ask_for_all_names();
+            // What was sent before then may be lost, and counts as lost only now.
+            self.run_checked(world, watch, settled_at + LOST_AFTER)?;
+            let lost = world.lost_between_joined();
             self.run_checked(world, watch, settled_at + Self::USED)?;
             if versions(world) == before {
                 world.stop_users();

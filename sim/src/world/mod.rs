@@ -30,7 +30,7 @@ pub use counts::{Stats, Totals};
 pub(crate) use keys::KeyStep;
 pub use options::{KernelChoice, Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
-pub use traffic::{FaultEffect, PairGap, TrafficReport};
+pub use traffic::{FaultEffect, LOST_AFTER, PairGap, TrafficReport};
 pub use union::{Circle, CircleCause};
 
 use std::collections::{BTreeMap, BTreeSet};

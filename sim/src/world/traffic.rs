@@ -18,6 +18,7 @@ use super::options::{TrafficOptions, derive_seed};
 use super::{HostSlot, World};
 use crate::faults::Fault;
 pub(super) use frame::UserFrame;
+pub use pair::LOST_AFTER;
 use pair::{Arrival, Gap, Pair, Upheavals};
 
 /// Names the seed of who sends to whom.
@@ -423,7 +424,7 @@ impl World {
         }
     }
 
-    /// Frames lost so far between hosts that cables join now.
+    /// Frames lost so far between hosts that cables join now. One that was sent less than [`LOST_AFTER`] ago does not count yet.
     pub fn lost_between_joined(&mut self) -> u64 {
         let now = self.now;
         if let Some(traffic) = &mut self.traffic {

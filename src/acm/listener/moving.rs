@@ -7,7 +7,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tracing::warn;
 
 use super::{ListenError, Listener, Listening, Stream, tell};
-use crate::acm::options::Place;
+use crate::acm::options::ListenPlace;
 
 /// What came of a move.
 pub(in crate::acm) struct Moved {
@@ -24,7 +24,11 @@ impl Listener {
     ///
     /// # Errors
     /// If the new place cannot be had, and the old one cannot be had any more either.
-    pub(in crate::acm) fn move_to(mut self, from: &Place, to: &Place) -> Result<Moved, ListenError> {
+    pub(in crate::acm) fn move_to(
+        mut self,
+        from: &ListenPlace,
+        to: &ListenPlace,
+    ) -> Result<Moved, ListenError> {
         if is_same_socket(from, to) {
             let failed = self.tell_anew(to).err();
             return Ok(if let Some(error) = failed { self.stay(from, error) } else { self.moved() });
@@ -52,7 +56,7 @@ impl Listener {
     }
 
     /// Stays where it is, and tells clients so again, as some of the files may be those of the place that could not be had.
-    fn stay(mut self, place: &Place, error: ListenError) -> Moved {
+    fn stay(mut self, place: &ListenPlace, error: ListenError) -> Moved {
         if let Err(also) = self.tell_anew(place) {
             warn!("clients may not find the service: {also}");
         }
@@ -60,7 +64,7 @@ impl Listener {
     }
 
     /// Tells clients in other files where the socket is, which stays.
-    fn tell_anew(&mut self, place: &Place) -> Result<(), ListenError> {
+    fn tell_anew(&mut self, place: &ListenPlace) -> Result<(), ListenError> {
         let told = tell(place)?;
         self.told.leave_to(&told);
         self.told = told;
@@ -102,18 +106,20 @@ fn all_that_wait(accept: impl Fn() -> io::Result<Stream>) -> Vec<Stream> {
 }
 
 /// Whether the socket can stay, as only the files differ by which clients find it.
-fn is_same_socket(from: &Place, to: &Place) -> bool {
+fn is_same_socket(from: &ListenPlace, to: &ListenPlace) -> bool {
     match (from, to) {
-        (Place::Unix { socket: before, .. }, Place::Unix { socket: after, .. }) => before == after,
-        (Place::Tcp { is_open: was_open, .. }, Place::Tcp { is_open, .. }) => {
+        (ListenPlace::Unix { socket: before, .. }, ListenPlace::Unix { socket: after, .. }) => {
+            before == after
+        }
+        (ListenPlace::Tcp { is_open: was_open, .. }, ListenPlace::Tcp { is_open, .. }) => {
             is_same_port(from, to) && was_open == is_open
         }
         _ => false,
     }
 }
 
-fn is_same_port(from: &Place, to: &Place) -> bool {
-    matches!((from, to), (Place::Tcp { port: before, .. }, Place::Tcp { port: after, .. }) if before == after)
+fn is_same_port(from: &ListenPlace, to: &ListenPlace) -> bool {
+    matches!((from, to), (ListenPlace::Tcp { port: before, .. }, ListenPlace::Tcp { port: after, .. }) if before == after)
 }
 
 #[cfg(test)]
@@ -124,7 +130,7 @@ mod tests {
     use super::*;
 
     /// Moves, and says how many waited and whether it failed.
-    fn moved(listener: Listener, from: &Place, to: &Place) -> (Listener, usize, Option<String>) {
+    fn moved(listener: Listener, from: &ListenPlace, to: &ListenPlace) -> (Listener, usize, Option<String>) {
         let Moved { listener, waiting, failed } = listener.move_to(from, to).unwrap();
         (listener, waiting.len(), failed.map(|error| error.to_string()))
     }
@@ -139,7 +145,8 @@ mod tests {
     fn who_waits_at_the_old_socket_is_served_and_its_files_go() {
         on_a_runtime(async |dir| {
             let [a, b, link] = ["a", "b", "link"].map(|name| dir.join(name));
-            let place = |socket: &Path| Place::Unix { socket: socket.to_owned(), link: Some(link.clone()) };
+            let place =
+                |socket: &Path| ListenPlace::Unix { socket: socket.to_owned(), link: Some(link.clone()) };
             let listener = Listener::open_at(&place(&a)).unwrap();
             let _waits = UnixStream::connect(&a).await.unwrap();
             let (listener, waiting, failed) = moved(listener, &place(&a), &place(&b));
@@ -149,7 +156,7 @@ mod tests {
             assert!(matches!(listener.accept().await, Ok(Stream::Unix(_))));
             // Another link alone leaves the socket as it is.
             let other = dir.join("other");
-            let renamed = Place::Unix { socket: b.clone(), link: Some(other.clone()) };
+            let renamed = ListenPlace::Unix { socket: b.clone(), link: Some(other.clone()) };
             let (listener, _, failed) = moved(listener, &place(&b), &renamed);
             assert_eq!((failed, link.is_symlink(), other.is_symlink()), (None, false, true));
             drop(listener);
@@ -161,14 +168,14 @@ mod tests {
     fn a_place_that_cannot_be_had_leaves_the_service_where_it_is() {
         on_a_runtime(async |dir| {
             let [a, port_file] = ["a", "port"].map(|name| dir.join(name));
-            let here = Place::Unix { socket: a.clone(), link: None };
+            let here = ListenPlace::Unix { socket: a.clone(), link: None };
             let listener = Listener::open_at(&here).unwrap();
-            let nowhere = Place::Unix { socket: dir.join("none/b"), link: None };
+            let nowhere = ListenPlace::Unix { socket: dir.join("none/b"), link: None };
             let (listener, _, failed) = moved(listener, &here, &nowhere);
             assert!(failed.is_some_and(|why| why.contains("none/b; choose another with --socket")));
             let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let port = taken.local_addr().unwrap().port();
-            let tcp = |is_open| Place::Tcp { port, is_open, file: port_file.clone(), link: None };
+            let tcp = |is_open| ListenPlace::Tcp { port, is_open, file: port_file.clone(), link: None };
             let (listener, _, failed) = moved(listener, &here, &tcp(false));
             assert!(failed.is_some_and(|why| why.contains("another service answers on port")));
             assert!(!port_file.exists());

@@ -11,7 +11,7 @@ use mapper_acm::wire::Address;
 use serde::Serialize;
 
 use super::{CliError, Format};
-use crate::acm::client::Service;
+use crate::acm::client::ServiceAddress;
 use crate::cli::output;
 use ask::{Asked, ask};
 pub use ask::{CounterList, EndpointShown, PathShown, ResolvedShown};
@@ -57,7 +57,7 @@ pub struct Args {
     /// /run/ibacm.sock].
     #[arg(short = 'S', value_name = "SERVICE")]
     service: Option<String>,
-    /// Ask so often, to see how fast the service answers.
+    /// Ask this many times, to see how fast the service answers.
     #[arg(short = 'C', value_name = "N", default_value_t = 1)]
     repetitions: u32,
 }
@@ -141,7 +141,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let services = expanded(args.service.as_deref().unwrap_or(LOCAL));
     let (mut all, mut labels) = (Vec::new(), words::Labels::default());
     for service in services {
-        let asked = ask(args, &Service::parse(&service), &service);
+        let asked = ask(args, &ServiceAddress::parse(&service), &service);
         if format == Format::Text {
             output::print(&words::of_service(args, &asked, &mut labels))?;
         }

@@ -249,14 +249,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let _stuck = UnixListener::bind(dir.path().join("0.sock")).unwrap();
         drop(UnixListener::bind(dir.path().join("7.sock")).unwrap());
-        let args = Args {
-            units: Vec::new(),
-            all: false,
-            run_dirs: vec![dir.path().to_owned()],
-            wait: None,
-            watch: false,
-            ..NOTHING_ELSE
-        };
+        let args = Args { run_dirs: vec![dir.path().to_owned()], ..NOTHING_ELSE };
         let found = Found::ask(&args, Duration::ZERO).unwrap();
         assert!(!found.all_configured());
         let json = serde_json::to_value(&found.boards).unwrap();
@@ -292,14 +285,7 @@ mod tests {
     #[test]
     fn a_board_that_was_named_and_is_not_there_is_shown_as_that() {
         let dir = tempfile::tempdir().unwrap();
-        let args = Args {
-            units: vec![7],
-            all: false,
-            run_dirs: vec![dir.path().to_owned()],
-            wait: None,
-            watch: false,
-            ..NOTHING_ELSE
-        };
+        let args = Args { units: vec![7], run_dirs: vec![dir.path().to_owned()], ..NOTHING_ELSE };
         let found = Found::ask(&args, Duration::ZERO).unwrap();
         assert!(found.refused() && !found.all_configured());
         assert!(found.describe().contains("unit 7: down\n  no agent of unit 7 has"), "{}", found.describe());

@@ -71,7 +71,7 @@ pub(super) fn write(text: &mut String, board: &Board, subnet: &SubnetStanding) -
     write_named(text, &away.collect::<Vec<_>>())
 }
 
-/// So many switches.
+/// A number of switches, in words.
 fn plural_switches(count: usize) -> String {
     if count == 1 { "1 switch".to_owned() } else { format!("{count} switches") }
 }

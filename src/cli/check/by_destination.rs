@@ -10,7 +10,7 @@ use mapper_fabric::wording::counted;
 use mapper_proto::map::PortRef;
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 
-use crate::cli::judgement::Names;
+use crate::cli::judgement::Describer;
 use crate::formats::routes::ListedRoutes;
 
 /// By which ports the kernel at each xbar has packets to a host leave.
@@ -19,7 +19,7 @@ type Ports = BTreeMap<u32, BTreeSet<u8>>;
 /// What the kernels of a fabric forward.
 pub(super) struct Kernels<'a> {
     topology: &'a Topology,
-    /// By destination.
+    /// For each destination, by which ports packets to it leave each xbar.
     towards: BTreeMap<u32, Ports>,
     /// The xbars of hosts whose file was read.
     told: BTreeSet<u32>,
@@ -49,9 +49,9 @@ pub(super) struct Forwarded {
 /// What is known of an xbar while one destination is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It is on the way that is followed.
+    /// The xbar is on the way that is being followed.
     OnTheWay,
-    /// All that leaves it is followed, and leaves so many xbars at most.
+    /// All ways from the xbar have been followed. A packet on them leaves at most this many xbars.
     Done(usize),
 }
 
@@ -87,8 +87,8 @@ impl<'a> Kernels<'a> {
         }
     }
 
-    /// Proves all of it.
-    pub(super) fn prove(&self, names: &Names<'_>) -> Forwarded {
+    /// Proves all that was added.
+    pub(super) fn prove(&self, names: &Describer<'_>) -> Forwarded {
         let mut forwarded = Forwarded { pairs: self.pairs, ..Forwarded::default() };
         let mut turns = BTreeSet::new();
         let (mut handed_over, mut unknown) = (0u64, BTreeSet::new());
@@ -135,9 +135,9 @@ impl<'a> Kernels<'a> {
     }
 }
 
-/// What a user should know: packets to so many hosts leave the kernels on their way, and those of some xbars are not
-/// known.
-fn notes(handed_over: u64, unknown: &BTreeSet<u32>, names: &Names<'_>) -> Vec<String> {
+/// What a user should know: to how many hosts packets leave the kernels on their way, and of which xbars it is
+/// not known what their kernels do.
+fn notes(handed_over: u64, unknown: &BTreeSet<u32>, names: &Describer<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if handed_over > 0 {
         notes.push(counted(
@@ -274,7 +274,7 @@ mod tests {
             kernels.add(&ListedRoutes { from, routes, faults, by_destination, strangers: 0 });
         }
         let shown = names::Names::of(&fabric);
-        kernels.prove(&Names { fabric: &fabric, topology: &topology, shown: &shown })
+        kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })
     }
 
     #[test]

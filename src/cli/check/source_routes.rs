@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::Report;
 use super::by_destination::{Forwarded, Kernels};
 use crate::cli::CliError;
-use crate::cli::judgement::{ApartReport, Names, ProofReport, QualityReport, nothing_to_prove};
+use crate::cli::judgement::{ApartReport, Describer, ProofReport, QualityReport, nothing_to_prove};
 use crate::formats::FormatError;
 use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
 use mapper_fabric::wording::counted;
@@ -102,7 +102,7 @@ enum Wrong {
 
 impl Wrong {
     /// Describes what is wrong with the names of a fabric.
-    fn describe(&self, names: &Names<'_>) -> String {
+    fn describe(&self, names: &Describer<'_>) -> String {
         match self {
             Self::Hops(violation) => names.violation(violation),
             Self::Written(from, fault) => {
@@ -260,7 +260,7 @@ impl<'a> Checked<'a> {
             ));
         }
         notes.extend(self.passed_over());
-        let names = Names { fabric: self.fabric, topology: self.topology, shown: &shown };
+        let names = Describer { fabric: self.fabric, topology: self.topology, shown: &shown };
         let mut violations: Vec<String> =
             self.proof.violations.iter().map(|wrong| wrong.describe(&names)).collect();
         let circles: Vec<_> = (self.layers.par_iter())

@@ -8,7 +8,8 @@ use super::places::NamedPath;
 use crate::cli::CliError;
 use crate::cli::engine_names::help_of;
 use crate::cli::notes::named;
-use crate::formats::guid_files::{self, Listed};
+use crate::formats::Loaded;
+use crate::formats::guid_files;
 use crate::formats::{FormatError, lid_matrix, torus_file};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Setting, Settings};
@@ -95,7 +96,7 @@ impl EngineFiles {
         if let Some(path) = &self.lid_matrix_file {
             let loaded = lid_matrix::read(path, subnet)?;
             files.notes.extend(loaded.notes.iter().map(|note| named(path, note)));
-            settings.hops = Some(loaded.hops);
+            settings.hops = Some(loaded.found);
         }
         if let Some(path) = &self.torus_file {
             settings.torus = torus_file::read(path, fabric)?;
@@ -114,7 +115,7 @@ impl Files<'_> {
     fn read<T>(
         &mut self,
         path: Option<&Path>,
-        read: impl FnOnce(&Path, &Subnet) -> Result<Listed<T>, FormatError>,
+        read: impl FnOnce(&Path, &Subnet) -> Result<Loaded<T>, FormatError>,
     ) -> Result<Option<T>, CliError> {
         let Some(path) = path else { return Ok(None) };
         let listed = read(path, self.subnet)?;

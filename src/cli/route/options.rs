@@ -155,7 +155,7 @@ impl EngineOptions {
             let Some(path) = path else { return Ok(None) };
             let loaded = lfts::read(path, fabric, subnet)?;
             notes.extend(loaded.notes.iter().map(|note| named(path, note)));
-            Ok(Some(loaded.tables))
+            Ok(Some(loaded.found))
         };
         let mut settings = Settings {
             seed: self.seed,

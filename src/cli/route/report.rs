@@ -14,7 +14,7 @@ use mapper_routing::engines::{Answer, Engine};
 /// The report that `mapper route` prints.
 pub(super) struct Report {
     engine: Engine,
-    /// Those that do not serve.
+    /// The other engines that were tried.
     others: Vec<Other>,
     /// Whether the best was asked for.
     is_best: bool,

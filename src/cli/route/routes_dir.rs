@@ -8,7 +8,7 @@ use mapper_proto::map::{Fabric, PortRef};
 use rayon::prelude::*;
 
 use crate::cli::CliError;
-use crate::formats::gm_routes::Block;
+use crate::formats::gm_routes::HostBlock;
 use crate::formats::routes::{RouteJson, RoutesJson, file_name, is_file_name, table_to_json};
 use mapper_fabric::wording::counted;
 use mapper_routing::engines::Routing;
@@ -73,14 +73,14 @@ pub(super) fn gm_blocks_of_tables(
     fabric: &Fabric,
     subnet: &Subnet,
     routing: &Routing,
-) -> Result<Vec<Block>, CliError> {
+) -> Result<Vec<HostBlock>, CliError> {
     let topology = &subnet.topology;
     let hosts: Vec<u32> =
         (0..topology.host_count() as u32).filter(|&host| !topology.is_phantom(host)).collect();
     let block = |&from: &u32| {
         let others = hosts.iter().filter(|&&to| to != from);
         let ways = |&to: &u32| ways_to(subnet, routing, from, to).into_iter().map(move |way| (to, way));
-        Block::new(fabric, topology, from, &others.flat_map(ways).collect())
+        HostBlock::new(fabric, topology, from, &others.flat_map(ways).collect())
             .map_err(|error| named(fabric, from, &error))
     };
     hosts.par_iter().map(block).collect()
@@ -90,14 +90,14 @@ pub(super) fn gm_blocks_of_tables(
 pub(super) fn gm_blocks_of_source_routes(
     fabric: &Fabric,
     routes: &AllHosts<'_>,
-) -> Result<Vec<Block>, CliError> {
+) -> Result<Vec<HostBlock>, CliError> {
     let topology = routes.topology();
     let mut blocks = Vec::new();
     routes.for_each(|table| {
         let from = table.from();
         let hosts = 0..topology.host_count() as u32;
         let to = |to| table.routes_to(topology, to).map(move |hops| (to, hops));
-        let block = Block::new(fabric, topology, from, &hosts.flat_map(to).collect());
+        let block = HostBlock::new(fabric, topology, from, &hosts.flat_map(to).collect());
         blocks.push(block.map_err(|error| named(fabric, from, &error))?);
         Ok::<_, CliError>(())
     })?;

@@ -28,10 +28,10 @@ pub(super) struct EachFault {
     /// change, while agents map because a cable was moved or cut. Exit status 1 if anything fails.
     #[arg(long, conflicts_with_all = EXCLUDED)]
     pub(super) each_fault: bool,
-    /// Run this one alone; --trace and --pcapng record it.
+    /// Run the case of this number alone; --trace and --pcapng record it.
     #[arg(long, value_name = "N", requires = "each_fault", conflicts_with = "every")]
     case: Option<usize>,
-    /// Run only every so manyth.
+    /// Run only every Nth case.
     #[arg(long, value_name = "N", requires = "each_fault", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
 }

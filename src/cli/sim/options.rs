@@ -61,14 +61,14 @@ pub struct Args {
     /// What goes wrong, and when: a line each, like `at 500ms cut leaf1:9`.
     #[arg(long, value_name = "FILE", long_help = format!("What goes wrong, and when.\n\n{}", mapper_sim::faults::LANGUAGE))]
     pub(super) faults: Option<PathBuf>,
-    /// When to stop: when all live hosts are configured (after the last fault), or after so many
-    /// virtual milliseconds.
+    /// When to stop: when all live hosts are configured (after the last fault), or after this many virtual
+    /// milliseconds.
     ///
     /// If faults have split the fabric, each part is configured under its own leader; the run ends
     /// then, with exit status 0, and the report says that there are several parts.
     #[arg(long, default_value = "configured", value_name = "configured|MS", value_parser = parse_until)]
     pub(super) until: Until,
-    /// Give up after so many virtual milliseconds.
+    /// Give up after this many virtual milliseconds.
     #[arg(long, default_value_t = 60_000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=MAX_MS))]
     pub(super) limit_ms: u64,
     /// Write the global map (of the largest part) as mapper.map/1.
@@ -103,7 +103,7 @@ pub struct Args {
     /// Most probes that an agent has under way at once.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(super) probe_window: u16,
-    /// Routes a destination.
+    /// How many routes each host computes to each destination.
     #[arg(long = "passes", visible_alias = "num-passes", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(super) passes: u8,
     /// Longest route, in xbars.
@@ -118,13 +118,13 @@ pub struct Args {
     /// Agents do not verify cables between xbars.
     #[arg(long)]
     pub(super) no_xbar_check: bool,
-    /// Frames lost on each cable that they cross, like 1%.
+    /// How many frames get lost on each cable that they cross, like 1%.
     #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = parse_percent)]
     pub(super) loss: f64,
-    /// Frames with a flipped bit on each cable that they cross.
+    /// How many frames get a bit flipped on each cable that they cross.
     #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = parse_percent)]
     pub(super) corrupt: f64,
-    /// Frames that arrive twice.
+    /// How many frames arrive twice.
     #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = parse_percent)]
     pub(super) duplicate: f64,
     /// Frames are late by a random time up to this.
@@ -133,7 +133,7 @@ pub struct Args {
     /// Agents start at random moments within this.
     #[arg(long, default_value_t = 10, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MAX_MS))]
     pub(super) power_on_spread_ms: u64,
-    /// Users send so many frames a second at each host, to four others in turn, from when all are configured
+    /// How many frames a second users send at each host, to four others in turn, from when all are configured
     /// on; the report tells what became of them, and what each fault cost.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(super) traffic: Option<f64>,
@@ -147,7 +147,7 @@ pub struct Args {
     /// Agents sign what they say with a key that all have, as with --key-file.
     #[arg(long)]
     pub(super) signed: bool,
-    /// Frames that wait at a busy host before more are lost.
+    /// How many frames wait at a busy host before more are lost.
     #[arg(long, default_value_t = 512, value_name = "FRAMES")]
     pub(super) receive_queue: usize,
 }

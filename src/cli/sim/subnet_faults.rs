@@ -32,7 +32,7 @@ pub(super) struct SubnetFaults {
         conflicts_with_all = ["trace", "pcapng", "replay", "each_fault"]
     )]
     pub(super) infiniband: Option<Option<String>>,
-    /// With --infiniband: try so many seeds, from that of --fault-seed on.
+    /// With --infiniband: try this many seeds, from that of --fault-seed on.
     #[arg(
         long,
         value_name = "COUNT",

@@ -8,7 +8,7 @@ use crate::xbar::ports::matches;
 
 /// Patterns for hosts. In a pattern `*` is any characters, also none, and `?` is any one.
 #[derive(Debug, clap::Args)]
-pub(super) struct Selection {
+pub(super) struct HostSelection {
     /// Write only hosts that match one of these patterns, by id, description or machine, as in 'node*,gpu0?'.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     hosts: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Selection {
     without: Vec<String>,
 }
 
-impl Selection {
+impl HostSelection {
     /// The fabric with those of its hosts that are wanted, and all of its crossbars and cables.
     ///
     /// # Errors

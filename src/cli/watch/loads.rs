@@ -7,7 +7,7 @@ use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::Settings;
 use serde_json::{Value, json};
 
-use crate::cli::engine_names::Wanted;
+use crate::cli::engine_names::WantedEngine;
 use crate::consequences::{By, Change, Routed};
 use crate::view::feed::{CableState, Moment};
 use crate::view::source::traffic::Traffic;
@@ -21,15 +21,15 @@ const BAR_WIDTH: usize = 16;
 /// What is known of the loads of cables.
 #[derive(Debug, Default)]
 pub(super) struct Loads {
-    /// What they are of: the heading.
+    /// The heading, which says what loads these are.
     heading: String,
     /// The name of the engine; `None` if they are of the routes in force.
     engine: Option<&'static str>,
-    /// Why there are none.
+    /// Why there are no loads.
     why_not: Option<String>,
     /// By cable, the busiest first: routes there and back, and bits a second there and back where they are counted.
     busiest: Vec<Load>,
-    /// The fabric without the cables that are not whole, of which these are.
+    /// The fabric that the loads are of, and its cables that are not whole and so are left out.
     of: Option<(Fabric, BTreeSet<u32>)>,
 }
 
@@ -43,7 +43,7 @@ struct Load {
 
 impl Loads {
     /// Computes the loads of an engine over the cables that are whole, if others are than before.
-    pub(super) fn follow(&mut self, engine: Option<Wanted>, fabric: &Fabric, moment: &Moment) {
+    pub(super) fn follow(&mut self, engine: Option<WantedEngine>, fabric: &Fabric, moment: &Moment) {
         let states = (0..fabric.map.cables.len() as u32).zip(&moment.cables);
         let is_off = |state: CableState| matches!(state, CableState::Dead | CableState::Missing);
         let cuts: BTreeSet<u32> =
@@ -52,8 +52,8 @@ impl Loads {
             return;
         }
         let by = match engine {
-            Some(Wanted::Engine(engine)) => By::Engine(engine),
-            Some(Wanted::Best) | None => By::Best,
+            Some(WantedEngine::Engine(engine)) => By::Engine(engine),
+            Some(WantedEngine::Best) | None => By::Best,
         };
         let change = Change { cables: cuts.clone(), ..Change::default() };
         *self = Self::default();
@@ -125,7 +125,7 @@ impl Loads {
         heading.into_iter().chain(lines).collect()
     }
 
-    /// The same as JSON.
+    /// What [`Self::lines`] says, as JSON.
     pub(super) fn json(&self, fabric: &Fabric) -> Value {
         let end = |at: PortRef| format!("{}:{}", fabric.xbars[at.xbar as usize].name, at.port);
         let load = |load: &Load| {
@@ -169,7 +169,7 @@ mod tests {
             Moment { cables: vec![CableState::Whole; fabric.map.cables.len()], ..Moment::default() };
         moment.cables[0] = CableState::Dead;
         let mut loads = Loads::default();
-        loads.follow(Some(Wanted::Engine(Engine::Minhop)), &fabric, &moment);
+        loads.follow(Some(WantedEngine::Engine(Engine::Minhop)), &fabric, &moment);
         let lines = loads.lines(&fabric, &names);
         assert_eq!(lines.len(), 1 + MOST_LISTED, "{lines:?}");
         assert!(
@@ -181,7 +181,7 @@ mod tests {
         assert!(!lines.iter().any(|line| line.contains(&names.cable([cut.a, cut.b]))), "{lines:?}");
         assert_eq!(loads.json(&fabric)["engine"], "minhop");
         let torus = generate("torus:x=6,y=6,hosts=1").unwrap();
-        loads.follow(Some(Wanted::Engine(Engine::Minhop)), &torus, &Moment::default());
+        loads.follow(Some(WantedEngine::Engine(Engine::Minhop)), &torus, &Moment::default());
         let lines = loads.lines(&torus, &Names::of(&torus));
         assert!(lines[0].starts_with("No loads: minhop: "), "{lines:?}");
     }

@@ -47,7 +47,7 @@ pub(super) struct Report<'a> {
     before: Moment,
     after: Moment,
     cut_off: Vec<String>,
-    /// The names of the first of these.
+    /// The names of the first hosts that are cut off.
     shown: Vec<String>,
     tables: Option<ChangedTables>,
     entries: Option<usize>,
@@ -140,8 +140,8 @@ impl Args {
     /// The engine that was asked for, as lines about its refusal call it.
     fn refused(&self) -> &'static str {
         match self.engine {
-            super::Wanted::Best => super::best::NAME,
-            super::Wanted::Engine(engine) => engine.name(),
+            super::WantedEngine::Best => super::best::NAME,
+            super::WantedEngine::Engine(engine) => engine.name(),
         }
     }
 }

@@ -17,7 +17,7 @@ const MOST_SHOWN: usize = 8;
 struct Table {
     xbar: u32,
     changed: usize,
-    /// The first of these; none once there are too many.
+    /// The first of these entries; none once too many are listed of all tables together.
     entries: Vec<ChangedEntry>,
 }
 

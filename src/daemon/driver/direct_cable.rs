@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use mapper_machine::link::ethernet::Frame;
+use mapper_machine::link::ethernet::EthernetFrame;
 use mapper_proto::wire::{FrameKind, HelloEnd};
 
 use super::attachment::Attachment;
@@ -23,7 +23,7 @@ pub(super) async fn hello_due(attachment: &Attachment) {
 impl Driver {
     /// Takes a hello, or any frame while more than two interfaces share the cable. Returns whether it did, so
     /// that the frame is not for the host. The crossbar of a node takes those of its own ports.
-    pub(super) fn take_of_cable(&mut self, frame: &Frame<'_>) -> bool {
+    pub(super) fn take_of_cable(&mut self, frame: &EthernetFrame<'_>) -> bool {
         let attachment = &mut self.attachment;
         if attachment.crossbar.is_some() {
             return false;

@@ -32,9 +32,9 @@ use crate::daemon::status::{AgentRequest, dead_ports, state_name};
 use crate::hosts_file::told::HostsFile;
 use mapper_machine::clock::Clock;
 use mapper_machine::link::batch::Batch;
-use mapper_machine::link::ethernet::{Frame, MAX_FRAME_BYTES};
+use mapper_machine::link::ethernet::{EthernetFrame, MAX_FRAME_BYTES};
 use mapper_machine::link::held_address::AddressMonitor;
-use mapper_machine::link::interface::{Change, Monitor};
+use mapper_machine::link::interface::{InterfaceChange, InterfaceMonitor};
 use mapper_machine::log::{self, RateLimit};
 use mapper_machine::metrics::Exporter;
 use mapper_machine::notify::Notifier;
@@ -165,14 +165,14 @@ impl Driver {
 
     pub(super) async fn drive(
         &mut self,
-        (monitor, address_monitor): (&Monitor, &AddressMonitor),
+        (monitor, address_monitor): (&InterfaceMonitor, &AddressMonitor),
         [server, requests_server]: [&StatusServer; 2],
         signals: &mut Signals,
     ) -> Result<DaemonEnd, DaemonError> {
         // Reports from before this moment are dropped, and all interfaces are looked up instead. Among them
         // are reports of the steps in which this process made the tap interface.
         monitor.forget_past();
-        self.apply(&Change::Missed);
+        self.apply(&InterfaceChange::Missed);
         self.follow_patterns();
         self.follow_address();
         self.look_around()?;
@@ -251,7 +251,7 @@ impl Driver {
     }
 
     /// Takes in a change of any interface.
-    fn apply(&mut self, change: &Change) {
+    fn apply(&mut self, change: &InterfaceChange) {
         if let Some(users) = &mut self.users {
             users.apply(change);
         }
@@ -373,7 +373,7 @@ impl Driver {
     }
 
     fn take_frames(&mut self, batch: &Batch) {
-        for frame in batch.frames().filter_map(Frame::parse) {
+        for frame in batch.frames().filter_map(EthernetFrame::parse) {
             trace!(from = %frame.source, frame = %Printer::new(frame.payload()), "received");
             if !self.take_of_cable(&frame) {
                 self.host.handle_frame(self.now(), frame.payload());

@@ -23,7 +23,7 @@ use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status::DataPath;
 use crate::xbar::acquaintances::{Acquaintances, Cabled};
-use crate::xbar::forwarding::{Forwarding, Opened, Wanted};
+use crate::xbar::forwarding::{Forwarding, KernelUse, Opened};
 
 /// How often the packets that the kernel sent are counted while users' packets take some of its ways. A way that packets
 /// begin to take as well is watched so soon after.
@@ -73,7 +73,7 @@ impl KernelSide {
         let forwards = attachment.crossbar.is_some();
         let neighbours = attachment.hellos.neighbours();
         let wanted =
-            Wanted { choice: config.data_path, avoid: config.kernel_avoid.clone(), forwards, sends: true };
+            KernelUse { choice: config.data_path, avoid: config.kernel_avoid.clone(), forwards, sends: true };
         Ok(match Forwarding::open(wanted, &record)? {
             Opened::Used(forwarding) => Ok(Self {
                 forwarding,
@@ -289,6 +289,7 @@ impl Driver {
             IpAddr::V4(_) => None,
         });
         let (Ok(side), Some(own)) = (&mut self.kernel, own) else { return };
+        side.forwarding.keep_outer_source(own);
         if side.probes.as_ref().is_none_or(|probes| probes.own() != own) {
             side.probes = open_probes(own);
         }

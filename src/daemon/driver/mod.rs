@@ -31,7 +31,7 @@ use std::rc::Rc;
 
 use mapper_machine::link::LinkError;
 use mapper_machine::link::held_address::AddressMonitor;
-use mapper_machine::link::interface::Monitor;
+use mapper_machine::link::interface::InterfaceMonitor;
 use mapper_machine::metrics::Exporter;
 use mapper_machine::options::ServiceConfig;
 use mapper_machine::privileges::{self, Needs};
@@ -106,7 +106,7 @@ async fn serve(
 ) -> Result<DaemonEnd, DaemonError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
     // The monitor is opened before the interfaces are looked at, so that no change falls between.
-    let monitor = Monitor::new()?;
+    let monitor = InterfaceMonitor::new()?;
     let address_monitor = AddressMonitor::new()?;
     if !config.patterns.is_empty() {
         // Whoever started the daemon does not wait for an interface that comes later.

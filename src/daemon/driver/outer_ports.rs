@@ -11,7 +11,7 @@ use super::patterns::Matched;
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::xbar::Switch;
-use crate::xbar::ports::{self, Numbered, PortName, PortsError};
+use crate::xbar::ports::{self, NamedPort, Numbered, PortsError};
 use mapper_fabric::wording::with_causes;
 use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::link::interface::Interface;
@@ -122,15 +122,14 @@ impl OuterPorts {
             patterns.iter().any(|pattern| ports::matches(pattern, name))
                 && !interfaces.iter().any(|it| it == name)
         };
-        let matching = self
-            .held
-            .iter()
-            .filter(|(_, held)| stays(held))
-            .map(|(number, held)| PortName { number: Some(*number), interface: held.interface().to_owned() });
+        let matching = self.held.iter().filter(|(_, held)| stays(held)).map(|(number, held)| NamedPort {
+            number: Some(*number),
+            interface: held.interface().to_owned(),
+        });
         // The agent's port takes part with an empty name, so that no interface gets its number.
-        let agent = PortName { number: Some(self.agent_port), interface: String::new() };
+        let agent = NamedPort { number: Some(self.agent_port), interface: String::new() };
         current.push((self.agent_port, String::new()));
-        let named = interfaces.iter().map(|name| PortName { number: None, interface: name.clone() });
+        let named = interfaces.iter().map(|name| NamedPort { number: None, interface: name.clone() });
         let names: Vec<_> = named.chain(matching).chain([agent]).collect();
         let mut numbered = ports::number(&names, &current)?;
         numbered.retain(|(number, _)| *number != self.agent_port);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::wording::with_causes;
 use mapper_machine::link::LinkError;
-use mapper_machine::link::interface::{Interface, Monitor};
+use mapper_machine::link::interface::{Interface, InterfaceMonitor};
 use mapper_machine::link::uses;
 use mapper_machine::notify::Notifier;
 use mapper_machine::signals::{Signal, Signals};
@@ -97,7 +97,7 @@ impl Matched {
 /// If the kernel does not tell of its interfaces.
 pub(super) async fn wait_for_port(
     config: &Config,
-    monitor: &Monitor,
+    monitor: &InterfaceMonitor,
     signals: &mut Signals,
 ) -> Result<bool, DaemonError> {
     let (clock, mut notifier, mut matched) = (Clock::start(), Notifier::new(), Matched::default());

@@ -19,7 +19,7 @@ use crate::daemon::options::PlanConfig;
 use crate::daemon::status::PlanStanding;
 use crate::formats::json::Names;
 use crate::formats::{self, FormatError};
-use crate::wiring::Check;
+use crate::wiring::PlanCheck;
 
 /// How long after a map or a name came the map is compared with the plan: more of them may follow.
 const CHECK_AFTER: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ const CHECK_AFTER: Duration = Duration::from_secs(2);
 const MOST_LOGGED: usize = 1024;
 
 /// What came of a comparison: the check and the version of the map, or why the plan cannot be read.
-pub(super) type Checked = Result<(Check, String), FormatError>;
+pub(super) type Checked = Result<(PlanCheck, String), FormatError>;
 
 /// A plan, and what is not as it says.
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ impl Driver {
     }
 
     /// Logs what is new. A difference that goes and comes back is new again.
-    fn log_differences(&mut self, check: &Check) {
+    fn log_differences(&mut self, check: &PlanCheck) {
         let now: BTreeSet<String> =
             check.differences.iter().take(MOST_LOGGED).map(ToString::to_string).collect();
         for difference in check.differences.iter().take(MOST_LOGGED) {
@@ -142,7 +142,7 @@ impl Driver {
     }
 
     /// Tells of what has changed since that was done last. That all is as planned is no news at the start.
-    fn tell_of_plan(&mut self, check: &Check, version: &str) {
+    fn tell_of_plan(&mut self, check: &PlanCheck, version: &str) {
         let Some(teller) = &self.plan.teller else { return };
         let mut json = check.json();
         let differences = json["differences"].clone();
@@ -183,5 +183,5 @@ impl Driver {
 fn check(file: &str, map: &Map, names: &Names) -> Checked {
     let found = names.label(map);
     let plan = formats::resolve_plan(file, Some(&found))?;
-    Ok((Check::of(&plan, &found), map.version.to_string()))
+    Ok((PlanCheck::of(&plan, &found), map.version.to_string()))
 }

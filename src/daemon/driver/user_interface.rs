@@ -11,7 +11,7 @@ use crate::daemon::options::Config;
 use crate::daemon::status;
 use mapper_fabric::wording::with_causes;
 use mapper_machine::link::address::InterfaceAddress;
-use mapper_machine::link::interface::{Change, Interface};
+use mapper_machine::link::interface::{Interface, InterfaceChange};
 use mapper_machine::link::tap::Tap;
 
 /// The host's Ethernet interface over the fabric.
@@ -54,19 +54,19 @@ impl UserInterface {
     }
 
     /// Takes in a change of any interface of the machine; it need not be the tap.
-    pub(super) fn apply(&mut self, change: &Change) {
+    pub(super) fn apply(&mut self, change: &InterfaceChange) {
         let Some(seen) = &self.seen else { return };
         match change {
-            Change::Now(now) if now.index == seen.index => {
+            InterfaceChange::Now(now) if now.index == seen.index => {
                 // The kernel takes the addresses of IPv6 from an interface that is set down, and those of IPv4 not.
                 if now.up && !seen.up {
                     self.give_address_again();
                 }
                 self.seen = Some(now.clone());
             }
-            Change::Gone { index } if *index == seen.index => self.seen = None,
-            Change::Now(_) | Change::Gone { .. } => {}
-            Change::Missed => {
+            InterfaceChange::Gone { index } if *index == seen.index => self.seen = None,
+            InterfaceChange::Now(_) | InterfaceChange::Gone { .. } => {}
+            InterfaceChange::Missed => {
                 if let Ok(now) = Interface::look_up(self.tap.name()) {
                     self.seen = now;
                 }

@@ -39,6 +39,11 @@ pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
     let help =
         "Shares on which agents that stand by did not report, so that this master looked at them itself.";
     text.counter("mapper_subnet_shares_returned", Unit::None, help, counts.shares_returned);
+    let help = "Packets that ports dropped for a wrong key and told of, by what the key is for.";
+    let mut family = text.family(FamilyKind::Counter, "mapper_subnet_wrong_keys", Unit::None, help);
+    family.sample(&[("key", "management")], counts.wrong_management_keys);
+    family.sample(&[("key", "partition")], counts.wrong_partition_keys);
+    family.sample(&[("key", "queue")], counts.wrong_queue_keys);
     let help = "How often the subnet was brought up, each with tables that were proved.";
     text.counter("mapper_subnet_ups", Unit::None, help, counts.ups);
 }

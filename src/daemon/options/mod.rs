@@ -60,8 +60,8 @@ pub struct Options {
     /// What users' packets go by: auto, srv6, routes or tap [default: auto].
     #[arg(long, value_name = "KIND")]
     pub data_path: Option<DataPathChoice>,
-    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression, marks or
-    /// force-forwarding. May be repeated, or several with commas between them.
+    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression, marks,
+    /// force-forwarding or shortcuts. May be repeated, or several with commas between them.
     #[arg(long, value_name = "ABILITY", value_delimiter = ',')]
     #[serde(deserialize_with = "options::one_or_more")]
     pub kernel_avoid: Option<Vec<Text<Ability>>>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::wiring::severity::Severity;
-use crate::wiring::{Check, Difference};
+use crate::wiring::{Difference, PlanCheck};
 
 /// The most differences that a board lists; all are counted.
 const MOST_LISTED: usize = 64;
@@ -44,7 +44,7 @@ pub struct PlanDifference {
 
 impl PlanStanding {
     /// What a check says.
-    pub fn of(check: &Check) -> Self {
+    pub fn of(check: &PlanCheck) -> Self {
         Self {
             failure: None,
             matched_by: check.matched_by.name().to_owned(),

@@ -46,6 +46,9 @@ pub struct SubnetStanding {
     pub groups: usize,
     /// Who does not answer, answers wrongly, or does not take what is written, in words that name it; at most 64.
     pub blamed: Vec<String>,
+    /// Who used wrong keys, as ports told this master since it is one, in words that name both.
+    #[serde(default)]
+    pub wrong_keys: Vec<String>,
     /// How often something was done since the start.
     pub counts: SubnetCounts,
 }
@@ -99,6 +102,15 @@ pub struct SubnetCounts {
     pub shares: u64,
     /// Shares on which agents did not report in time, so that this master looked at them itself.
     pub shares_returned: u64,
+    /// Packets with a wrong key of management (M_Key) that ports told of while the agent was master.
+    #[serde(default)]
+    pub wrong_management_keys: u64,
+    /// The same with a wrong key of a partition (P_Key).
+    #[serde(default)]
+    pub wrong_partition_keys: u64,
+    /// The same with a wrong key of a queue pair (Q_Key).
+    #[serde(default)]
+    pub wrong_queue_keys: u64,
 }
 
 impl fmt::Display for ManagerSeen {
@@ -147,6 +159,7 @@ impl SubnetStanding {
             layers: status.layers,
             groups: status.groups,
             blamed: status.problems.iter().take(MOST_BLAMED).cloned().collect(),
+            wrong_keys: status.wrong_keys.clone(),
             counts: SubnetCounts {
                 sweeps: counts.sweeps,
                 glances: counts.glances,
@@ -155,6 +168,9 @@ impl SubnetStanding {
                 ups: counts.ups,
                 shares: counts.shares,
                 shares_returned: counts.shares_returned,
+                wrong_management_keys: counts.wrong_management_keys,
+                wrong_partition_keys: counts.wrong_partition_keys,
+                wrong_queue_keys: counts.wrong_queue_keys,
             },
         }
     }
@@ -178,7 +194,7 @@ impl SubnetStanding {
         let several = (!masters.is_empty()).then(|| {
             format!("the subnet has {} masters: {}; stop all but one", masters.len(), masters.join("; "))
         });
-        several.into_iter().chain(self.open_to_all()).collect()
+        several.into_iter().chain(self.open_to_all()).chain(self.wrong_keys.iter().cloned()).collect()
     }
 
     /// How many switches anybody can write to, in words, with what to do; `None` if there are none.
@@ -302,6 +318,7 @@ mod tests {
             layers: 1,
             groups: 1,
             problems: Vec::new(),
+            wrong_keys: Vec::new(),
             routing_failure: None,
             counts: Counts::default(),
         }
@@ -340,8 +357,10 @@ mod tests {
     }
 
     #[test]
-    fn a_second_master_and_switches_without_a_key_are_told() {
+    fn a_second_master_switches_without_a_key_and_wrong_keys_are_told() {
         assert!(board(&status()).warnings.is_empty() && board(&status()).network_configured);
+        let told = Status { wrong_keys: vec!["a sent to b".to_owned()], ..status() };
+        assert_eq!(board(&told).warnings, ["a sent to b"]);
         let two = Status { others: vec![other(SmState::Master)], open_switches: 2, ..status() };
         let told = board(&two);
         assert!(told.configured && !told.network_configured);

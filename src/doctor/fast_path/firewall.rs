@@ -216,8 +216,8 @@ mod tests {
     use mapper_machine::options::DataPathChoice;
 
     use super::super::super::Outcome;
-    use super::super::tests::port;
     use super::*;
+    use crate::doctor::interface::tests::port;
 
     fn judged(chains: &[Chain], choice: DataPathChoice, forwards: bool) -> Vec<Check> {
         let ports = vec![port("eth1", 1500), port("eth2", 1500)];

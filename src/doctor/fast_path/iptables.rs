@@ -84,7 +84,7 @@ fn rule(words: &[&str]) -> Rule {
                     "DROP" | "REJECT" => Verdict::Drop,
                     _ => Verdict::Other,
                 };
-                // What follows says how to reject.
+                // The words that follow say how to reject.
                 return rule;
             }
             _ => rule.has_more = true,

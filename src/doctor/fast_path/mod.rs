@@ -81,21 +81,7 @@ fn check_mtus(ports: &[Interface]) -> Vec<Check> {
 mod tests {
     use super::super::Outcome;
     use super::*;
-    use mapper_proto::Mac;
-
-    pub(super) fn port(name: &str, mtu: u32) -> Interface {
-        Interface {
-            name: name.to_owned(),
-            index: 3,
-            mac: Mac::from_position(1),
-            mtu,
-            ethernet: true,
-            up: true,
-            carrier: true,
-            master: None,
-            kind: None,
-        }
-    }
+    use crate::doctor::interface::tests::port;
 
     #[test]
     fn ports_that_carry_less_than_others_or_too_little_are_named() {

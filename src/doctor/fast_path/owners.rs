@@ -50,8 +50,8 @@ fn check_in(port: &Interface, network_manager: &Path, networkd: &Path) -> Vec<Ch
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::port;
     use super::*;
+    use crate::doctor::interface::tests::port;
 
     #[test]
     fn a_manager_that_owns_a_port_is_named_and_one_that_does_not_is_not() {

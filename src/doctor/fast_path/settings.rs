@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mapper_fabric::wording::with_causes;
 use mapper_machine::link::interface::Interface;
-use mapper_machine::sysctl::{Lacking, Needs};
+use mapper_machine::sysctl::{ForwardingNeeds, Lacking};
 use rustix::fs::Access;
 
 use super::Examined;
@@ -16,7 +16,7 @@ pub(super) fn check(examined: &Examined<'_>, force_forwarding: bool) -> Vec<Chec
         return vec![Check::failed("IPv6", "this kernel has none, and probes and segments need it", fix)];
     }
     let ports = examined.ports.iter().map(|port| (port.index, port.name.clone())).collect();
-    let needs = Needs { ports, forwards: examined.forwards, force_forwarding };
+    let needs = ForwardingNeeds { ports, forwards: examined.forwards, force_forwarding };
     let mut checks = vec![match needs.lacking() {
         Ok(lacking) => judge(&lacking, examined.is_at_work, |setting| {
             rustix::fs::access(Path::new("/proc/sys").join(setting), Access::WRITE_OK).is_ok()

@@ -96,19 +96,10 @@ pub(super) fn check_foreign(examined: &Examined<'_>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::super::super::Outcome;
-    use mapper_fib::segments::LeftUnused;
-
-    use super::super::tests::port;
     use super::*;
+    use crate::doctor::interface::tests::port;
 
-    const ALL: Abilities = Abilities {
-        nexthops: true,
-        segments: true,
-        compression: true,
-        marks: true,
-        force_forwarding: true,
-        left_unused: LeftUnused::NOTHING,
-    };
+    const ALL: Abilities = Abilities::ALL;
 
     fn outcome(choice: DataPathChoice, forwards: bool, abilities: Abilities) -> Outcome {
         let ports = vec![port("eth1", 1500)];

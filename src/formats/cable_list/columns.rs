@@ -93,7 +93,11 @@ impl Columns {
     }
 
     /// The ends of the cable in a line; none if the line is of another kind of cable.
-    pub(super) fn cable(&self, line: usize, record: &StringRecord) -> Result<Option<[Said; 2]>, Malformed> {
+    pub(super) fn cable(
+        &self,
+        line: usize,
+        record: &StringRecord,
+    ) -> Result<Option<[SaidEnd; 2]>, Malformed> {
         let field = |column: usize| record.get(column).unwrap_or_default();
         // UFM counts data links only; NetBox says which cables are on their way out.
         let is_data =
@@ -109,7 +113,7 @@ impl Columns {
         if !is_data || !is_in || is_power || is_other {
             return Ok(None);
         }
-        let end = |side: usize| -> Result<Said, Malformed> {
+        let end = |side: usize| -> Result<SaidEnd, Malformed> {
             let place = (self.device[side], self.names[self.device[side]].clone());
             let text = field(place.0);
             let (device, port, column) = match self.port {
@@ -131,14 +135,14 @@ impl Columns {
             }
             let end = ListedEnd { line, device: device.to_owned(), port: port.to_owned(), column };
             let is_xbar = self.kind.and_then(|kinds| is_xbar(field(kinds[side])));
-            Ok(Said { end, is_xbar })
+            Ok(SaidEnd { end, is_xbar })
         };
         Ok(Some([end(0)?, end(1)?]))
     }
 }
 
 /// An end, and whether the list says that its device is a crossbar.
-pub(super) struct Said {
+pub(super) struct SaidEnd {
     pub(super) end: ListedEnd,
     pub(super) is_xbar: Option<bool>,
 }

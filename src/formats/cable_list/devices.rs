@@ -6,9 +6,9 @@ use mapper_fabric::machine;
 use mapper_fabric::names::{Named, Names};
 use mapper_proto::map::{Fabric, HostLabel, Xbar, XbarLabel, host_type};
 
-use super::columns::Said;
+use super::columns::SaidEnd;
 use super::{ListedEnd, Malformed, at, ports};
-use crate::formats::draft::{Draft, HostNode, Kind, ListedNode, tag_xbars};
+use crate::formats::draft::{Draft, HostNode, ListedKind, ListedNode, tag_xbars};
 
 /// The devices of a list, in the order in which they come.
 #[derive(Default)]
@@ -43,8 +43,8 @@ impl Devices {
         self.draft.leave_out(line, NOT_COUNTED);
     }
 
-    pub(super) fn cable(&mut self, ends: [Said; 2]) -> Result<(), Malformed> {
-        let mut device = |Said { end, is_xbar }: Said| {
+    pub(super) fn cable(&mut self, ends: [SaidEnd; 2]) -> Result<(), Malformed> {
+        let mut device = |SaidEnd { end, is_xbar }: SaidEnd| {
             let devices = &mut self.devices;
             let index = *self.by_name.entry(end.device.clone()).or_insert_with(|| {
                 let (line, name) = (end.line, end.device.clone());
@@ -189,15 +189,15 @@ struct PlacedEnd {
     peer: Place,
 }
 
-fn xbar(name: &str, ports: u8) -> Kind {
+fn xbar(name: &str, ports: u8) -> ListedKind {
     let label = XbarLabel { description: name.to_owned(), ..XbarLabel::default() };
-    Kind::Xbar(label, Xbar { ports, tag: None, ports_known: true })
+    ListedKind::Xbar(label, Xbar { ports, tag: None, ports_known: true })
 }
 
-fn host(name: &str, node_port: u8, node_ports: u8) -> Kind {
+fn host(name: &str, node_port: u8, node_ports: u8) -> ListedKind {
     let label = HostLabel { description: name.to_owned(), node_port, node_ports, ..HostLabel::default() };
     let host_type = host_type::INFINIBAND;
-    Kind::Host(HostNode { label, host_type, mac: None, interfaces: BTreeMap::new() })
+    ListedKind::Host(HostNode { label, host_type, mac: None, interfaces: BTreeMap::new() })
 }
 
 /// Whether nodes of a fabric are crossbars, by all that they may be called in small letters.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, LinkSpeed, Xbar, XbarLabel, host_type};
 
-use super::draft::{Draft, HostNode, Interface, Kind, ListedNode, tag_xbars};
+use super::draft::{Draft, HostNode, ListedInterface, ListedKind, ListedNode, tag_xbars};
 use super::{Malformed, diagnostics};
 use mapper_routing::tables::MAX_LMC;
 
@@ -124,7 +124,7 @@ fn node(line: usize, content: &str, guids: Guids) -> Result<ListedNode, Malforme
             lid: lid(line, facts)?,
             ..Default::default()
         };
-        Kind::Xbar(label, Xbar { ports, tag: None, ports_known: true })
+        ListedKind::Xbar(label, Xbar { ports, tag: None, ports_known: true })
     } else {
         let label = HostLabel {
             description: description.to_owned(),
@@ -135,7 +135,12 @@ fn node(line: usize, content: &str, guids: Guids) -> Result<ListedNode, Malforme
             ..Default::default()
         };
         let host_type = host_type::INFINIBAND;
-        Kind::Host(HostNode { label, host_type, mac: guid.map(Mac::from_u64), interfaces: BTreeMap::new() })
+        ListedKind::Host(HostNode {
+            label,
+            host_type,
+            mac: guid.map(Mac::from_u64),
+            interfaces: BTreeMap::new(),
+        })
     };
     Ok(ListedNode { line, name: id.to_owned(), ports: (1, ports), kind: node_kind })
 }
@@ -189,7 +194,7 @@ fn port(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> 
     if let Some(speed) = facts.split_ascii_whitespace().find_map(|word| word.parse::<LinkSpeed>().ok()) {
         draft.link_speed(speed);
     }
-    if let Some(ListedNode { kind: Kind::Host(host), .. }) = draft.last() {
+    if let Some(ListedNode { kind: ListedKind::Host(host), .. }) = draft.last() {
         let own_guid = front.split_once('(').and_then(|(_, rest)| guid(rest.split_once(')')?.0.trim()));
         // The peer's LID and the cable's speed stand behind the quoted description.
         let comment = rest.split_once('#').map_or("", |(_, comment)| comment);
@@ -197,7 +202,7 @@ fn port(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> 
         let lmc = lmc(line, facts)?;
         // Without a quoted description the one LID may be that of the peer.
         let lid = if facts.contains("lmc") { lid(line, facts)? } else { None };
-        host.interfaces.insert(port, Interface { line, guid: own_guid, lid, lmc });
+        host.interfaces.insert(port, ListedInterface { line, guid: own_guid, lid, lmc });
     }
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_proto::map::{Fabric, HostLabel, Xbar, XbarLabel, host_type};
 
-use super::ibnl::{Board, Description, PartKind, Said};
+use super::ibnl::{Board, Description, PartKind, SaidSpeed};
 use crate::formats::Malformed;
-use crate::formats::draft::{Draft, HostNode, Kind, ListedNode, tag_xbars};
+use crate::formats::draft::{Draft, HostNode, ListedKind, ListedNode, tag_xbars};
 
 /// How deep boards may be in boards.
 const MAX_DEPTH: usize = 8;
@@ -32,7 +32,7 @@ struct ChipEnd {
     line: usize,
     port: u8,
     peer: Socket,
-    said: Said,
+    said: SaidSpeed,
 }
 
 /// A chip's port, and what was said of its speed on the way out to a connector.
@@ -40,7 +40,7 @@ struct ChipEnd {
 pub(super) struct Socket {
     chip: usize,
     port: u8,
-    said: Said,
+    said: SaidSpeed,
 }
 
 /// What is told of a system where it is mentioned.
@@ -116,7 +116,9 @@ impl Chips {
         let (line, chip) = (mention.line, self.chips.len());
         let name = format!("{}/{path}", mention.name);
         self.chips.push(Chip { line, name, ports, is_switch, ends: Vec::new() });
-        (1..=ports).map(|port| (port.to_string(), Socket { chip, port, said: Said::default() })).collect()
+        (1..=ports)
+            .map(|port| (port.to_string(), Socket { chip, port, said: SaidSpeed::default() }))
+            .collect()
     }
 
     /// Joins the parts of a board. What leads to or from a connector that a variant has not is left out, as
@@ -134,7 +136,7 @@ impl Chips {
     }
 
     /// Puts a cable between two ports.
-    pub(super) fn cable(&mut self, line: usize, [from, to]: [Socket; 2], said: Said) {
+    pub(super) fn cable(&mut self, line: usize, [from, to]: [Socket; 2], said: SaidSpeed) {
         for (here, peer) in [(from, to), (to, from)] {
             let end = ChipEnd { line, port: here.port, peer, said: here.said.or(said) };
             self.chips[here.chip].ends.push(end);
@@ -147,11 +149,11 @@ impl Chips {
         let names: Vec<String> = self.chips.iter().map(|chip| chip.name.clone()).collect();
         for chip in self.chips {
             let kind = match chip.is_switch {
-                true => Kind::Xbar(
+                true => ListedKind::Xbar(
                     XbarLabel { description: chip.name.clone(), ..Default::default() },
                     Xbar { ports: chip.ports, tag: None, ports_known: true },
                 ),
-                false => Kind::Host(HostNode {
+                false => ListedKind::Host(HostNode {
                     label: HostLabel {
                         description: chip.name.clone(),
                         node_port: 1,

@@ -45,7 +45,7 @@ pub(super) enum PartKind {
 #[derive(Debug)]
 pub(super) struct PartCable {
     pub port: String,
-    pub said: Said,
+    pub said: SaidSpeed,
     /// A part of the same board, or nothing for a connector of the board.
     pub part: Option<String>,
     /// The part's port, or the connector's name.
@@ -54,12 +54,12 @@ pub(super) struct PartCable {
 
 /// What is said of a cable's speed, each half of it for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct SaidSpeed {
     lanes: Option<u8>,
     rate: Option<LaneRate>,
 }
 
-impl Said {
+impl SaidSpeed {
     /// Where this says nothing, what another says.
     pub(super) fn or(self, other: Self) -> Self {
         Self { lanes: self.lanes.or(other.lanes), rate: self.rate.or(other.rate) }
@@ -74,10 +74,10 @@ impl Said {
 }
 
 /// A line `P1 -4x-5G-> MT23108 H-1 P1`: the port, what is said of the speed, and the words behind the arrow.
-pub(super) fn cable(content: &str) -> Option<(&str, Said, Vec<&str>)> {
+pub(super) fn cable(content: &str) -> Option<(&str, SaidSpeed, Vec<&str>)> {
     let (front, to) = content.split_once("->")?;
     let (port, speed) = front.split_once([' ', '\t']).unwrap_or((front, ""));
-    let mut said = Said::default();
+    let mut said = SaidSpeed::default();
     for word in speed.split(['-', ' ', '\t']).filter(|word| !word.is_empty()) {
         match word.strip_suffix('G').and_then(LaneRate::of_signalled_gbps) {
             Some(rate) => said.rate = Some(rate),

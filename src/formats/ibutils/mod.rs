@@ -102,7 +102,7 @@ struct Cable<'a> {
     line: usize,
     from: (&'a str, &'a str),
     to: (&'a str, &'a str),
-    said: ibnl::Said,
+    said: ibnl::SaidSpeed,
 }
 
 /// The fabric in a text.

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use mapper_proto::map::Fabric;
 use mapper_routing::{Subnet, Tables};
 
-use super::Loaded;
+use crate::formats::Loaded;
 
 /// The tables of a subnet, which must be of this fabric, from those that its switches hold: by the GUID of the switch, a port
 /// for each LID, 0xFF where none leads.
 ///
 /// The notes name switches without a table, and those with entries that lead to ports that they do not have. Such entries lead
 /// nowhere.
-pub fn of_switches(held: &BTreeMap<u64, Vec<u8>>, fabric: &Fabric, subnet: &Subnet) -> Loaded {
+pub fn of_switches(held: &BTreeMap<u64, Vec<u8>>, fabric: &Fabric, subnet: &Subnet) -> Loaded<Tables> {
     let mut tables = Tables::empty(subnet.topology.xbar_count(), subnet.destinations.slot_count());
     let mut notes = Vec::new();
     for (xbar, guid) in (0..).zip(&subnet.xbar_guids) {
@@ -38,5 +38,5 @@ pub fn of_switches(held: &BTreeMap<u64, Vec<u8>>, fabric: &Fabric, subnet: &Subn
             notes.push(format!("xbar {name} sends LID {lid} to port {port}, and has {last}"));
         }
     }
-    Loaded { tables, notes }
+    Loaded { found: tables, notes }
 }

@@ -2,30 +2,16 @@
 
 use mapper_fabric::wording::counted;
 
-/// How often something was found, and where first.
-#[derive(Default)]
-pub(super) struct Count {
-    count: u64,
-    first_line: usize,
-}
-
-impl Count {
-    pub(super) fn add(&mut self, line: usize) {
-        if self.count == 0 {
-            self.first_line = line;
-        }
-        self.count += 1;
-    }
-}
+use crate::formats::loaded::LineCount;
 
 /// What was not as in the fabric, and is to be told.
 #[derive(Default)]
 pub(super) struct Notes {
-    pub(super) unknown_xbars: Count,
-    pub(super) unknown_lids: Count,
-    pub(super) unknown_guids: Count,
-    pub(super) moved: Count,
-    pub(super) own: Count,
+    pub(super) unknown_xbars: LineCount,
+    pub(super) unknown_lids: LineCount,
+    pub(super) unknown_guids: LineCount,
+    pub(super) moved: LineCount,
+    pub(super) own: LineCount,
 }
 
 impl Notes {
@@ -57,7 +43,7 @@ impl Notes {
                 "rows lead a switch's own LID out of a port; they are passed over",
             ),
         ];
-        let text = |(Count { count, first_line }, one, many): (&Count, &str, &str)| {
+        let text = |(LineCount { count, first_line }, one, many): (&LineCount, &str, &str)| {
             let first = if *count == 1 { "at line" } else { "the first at line" };
             format!("{} ({first} {first_line})", counted(*count, one, many))
         };

@@ -8,20 +8,11 @@ use mapper_proto::map::Fabric;
 use super::notes::Notes;
 use super::{PortNumbers, PortZero};
 use crate::formats::blocks::{self, Block, decimal, hex, quoted};
-use crate::formats::{FormatError, Malformed};
+use crate::formats::{FormatError, Loaded, Malformed};
 use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables};
 
-/// Tables from a file.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The tables; without an entry where the file has none.
-    pub tables: Tables,
-    /// What a user should know: rows that were passed over, moved, or are missing.
-    pub notes: Vec<String>,
-}
-
-/// Reads the tables of a subnet, which must be of this fabric.
+/// Reads the tables of a subnet, which must be of this fabric. They have no entry where the file has none.
 ///
 /// A header begins an xbar's table, and clears what an earlier one said of it. Rows of an xbar that the
 /// fabric does not have, and rows to LIDs that it does not have, are passed over, and the notes say so. A row
@@ -30,7 +21,7 @@ pub struct Loaded {
 /// # Errors
 /// If the file cannot be read, or a line is none of a dump, or names a port that its xbar does not have; the
 /// error names the line.
-pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded, FormatError> {
+pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded<Tables>, FormatError> {
     let numbers = PortNumbers::of(fabric).map_err(|error: PortZero| FormatError::Malformed {
         file: path.display().to_string(),
         place: "1".to_owned(),
@@ -61,7 +52,7 @@ struct Known {
     guids: Vec<u64>,
     /// The xbar of each GUID.
     xbars: BTreeMap<u64, u32>,
-    /// A host's addresses are so many, and aligned.
+    /// How many addresses each host has. The first is a multiple of this number.
     addresses: u32,
 }
 
@@ -125,7 +116,7 @@ enum Found {
 /// What a block says, in order.
 struct Parsed {
     events: Vec<Event>,
-    /// Where it is no dump, and what is wrong; what follows was not parsed.
+    /// The first line that is none of a dump, and what is wrong with it. What follows was not parsed.
     broken: Option<Malformed>,
 }
 
@@ -311,7 +302,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Loaded {
+    fn finish(self) -> Loaded<Tables> {
         let mut notes = self.notes.texts();
         // A table that was written by hand may lack the line that ends it.
         if self.in_table && self.ends > 0 {
@@ -328,6 +319,6 @@ impl Reader<'_> {
                 count => format!("the file has no table of {count} xbars, {first} one of them"),
             });
         }
-        Loaded { tables: self.tables, notes }
+        Loaded { found: self.tables, notes }
     }
 }

@@ -4,7 +4,7 @@ use mapper_fabric::generate;
 use mapper_proto::map::Fabric;
 
 use super::*;
-use crate::formats::FormatError;
+use crate::formats::{FormatError, Loaded};
 use mapper_routing::{Far, Subnet};
 
 /// Tables with shortest routes, by a search from each destination.
@@ -57,7 +57,7 @@ fn file(text: &[u8]) -> File {
     File { _folder: folder, path }
 }
 
-fn load(text: &[u8], fabric: &Fabric, subnet: &Subnet) -> Result<Loaded, FormatError> {
+fn load(text: &[u8], fabric: &Fabric, subnet: &Subnet) -> Result<Loaded<Tables>, FormatError> {
     read(&file(text).path, fabric, subnet)
 }
 
@@ -73,8 +73,8 @@ fn what_is_written_is_read_again() {
         let tables = shortest(&subnet);
         let text = written(&fabric, &subnet, &tables);
         let again = load(&text, &fabric, &subnet).unwrap();
-        assert_eq!((again.tables == tables, again.notes), (true, Vec::new()), "{spec}");
-        assert_eq!(written(&fabric, &subnet, &again.tables), text, "{spec}");
+        assert_eq!((again.found == tables, again.notes), (true, Vec::new()), "{spec}");
+        assert_eq!(written(&fabric, &subnet, &again.found), text, "{spec}");
     }
 }
 
@@ -85,7 +85,7 @@ fn a_dump_of_opensm_is_read_and_written_byte_by_byte() {
     let loaded = read(&data("opensm-clos8.lfts"), &fabric, &subnet).unwrap();
     assert_eq!(loaded.notes, Vec::<String>::new());
     let dump = std::fs::read(data("opensm-clos8.lfts")).unwrap();
-    assert_eq!(String::from_utf8(written(&fabric, &subnet, &loaded.tables)), String::from_utf8(dump));
+    assert_eq!(String::from_utf8(written(&fabric, &subnet, &loaded.found)), String::from_utf8(dump));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn ports_that_count_from_0_are_moved() {
     let other = generate("ring:n=3,hosts=1").unwrap();
     let other_subnet = Subnet::new(&other, None).unwrap();
     assert_eq!(text, written(&other, &other_subnet, &shortest(&other_subnet)));
-    assert_eq!(load(&text, &fabric, &subnet).unwrap().tables, tables);
+    assert_eq!(load(&text, &fabric, &subnet).unwrap().found, tables);
 
     fabric.map.xbars[1].ports = 2;
     let error = Dump::new(&fabric, &Subnet::new(&fabric, None).unwrap()).map(drop).unwrap_err();
@@ -127,7 +127,7 @@ fn rows_go_to_the_node_of_their_port_guid() {
     let slot = |host| subnet.destinations.slots_of_host(host).start;
     for xbar in 0..3 {
         for (one, other) in [(0, 1), (1, 0), (2, 2)] {
-            assert_eq!(loaded.tables.port(xbar, slot(one)), tables.port(xbar, slot(other)));
+            assert_eq!(loaded.found.port(xbar, slot(one)), tables.port(xbar, slot(other)));
         }
     }
     assert_eq!(
@@ -152,8 +152,8 @@ fn what_the_fabric_does_not_have_is_passed_over_and_told() {
         subnet.host_port_guids[0]
     );
     let loaded = load(text.as_bytes(), &fabric, &subnet).unwrap();
-    let entries = loaded.tables.to_ports().into_iter().filter(|&port| port != Tables::NONE).count();
-    assert_eq!((entries, loaded.tables.port(0, subnet.destinations.slots_of_host(0).start)), (1, 1));
+    let entries = loaded.found.to_ports().into_iter().filter(|&port| port != Tables::NONE).count();
+    assert_eq!((entries, loaded.found.port(0, subnet.destinations.slots_of_host(0).start)), (1, 1));
     assert_eq!(
         loaded.notes,
         [
@@ -170,7 +170,7 @@ fn what_the_fabric_does_not_have_is_passed_over_and_told() {
     // A second header clears the table.
     let twice = format!("{text}Unicast lids [0-1] of switch Lid 4 guid 0x{guid:x} ('x'):\n0x0002 2\n");
     let loaded = load(twice.as_bytes(), &fabric, &subnet).unwrap();
-    let port = |host| loaded.tables.port(0, subnet.destinations.slots_of_host(host).start);
+    let port = |host| loaded.found.port(0, subnet.destinations.slots_of_host(host).start);
     assert_eq!((port(0), port(1)), (Tables::NONE, 2));
 }
 

@@ -42,7 +42,7 @@ pub(super) fn hostlist(names: &BTreeSet<String>) -> String {
     said.join(",")
 }
 
-/// Numbers behind a prefix, in so many digits at least.
+/// Numbers behind a prefix, in at least `width` digits.
 fn ranges(prefix: &str, width: usize, numbers: &BTreeSet<u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &number in numbers {

@@ -44,7 +44,7 @@ impl InForce {
         for board in boards.iter().filter(|board| board.map_version.is_some()) {
             let routes = ask(run_dir, board.unit, deadline);
             let Some(routes) = routes.filter(|routes| self.add(known, &cables, routes)) else {
-                // A new map is on its way, so it is asked again.
+                // A new map is on its way, so the routes are asked for again at the next look.
                 self.of.clear();
                 continue;
             };

@@ -1,4 +1,4 @@
-//! The fewest moves that make the plan of what was found.
+//! The fewest moves by which a person turns the found wiring into the planned one.
 //!
 //! Nodes that are missing, foreign or called otherwise come first, then whole boxes that are upside down or
 //! exchanged ([`boxes`]), as one move there mends many cables; what is left are single plugs ([`plugs`]).
@@ -78,7 +78,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    /// Does it.
+    /// Does this to the wiring.
     pub(super) fn apply(&self, wiring: &mut Wiring) {
         match self {
             Self::Connect(a, b) => wiring.connect(*a, *b),

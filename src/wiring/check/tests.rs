@@ -94,130 +94,147 @@ impl Fumbler<'_> {
         self.random.random_range(hosts as u32..self.wirings.nodes.len() as u32)
     }
 
-    /// Makes a mistake, unless its plugs are taken.
+    /// Makes a mistake of some kind, unless its plugs are taken.
     fn fumble(&mut self) -> Option<Mistake> {
-        let kind = self.random.random_range(0..12);
-        match kind {
-            0 => {
-                let (one, other) = (self.plug(), self.plug());
-                let fars = [self.wiring.far(one)?, self.wiring.far(other)?];
-                let is_one = one == other || fars[0] == other;
-                (!is_one && self.take(&[one, other])).then(|| {
-                    advice::Action::Swap { plugs: [one, other], fars }.apply(&mut self.wiring);
-                    ("swapped-plugs", [one, other, fars[0], fars[1]].map(|socket| socket.node).into())
-                })
-            }
-            1 => {
-                let from = self.plug();
-                let free = self.free_sockets(from.node);
-                let (&to, far) = (free.choose(&mut self.random)?, self.wiring.far(from)?);
-                self.take(&[from, to]).then(|| {
-                    advice::Action::Move { from, to, far }.apply(&mut self.wiring);
-                    ("moved-plug", [from.node, far.node].into())
-                })
-            }
-            2 => {
-                let one = self.plug();
-                let far = self.wiring.far(one)?;
-                self.take(&[one]).then(|| {
-                    self.wiring.disconnect(one);
-                    ("missing-cable", [one.node, far.node].into())
-                })
-            }
-            3 => {
-                let (x, y) = (self.xbar(), self.xbar());
-                let (x, y) = (*self.free_sockets(x).first()?, *self.free_sockets(y).last()?);
-                (x.node != y.node && self.take(&[x, y])).then(|| {
-                    self.wiring.connect(x, y);
-                    ("extra-cable", [x.node, y.node].into())
-                })
-            }
-            4..7 => {
-                let xbar = self.xbar();
-                let NodeKind::Xbar { ports: [ports, _] } = self.wirings.nodes[xbar as usize].kind else {
-                    return None;
-                };
-                let (turn, name) = match kind {
-                    4 => (advice::Turn::UpsideDown, "upside-down"),
-                    5 => (advice::Turn::Halves, "swapped-halves"),
-                    _ => (advice::Turn::Rows, "swapped-rows"),
-                };
-                let sockets: Vec<Socket> = self.wiring.of_node(xbar).map(|(socket, _)| socket).collect();
-                (ports % 2 == 0 && sockets.len() > 5 && self.take(&sockets)).then(|| {
-                    let action = advice::Action::Turn { xbar, turn, first: 1, count: ports.into() };
-                    action.apply(&mut self.wiring);
-                    (name, [xbar].into())
-                })
-            }
-            7 => {
-                let (one, other) = (self.xbar(), self.xbar());
-                let nodes = [one.min(other), one.max(other)];
-                let sockets: Vec<Socket> =
-                    nodes.iter().flat_map(|&node| self.wiring.of_node(node).map(|(at, _)| at)).collect();
-                let joined = sockets
-                    .iter()
-                    .any(|&at| self.wiring.far(at).is_some_and(|far| nodes.contains(&far.node)));
-                (one != other && !joined && sockets.len() > 8 && self.take(&sockets)).then(|| {
-                    advice::Action::ExchangeXbars(nodes[0], nodes[1]).apply(&mut self.wiring);
-                    ("exchanged-xbars", nodes.into())
-                })
-            }
-            8 | 9 => {
-                let xbar = self.xbar();
-                let NodeKind::Xbar { ports: [ports, _] } = self.wirings.nodes[xbar as usize].kind else {
-                    return None;
-                };
-                // All plugs are one port off, so that a port at the edge is free.
-                let (turn, edge) = match kind {
-                    8 => (advice::Turn::OneTooHigh, 1),
-                    _ => (advice::Turn::OneTooLow, ports.into()),
-                };
-                let sockets: Vec<Socket> = self.wiring.of_node(xbar).map(|(socket, _)| socket).collect();
-                let has_room = sockets.iter().all(|socket| socket.port != edge);
-                (has_room && sockets.len() > 5 && self.take(&sockets)).then(|| {
-                    let action = advice::Action::Turn { xbar, turn, first: 1, count: ports.into() };
-                    action.apply(&mut self.wiring);
-                    ("shifted-plugs", [xbar].into())
-                })
-            }
-            10 => {
-                let mut machines: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-                for (node, about) in (0..).zip(&self.wirings.nodes) {
-                    if let NodeKind::Host { machine, .. } = about.kind {
-                        machines.entry(machine).or_default().push(node);
-                    }
-                }
-                // Two machines with one interface each are two swapped plugs.
-                let machines: Vec<Vec<u32>> =
-                    machines.into_values().filter(|nodes| nodes.len() > 1).collect();
-                let (one, other) = (machines.choose(&mut self.random)?, machines.choose(&mut self.random)?);
-                let nodes: BTreeSet<u32> = one.iter().chain(other).copied().collect();
-                let sockets: Vec<Socket> = nodes.iter().map(|&node| Socket { node, port: 0 }).collect();
-                let all_cabled = sockets.iter().all(|&socket| self.wiring.far(socket).is_some());
-                (one != other && all_cabled && self.take(&sockets)).then(|| {
-                    advice::Action::ExchangeMachines(one.clone(), other.clone()).apply(&mut self.wiring);
-                    ("exchanged-hosts", nodes)
-                })
-            }
-            _ => {
-                let hosts =
-                    self.wirings.nodes.iter().enumerate().filter_map(|(node, about)| match about.kind {
-                        NodeKind::Host { machine, rail: 1 } => Some([machine, node as u32]),
-                        _ => None,
-                    });
-                let nodes = *hosts.collect::<Vec<_>>().choose(&mut self.random)?;
-                let plugs = nodes.map(|node| Socket { node, port: 0 });
-                let fars = [self.wiring.far(plugs[0])?, self.wiring.far(plugs[1])?];
-                self.take(&plugs).then(|| {
-                    advice::Action::Swap { plugs, fars }.apply(&mut self.wiring);
-                    ("rail", nodes.into())
-                })
+        match self.random.random_range(0..12) {
+            0 => self.swap_plugs(),
+            1 => self.move_plug(),
+            2 => self.forget_cable(),
+            3 => self.add_cable(),
+            4 => self.turn_xbar(advice::Turn::UpsideDown, "upside-down"),
+            5 => self.turn_xbar(advice::Turn::Halves, "swapped-halves"),
+            6 => self.turn_xbar(advice::Turn::Rows, "swapped-rows"),
+            7 => self.exchange_xbars(),
+            8 => self.shift_plugs(advice::Turn::OneTooHigh),
+            9 => self.shift_plugs(advice::Turn::OneTooLow),
+            10 => self.exchange_machines(),
+            _ => self.mistake_rails(),
+        }
+    }
+
+    fn swap_plugs(&mut self) -> Option<Mistake> {
+        let (one, other) = (self.plug(), self.plug());
+        let fars = [self.wiring.far(one)?, self.wiring.far(other)?];
+        let is_one = one == other || fars[0] == other;
+        (!is_one && self.take(&[one, other])).then(|| {
+            advice::Action::Swap { plugs: [one, other], fars }.apply(&mut self.wiring);
+            ("swapped-plugs", [one, other, fars[0], fars[1]].map(|socket| socket.node).into())
+        })
+    }
+
+    fn move_plug(&mut self) -> Option<Mistake> {
+        let from = self.plug();
+        let free = self.free_sockets(from.node);
+        let (&to, far) = (free.choose(&mut self.random)?, self.wiring.far(from)?);
+        self.take(&[from, to]).then(|| {
+            advice::Action::Move { from, to, far }.apply(&mut self.wiring);
+            ("moved-plug", [from.node, far.node].into())
+        })
+    }
+
+    fn forget_cable(&mut self) -> Option<Mistake> {
+        let one = self.plug();
+        let far = self.wiring.far(one)?;
+        self.take(&[one]).then(|| {
+            self.wiring.disconnect(one);
+            ("missing-cable", [one.node, far.node].into())
+        })
+    }
+
+    fn add_cable(&mut self) -> Option<Mistake> {
+        let (x, y) = (self.xbar(), self.xbar());
+        let (x, y) = (*self.free_sockets(x).first()?, *self.free_sockets(y).last()?);
+        (x.node != y.node && self.take(&[x, y])).then(|| {
+            self.wiring.connect(x, y);
+            ("extra-cable", [x.node, y.node].into())
+        })
+    }
+
+    /// Puts all plugs of an xbar into other ports of it, by a rule that needs an even count of ports.
+    fn turn_xbar(&mut self, turn: advice::Turn, name: &'static str) -> Option<Mistake> {
+        let (xbar, ports) = self.xbar_and_ports()?;
+        let sockets = self.plugged(xbar);
+        (ports % 2 == 0 && sockets.len() > 5 && self.take(&sockets))
+            .then(|| self.turn(xbar, turn, ports, name))
+    }
+
+    /// Puts all plugs of an xbar one port off. The port at the edge must be free.
+    fn shift_plugs(&mut self, turn: advice::Turn) -> Option<Mistake> {
+        let (xbar, ports) = self.xbar_and_ports()?;
+        let edge = if turn == advice::Turn::OneTooHigh { 1 } else { ports };
+        let sockets = self.plugged(xbar);
+        let has_room = sockets.iter().all(|socket| socket.port != edge);
+        (has_room && sockets.len() > 5 && self.take(&sockets))
+            .then(|| self.turn(xbar, turn, ports, "shifted-plugs"))
+    }
+
+    fn turn(&mut self, xbar: u32, turn: advice::Turn, count: i16, name: &'static str) -> Mistake {
+        advice::Action::Turn { xbar, turn, first: 1, count }.apply(&mut self.wiring);
+        (name, [xbar].into())
+    }
+
+    /// Some xbar, and how many ports it has.
+    fn xbar_and_ports(&mut self) -> Option<(u32, i16)> {
+        let xbar = self.xbar();
+        match self.wirings.nodes[xbar as usize].kind {
+            NodeKind::Xbar { ports: [ports, _] } => Some((xbar, ports.into())),
+            NodeKind::Host { .. } => None,
+        }
+    }
+
+    /// The sockets of a node that hold plugs.
+    fn plugged(&self, node: u32) -> Vec<Socket> {
+        self.wiring.of_node(node).map(|(socket, _)| socket).collect()
+    }
+
+    fn exchange_xbars(&mut self) -> Option<Mistake> {
+        let (one, other) = (self.xbar(), self.xbar());
+        let nodes = [one.min(other), one.max(other)];
+        let sockets = nodes.map(|node| self.plugged(node)).concat();
+        let joined =
+            sockets.iter().any(|&at| self.wiring.far(at).is_some_and(|far| nodes.contains(&far.node)));
+        (one != other && !joined && sockets.len() > 8 && self.take(&sockets)).then(|| {
+            advice::Action::ExchangeXbars(nodes[0], nodes[1]).apply(&mut self.wiring);
+            ("exchanged-xbars", nodes.into())
+        })
+    }
+
+    fn exchange_machines(&mut self) -> Option<Mistake> {
+        let mut machines: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (node, about) in (0..).zip(&self.wirings.nodes) {
+            if let NodeKind::Host { machine, .. } = about.kind {
+                machines.entry(machine).or_default().push(node);
             }
         }
+        // If two machines with one interface each are exchanged, that is the same as two swapped plugs.
+        let machines: Vec<Vec<u32>> = machines.into_values().filter(|nodes| nodes.len() > 1).collect();
+        let (one, other) = (machines.choose(&mut self.random)?, machines.choose(&mut self.random)?);
+        let nodes: BTreeSet<u32> = one.iter().chain(other).copied().collect();
+        let sockets: Vec<Socket> = nodes.iter().map(|&node| Socket { node, port: 0 }).collect();
+        let all_cabled = sockets.iter().all(|&socket| self.wiring.far(socket).is_some());
+        (one != other && all_cabled && self.take(&sockets)).then(|| {
+            advice::Action::ExchangeMachines(one.clone(), other.clone()).apply(&mut self.wiring);
+            ("exchanged-hosts", nodes)
+        })
+    }
+
+    /// Swaps the plugs at the two interfaces of a machine.
+    fn mistake_rails(&mut self) -> Option<Mistake> {
+        let hosts = self.wirings.nodes.iter().enumerate().filter_map(|(node, about)| match about.kind {
+            NodeKind::Host { machine, rail: 1 } => Some([machine, node as u32]),
+            _ => None,
+        });
+        let nodes = *hosts.collect::<Vec<_>>().choose(&mut self.random)?;
+        let plugs = nodes.map(|node| Socket { node, port: 0 });
+        let fars = [self.wiring.far(plugs[0])?, self.wiring.far(plugs[1])?];
+        self.take(&plugs).then(|| {
+            advice::Action::Swap { plugs, fars }.apply(&mut self.wiring);
+            ("rail", nodes.into())
+        })
     }
 }
 
-/// Makes so many mistakes, and says what became of the fabric.
+/// Makes `count` mistakes. Returns the fabric with them, and which they are.
 fn fumbled(plan: &Fabric, count: usize, seed: u64, apart: bool) -> (Fabric, Vec<Mistake>) {
     let wirings = wirings(plan, plan);
     let random = ChaCha8Rng::seed_from_u64(seed);
@@ -260,8 +277,8 @@ proptest! {
         let plan = &plans()[which];
         let (found, mistakes) = fumbled(plan, count, seed, true);
         let (whole, moves) = mended(plan, &found);
-        prop_assert!(Check::of(plan, &whole).is_as_planned());
-        prop_assert!(moves <= mistakes.len(), "{} moves for {:?}:\n{}", moves, mistakes, Check::of(plan, &found));
+        prop_assert!(PlanCheck::of(plan, &whole).is_as_planned());
+        prop_assert!(moves <= mistakes.len(), "{} moves for {:?}:\n{}", moves, mistakes, PlanCheck::of(plan, &found));
     }
 
     #[test]
@@ -269,7 +286,7 @@ proptest! {
         let plan = &plans()[which];
         let (found, _) = fumbled(plan, count, seed, false);
         let (whole, _) = mended(plan, &found);
-        prop_assert!(Check::of(plan, &whole).is_as_planned());
+        prop_assert!(PlanCheck::of(plan, &whole).is_as_planned());
     }
 }
 
@@ -280,7 +297,7 @@ fn of_ten_thousand_cables_fifty_mistakes_are_named_and_none_invented() {
     for seed in 0..3 {
         let (found, mistakes) = fumbled(&plan, 50, seed, true);
         assert_eq!(mistakes.len(), 50);
-        let check = Check::of(&plan, &found);
+        let check = PlanCheck::of(&plan, &found);
         let told = check.differences.iter().map(|difference| {
             (
                 difference.kind,
@@ -300,7 +317,7 @@ fn of_ten_thousand_cables_fifty_mistakes_are_named_and_none_invented() {
 
 /// The differences of a plan as severity and words.
 fn told(plan: &Fabric, found: &Fabric) -> Vec<(&'static str, String)> {
-    let differences = Check::of(plan, found).differences;
+    let differences = PlanCheck::of(plan, found).differences;
     differences.iter().map(|difference| (difference.severity.name(), difference.to_string())).collect()
 }
 
@@ -321,7 +338,7 @@ fn what_hurts_most_comes_first_and_says_what_to_do() {
         ("label", "swap the plugs at leaf4:1 and leaf4:2: the first is now cabled to h8, the second to h7"),
     ];
     assert_eq!(told(&plan, &found), expected.map(|(severity, words)| (severity, words.to_owned())));
-    let json = Check::of(&plan, &found).json();
+    let json = PlanCheck::of(&plan, &found).json();
     assert_eq!(
         (&json["schema"], &json["differences"][0]["severity"]),
         (&json!("mapper.plan/1"), &json!("cuts-off"))
@@ -383,7 +400,7 @@ fn a_list_of_cables_that_was_written_is_the_plan_of_its_fabric() {
         let text = formats::write(&fabric, FileFormat::Csv);
         let plan = formats::parse("plan.csv", &text).unwrap();
         assert_eq!(plan.map.cables.len(), fabric.map.cables.len(), "{text}");
-        let check = Check::of(&plan, &fabric);
+        let check = PlanCheck::of(&plan, &fabric);
         assert!(check.is_as_planned(), "{spec}: {check}");
     }
 }
@@ -400,12 +417,12 @@ fn without_names_a_plan_is_matched_by_structure_and_says_so() {
         (label.name, label.description) = (format!("H-{index:016x}"), String::new());
         host.mac = mapper_proto::Mac::from_position(0x10_0000 + index as u32);
     }
-    let check = Check::of(&plan, &found);
+    let check = PlanCheck::of(&plan, &found);
     assert!(check.is_as_planned(), "{check}");
     assert_eq!(check.matched_by, MatchedBy::Structure);
     let kinds = |found: &Fabric| {
         let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-        Check::of(&plan, found).differences.iter().for_each(|it| *kinds.entry(it.kind).or_default() += 1);
+        PlanCheck::of(&plan, found).differences.iter().for_each(|it| *kinds.entry(it.kind).or_default() += 1);
         kinds
     };
     found.map.cables.remove(9);

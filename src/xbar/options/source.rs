@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::XbarOptions;
 use crate::xbar::ports::PortsError;
-use crate::xbar::process::Config;
+use crate::xbar::process::XbarConfig;
 
 /// Why the configuration of a crossbar cannot be used.
 #[derive(Debug, Error)]
@@ -56,7 +56,7 @@ impl XbarSource {
     ///
     /// # Errors
     /// If the file cannot be read or is wrong, or the options do not make a configuration.
-    pub fn read(&self, current: &[(u8, String)]) -> Result<Config, XbarConfigError> {
+    pub fn read(&self, current: &[(u8, String)]) -> Result<XbarConfig, XbarConfigError> {
         let file = self.file.as_deref().map(|path| self.read_files(path)).transpose()?.unwrap_or_default();
         self.line.clone().or(file).resolve(current)
     }

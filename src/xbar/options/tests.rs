@@ -42,7 +42,7 @@ fn of_agents(path: &Path) -> Result<Shared, ConfigFileError> {
     Ok(shared)
 }
 
-fn read(line: &str) -> Result<Config, XbarConfigError> {
+fn read(line: &str) -> Result<XbarConfig, XbarConfigError> {
     let words = std::iter::once("xbar").chain(line.split_whitespace());
     XbarSource::new(Command::try_parse_from(words).unwrap().options, None, of_agents).read(&[])
 }
@@ -61,7 +61,7 @@ fn ports_are_numbered_in_order_from_1_in_either_spelling() {
         let interfaces: Vec<_> = config.interfaces.iter().map(|(n, name)| (*n, name.as_str())).collect();
         assert_eq!(interfaces, [(1, "a"), (2, "b"), (7, "c"), (8, "d")]);
         assert_eq!((config.first_port, config.ports, config.name.as_str()), (1, 8, "a"));
-        assert_eq!(config.kind, Kind::Tagged(None));
+        assert_eq!(config.kind, XbarKind::Tagged(None));
     }
 }
 
@@ -71,7 +71,7 @@ fn a_crossbar_may_count_from_0_and_have_more_ports_than_interfaces() {
         ["--port 0=a --port 3=b --ports 16 --kind plain", "--ports 0=a,3=b --port-count 16 --kind plain"]
     {
         let config = read(line).unwrap();
-        assert_eq!((config.first_port, config.ports, config.kind), (0, 16, Kind::Plain));
+        assert_eq!((config.first_port, config.ports, config.kind), (0, 16, XbarKind::Plain));
         assert!(!config.grows);
     }
 }
@@ -149,7 +149,7 @@ fn a_directory_has_a_file_for_each_crossbar_and_one_for_all_daemons() {
     let config = source.read(&[]).unwrap();
     assert_eq!(
         (config.name.as_str(), config.kind, config.service.marking.ethertype),
-        ("rack1", Kind::Plain, 0x88b6)
+        ("rack1", XbarKind::Plain, 0x88b6)
     );
     write("xbar-rack1.toml", "ports = [\"eth3\", \"eth1\"]\n");
     let again = source.read(&config.interfaces).unwrap();

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::xbar::ports::PortName;
+use crate::xbar::ports::NamedPort;
 
 /// The longest name of a crossbar: it is part of the path of a unix socket, which has at most 107 bytes.
 const MAX_NAME_BYTES: usize = 64;
@@ -11,7 +11,7 @@ const MAX_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortWord {
     /// A port.
-    Port(PortName),
+    Port(NamedPort),
     /// A number alone, which says how many ports there are.
     Count(u8),
 }

@@ -1,6 +1,13 @@
 //! A service that is told to listen elsewhere while it runs.
 
-use super::*;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use mapper_acm::wire::{EntryFlags, Reply};
+use rustix::process::Signal;
+
+use super::machines::{Machines, READY, question};
+use crate::daemon::Daemon;
 
 /// Waits for the reply to a question on this connection.
 fn is_answered(stream: &mut UnixStream) -> bool {
@@ -46,9 +53,11 @@ fn the_service_moves_to_another_socket_and_to_tcp_while_it_runs_and_keeps_its_cl
     assert_eq!(status, 0, "{printed}");
 
     // Where it cannot be, it stays where it is and says why.
-    configure("socket = \"/nonexistent/acm.sock\"".to_owned());
+    let nowhere = files.path().join("nonexistent/acm.sock");
+    configure(format!("socket = {nowhere:?}"));
     service.signal(Signal::HUP);
-    service.read_log_until("the service stays where it is: cannot listen on /nonexistent/acm.sock");
+    let why = format!("the service stays where it is: cannot listen on {}", nowhere.display());
+    service.read_log_until(&why);
     assert_eq!(machines.ask("ib_acme", "-S 10.1.0.1 -f n -d n2").1, 0);
     assert!(is_answered(&mut client));
 }

@@ -1,6 +1,10 @@
 //! Probes along a path and back, by `mapper acm query --verify`.
 
-use super::*;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::machines::{Machines, field};
+use crate::lab::wait_for;
 
 /// What `--verify` says of the path to n3, and the exit status.
 fn probed(machines: &Machines, run_dir: &str) -> (String, i32) {

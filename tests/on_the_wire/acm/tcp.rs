@@ -1,6 +1,12 @@
 //! Clients that reach the service by TCP.
 
-use super::*;
+use mapper_acm::fabric::{gid_of, lids};
+use mapper_proto::Mac;
+
+use super::machines::{Machines, READY, field};
+use crate::MAPPER;
+use crate::daemon::Daemon;
+use crate::lab::wait_for;
 
 #[test]
 fn clients_of_tcp_are_served_as_others_are_and_told_the_port() {

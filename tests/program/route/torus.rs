@@ -99,7 +99,7 @@ fn regions_are_stated_by_a_file() {
     let region = (0..24_u32).filter(|xbar| (2..4).contains(&(xbar % 6)));
     let ports = region.map(|xbar| {
         let slot = subnet.destinations.slots_of_host(xbar).start;
-        loaded.tables.port(0, slot)
+        loaded.found.port(0, slot)
     });
     let ports: std::collections::BTreeSet<u8> = ports.collect();
     assert_eq!(ports.len(), 1, "{ports:?}");

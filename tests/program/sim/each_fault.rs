@@ -42,7 +42,7 @@ const HOSTS: [(&str, bool, bool); 4] = [
 ];
 /// About how many faults of each fabric are tried by default.
 const PART: usize = 30;
-/// About how many pairs of faults.
+/// About how many pairs of faults of each fabric are tried by default.
 const PART_OF_PAIRS: usize = 20;
 
 /// The faults of a fabric that its agents do not survive, in words.

@@ -10,7 +10,7 @@ use mapper_proto::wire::AgentState;
 use mapper_sim::setup::Setup;
 use mapper_sim::world::Until;
 
-/// What the agents say after so many seconds.
+/// What the agents say after this many seconds.
 fn statuses(spec: &str, seconds: u64) -> Vec<Status> {
     let fabric = generate(spec).unwrap();
     let setup = Setup::default();

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use super::grids::{Fault, Grid, all_faults, broken};
 use super::model::Model;
 
-/// Of the cases with two faults at a time, every so manyeth is tried. The number is prime, so that all kinds
-/// of faults are met.
+/// One in this many of the cases with two faults at a time is tried. The number is prime, so that all kinds of
+/// faults are met.
 const SHARE: usize = 997;
 
 fn grids() -> [Grid; 5] {

@@ -145,7 +145,7 @@ fn decode_base64(text: &str) -> Vec<u8> {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // This fails only if the browser has ended by itself.
         let _already_gone = self.process.kill();
         let _ended = self.process.wait();
     }

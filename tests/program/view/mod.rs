@@ -110,7 +110,7 @@ fn a_page_in_a_file_shows_names_as_text_and_says_what_it_lacks() {
     assert!(browser.value("document.getElementById('found').innerText").as_str().unwrap().contains("<img"));
     assert_eq!(browser.value("document.querySelectorAll('img, main b, main i, header b').length"), json!(0));
     assert_ne!(browser.value("document.title"), json!("broken in"));
-    // Something is drawn: the picture has many colours.
+    // The picture has many colours, so something is drawn.
     let colours = "new Set(new Uint32Array(view.drawing.context.getImageData(0, 0, view.drawing.canvas.width, view.drawing.canvas.height).data.buffer)).size";
     assert!(browser.value(colours).as_u64().unwrap() > 20);
 }
@@ -134,7 +134,7 @@ fn cables_are_cut_on_the_page_and_the_engines_say_what_follows() {
     let panel = browser.panel();
     assert!(panel.contains("What if 1 cable were cut") && panel.contains("No host is cut off."), "{panel}");
     assert!(panel.contains("bisection") && panel.contains("(was "), "{panel}");
-    // Tables that change, and which entries.
+    // The page lists the tables that change, and which entries of them.
     let tables = "[document.querySelectorAll('#tables tr').length, view.consequences.tables.length]";
     let tables = browser.value(tables);
     assert!(tables[0] == tables[1] && tables[0].as_u64() > Some(0), "{tables}");
@@ -159,7 +159,7 @@ fn cables_are_cut_on_the_page_and_the_engines_say_what_follows() {
     assert!(browser.panel().contains("1 route of updn from h1 to h8"), "{}", browser.panel());
     browser.value("view.routesOf(3)");
     browser.wait_for("view.routes.title.includes('7 hosts reached')");
-    // By the keyboard alone: the next xbar, which is described.
+    // The keyboard alone chooses the next xbar, which is described then.
     let press = |key: &str| {
         format!(
             "document.getElementById('picture').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }}))"

@@ -36,7 +36,7 @@ fn agents_are_asked_for_what_they_have_not_told() {
     service.set_unit(Instant::ZERO, 0, unit(4));
     let named = |text: &str| Address::Name(text.to_owned());
     let learned = |n| Learned { mac: mac(n), rate_mbps: 5_000, mtu_bytes: 600 };
-    // Who does not wait gets it the next time.
+    // A client that does not wait gets the answer the next time it asks.
     let no_delay = question(None, named("Alias"), EntryFlags::NO_DELAY);
     assert_eq!(ask(&mut service, Instant::ZERO, &no_delay), Some(Reply::Failed(Status::NO_DATA)));
     let Settings { timeout, retries, .. } = Settings::default();
@@ -88,13 +88,13 @@ fn what_an_agent_had_found_out_is_found_out_anew_after_it_was_gone() {
     path(late(&mut service));
     service.lose(0);
     assert_eq!(service.poll_ask(Instant::ZERO), None, "nobody is there to ask");
-    // It is back, and has forgotten.
+    // The agent is back, and has forgotten what it had found out.
     service.set_unit(Instant::ZERO, 0, unit(3));
     assert_eq!(service.poll_ask(Instant::ZERO).map(|ask| ask.wanted), Some(Wanted::Address(alias.clone())));
     service.handle_asked(Instant::ZERO, 0, &alias, Some(&[learned]));
     let at_once = question(None, alias, EntryFlags::NO_DELAY);
     assert_eq!(path(ask(&mut service, Instant::ZERO, &at_once)).0.dgid, gid_of(mac(3)));
-    // Of an agent that was there all the time, what it tells no more is given up.
+    // What an agent that was there all the time does not tell any more is given up.
     service.set_unit(Instant::ZERO, 0, unit(3));
     assert_eq!(service.poll_ask(Instant::ZERO), None);
 }
@@ -178,7 +178,7 @@ fn an_agent_that_could_not_ask_is_asked_again_after_a_pause() {
     service.handle_timeout(again);
     assert!(service.has_to_ask());
     assert_eq!(polled(&mut service, again), [named("one")]);
-    // Who is gone wants to know nothing any more.
+    // A client that is gone wants to know nothing any more.
     for name in ["one", "two"] {
         service.handle_asked(again, 0, &named(name), None);
     }

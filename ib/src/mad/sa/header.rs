@@ -42,6 +42,8 @@ pub enum SaMethod {
     Report,
     /// Asks for all records that are as the request says.
     GetTable,
+    /// Asks for paths between several ports.
+    GetMulti,
     /// Takes a record away.
     Delete,
     /// Answers Get and Set.
@@ -50,6 +52,8 @@ pub enum SaMethod {
     ReportResponse,
     /// Answers GetTable.
     GetTableResponse,
+    /// Answers GetMulti.
+    GetMultiResponse,
     /// Answers Delete.
     DeleteResponse,
     /// Anything else, by its number.
@@ -57,15 +61,17 @@ pub enum SaMethod {
 }
 
 impl SaMethod {
-    const ALL: [(u8, Self); 9] = [
+    const ALL: [(u8, Self); 11] = [
         (0x01, Self::Get),
         (0x02, Self::Set),
         (0x06, Self::Report),
         (0x12, Self::GetTable),
+        (0x14, Self::GetMulti),
         (0x15, Self::Delete),
         (0x81, Self::GetResponse),
         (0x86, Self::ReportResponse),
         (0x92, Self::GetTableResponse),
+        (0x94, Self::GetMultiResponse),
         (0x95, Self::DeleteResponse),
     ];
 
@@ -108,35 +114,59 @@ pub enum SaAttribute {
     NodeRecord,
     /// A port.
     PortInfoRecord,
+    /// Which lane each service level takes at a port.
+    LanesRecord,
     /// A switch.
     SwitchInfoRecord,
+    /// A part of a switch's forwarding table.
+    LinearTableRecord,
+    /// A part of a switch's multicast table.
+    MulticastTableRecord,
     /// A subnet manager.
     SmInfoRecord,
     /// A cable.
     LinkRecord,
+    /// The GUIDs of a port.
+    GuidInfoRecord,
     /// A service that a port offers.
     ServiceRecord,
+    /// The partitions of a port.
+    PartitionRecord,
     /// A path between two ports.
     PathRecord,
+    /// How lanes take turns at a port.
+    TurnsRecord,
     /// A multicast group, or a member of one.
     MemberRecord,
+    /// Paths between several ports.
+    MultiPathRecord,
+    /// A subscription.
+    InformInfoRecord,
     /// Anything else, by its number.
     Other(u16),
 }
 
 impl SaAttribute {
-    const ALL: [(u16, Self); 11] = [
+    const ALL: [(u16, Self); 19] = [
         (0x01, Self::ClassPortInfo),
         (0x02, Self::Notice),
         (0x03, Self::InformInfo),
         (0x11, Self::NodeRecord),
         (0x12, Self::PortInfoRecord),
+        (0x13, Self::LanesRecord),
         (0x14, Self::SwitchInfoRecord),
+        (0x15, Self::LinearTableRecord),
+        (0x17, Self::MulticastTableRecord),
         (0x18, Self::SmInfoRecord),
         (0x20, Self::LinkRecord),
+        (0x30, Self::GuidInfoRecord),
         (0x31, Self::ServiceRecord),
+        (0x33, Self::PartitionRecord),
         (0x35, Self::PathRecord),
+        (0x36, Self::TurnsRecord),
         (0x38, Self::MemberRecord),
+        (0x3A, Self::MultiPathRecord),
+        (0xF3, Self::InformInfoRecord),
     ];
 
     fn of(code: u16) -> Self {
@@ -338,8 +368,14 @@ impl SaMad {
     /// The answer to this request, without a record: the key is nobody else's business.
     #[must_use]
     pub fn answered(&self, status: u16) -> Self {
+        // What is told of paths between several ports is paths.
+        let attribute = match self.attribute {
+            SaAttribute::MultiPathRecord => SaAttribute::PathRecord,
+            other => other,
+        };
         Self {
             method: self.method.answer(),
+            attribute,
             status,
             rmpp: Rmpp::default(),
             key: 0,

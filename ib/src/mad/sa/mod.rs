@@ -9,13 +9,16 @@ mod field;
 mod gid;
 mod header;
 mod inform_info;
+mod inform_record;
 mod limit;
 mod member_record;
+mod multi_path_record;
 mod path_record;
 mod rate;
 mod report;
 mod service_record;
 mod subnet_records;
+mod table_records;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +29,10 @@ pub use header::{
     SaStatus,
 };
 pub use inform_info::InformInfo;
+pub use inform_record::{INFORM_FIELDS, inform_record};
 pub use limit::{Limit, Selector};
 pub use member_record::{JoinState, MemberRecord};
+pub use multi_path_record::MultiPathRecord;
 pub use path_record::PathRecord;
 pub use rate::{MTUS, RATES, rate_of};
 pub use report::SubnetNotice;
@@ -35,4 +40,8 @@ pub use service_record::ServiceRecord;
 pub use subnet_records::{
     LINK_FIELDS, MANAGER_FIELDS, NODE_FIELDS, PORT_FIELDS, SWITCH_FIELDS, class_port_info, link_record,
     manager_record, node_record, port_record, switch_record,
+};
+pub use table_records::{
+    GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, Place,
+    TURNS_FIELDS, table_record,
 };

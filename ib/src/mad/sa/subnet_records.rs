@@ -73,13 +73,19 @@ const JOINS: u16 = 1 << 9;
 const CAPABILITY_MATCHES: u16 = 1 << 13;
 /// Ports may join groups for which they only send, and which live as long as they are there.
 const SENDS_ONLY_FULL: u32 = 1 << 13;
+/// Records of switches say how far multicast tables reach, as switches tell it.
+const MULTICAST_TOP: u32 = 1 << 3;
 
 /// The attribute ClassPortInfo: what the administration can do, and how long it takes to answer, as a code.
 pub fn class_port_info(response_time: u8) -> [u8; 72] {
     let mut data = [0; 72];
     put(&mut data, 0, &[1, 2]);
     put(&mut data, 2, &(JOINS | CAPABILITY_MATCHES).to_be_bytes());
-    put(&mut data, 4, &(SENDS_ONLY_FULL << 5 | u32::from(response_time & 0x1F)).to_be_bytes());
+    put(
+        &mut data,
+        4,
+        &((SENDS_ONLY_FULL | MULTICAST_TOP) << 5 | u32::from(response_time & 0x1F)).to_be_bytes(),
+    );
     data
 }
 

@@ -84,6 +84,7 @@ impl World<'_> {
                 Address::Directed => self.take_request(from, life, &packet.mad),
                 Address::Lid { lid, .. } => self.take_by_lid(from, life, lid, &packet.mad),
             },
+            Coming::Arrival { to, .. } if self.deaf.contains(&to) => {}
             Coming::Arrival { to, life, packet } if alive(&mut self.places[to], life) => {
                 if let Some(manager) = &mut self.places[to].manager {
                     manager.handle_packet(&packet, now);
@@ -104,6 +105,9 @@ impl World<'_> {
         let host = self.places[from].host;
         let Some((node, _)) = self.model.walk(host, &asked.route) else { return };
         if self.silent.contains(&node) {
+            return;
+        }
+        if asked.attribute == Attribute::SmInfo && self.are_apart {
             return;
         }
         if asked.attribute == Attribute::SmInfo {
@@ -133,6 +137,9 @@ impl World<'_> {
         let own = self.model.nodes[host].ports[&1].lid();
         let Some(end) = self.model.reached(host, lid) else { return };
         let from_lid = |lid: u16| Address::Lid { lid, queue_pair: 1, level: 0 };
+        if mad[1] == AGENT_CLASS && self.are_apart {
+            return;
+        }
         if mad[1] == AGENT_CLASS {
             let mut there = self.places.iter().enumerate();
             let Some((to, place)) = there.find(|(_, place)| place.host == end.0) else { return };

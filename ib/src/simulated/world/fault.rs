@@ -17,6 +17,10 @@ pub enum Fault {
     Silent(usize, bool),
     /// A switch refuses writes if this is true, and takes them again if it is false.
     Refuse(usize, bool),
+    /// Managers hear nothing of each other if this is true, though all else answers them, and do again if it is false.
+    Apart(bool),
+    /// A manager hears nothing at all if this is true, and does again if it is false.
+    Deaf(usize, bool),
     /// A manager ends without telling anybody.
     Kill(usize),
     /// A manager starts again, with the LIDs that it kept in its file.
@@ -33,6 +37,10 @@ impl fmt::Display for Fault {
             Self::Silent(switch, false) => write!(f, "node {switch} answers again"),
             Self::Refuse(switch, true) => write!(f, "node {switch} takes no writes"),
             Self::Refuse(switch, false) => write!(f, "node {switch} takes writes again"),
+            Self::Apart(true) => write!(f, "managers hear nothing of each other"),
+            Self::Apart(false) => write!(f, "managers hear each other again"),
+            Self::Deaf(manager, true) => write!(f, "manager {manager} hears nothing"),
+            Self::Deaf(manager, false) => write!(f, "manager {manager} hears again"),
             Self::Kill(manager) => write!(f, "kill manager {manager}"),
             Self::Start(manager) => write!(f, "start manager {manager}"),
         }

@@ -27,12 +27,12 @@ pub(super) struct Class {
 }
 
 impl Class {
-    /// For who only asks by directed routes, and takes no request.
+    /// The class of a port that only asks by directed routes, and takes no requests.
     pub(super) const ASKING: Self =
         Self { number: super::CLASS_DIRECTED, version: 1, queue_pair: 0, methods: 0, oui: [0; 3] };
 
-    /// For subnet managers: Get, Set, Trap and TrapRepress of the subnet, and of its administration Get, Set, Report,
-    /// GetTable and Delete; and what agents send each other.
+    /// The classes that a subnet manager serves: Get, Set, Trap and TrapRepress of the subnet, and of its
+    /// administration Get, Set, Report, GetTable and Delete; and what agents send each other.
     pub(super) const OF_MANAGERS: [Self; 4] = [
         Self { methods: 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7, ..Self::ASKING },
         Self { number: CLASS_BY_LID, methods: 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7, ..Self::ASKING },

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::Instant;
 
-/// Most frames that wait; the oldest make way.
+/// Most frames that wait. The oldest are dropped for more.
 const LIMIT: usize = 8192;
-/// An answer that comes later is none. Longer than the agent itself waits for any.
+/// For how long an answer is taken; longer than the agent itself waits for any.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]

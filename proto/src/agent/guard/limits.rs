@@ -17,16 +17,16 @@ struct Rate {
     burst: u32,
 }
 
-/// One source: more than liveness checks of all paths and a mapper's probes together.
+/// What one source may send: more than the liveness checks of all paths and a mapper's probes together.
 const SOURCE: Rate = Rate { interval: Duration::from_micros(50), burst: 4096 };
-/// All whose session is not proved: a few per cent of a processor, and room for the greetings of
-/// a large network that starts.
+/// What all sources whose session is not proved may send: it costs a few per cent of a processor, and has room
+/// for the greetings of a large network that starts.
 const STRANGERS: Rate = Rate { interval: Duration::from_micros(20), burst: 8192 };
-/// All, where there are no keys and so nobody is proved: what one processor can answer.
+/// What all sources may send where there are no keys and so nobody is proved: as much as one processor can answer.
 const ALL: Rate = Rate { interval: Duration::from_micros(5), burst: 16_384 };
 
-/// Questions of services: what one neighbour in the tree asks at once and more, and no more than a
-/// tenth of a processor.
+/// How many questions of services are answered: more than one neighbour in the tree asks at once, at the cost
+/// of at most a tenth of a processor.
 const SERVICES: Rate = Rate { interval: Duration::from_micros(50), burst: 1024 };
 
 /// When the bucket will be full again.
@@ -46,15 +46,15 @@ impl Bucket {
     }
 }
 
-/// Who may still send.
+/// The buckets of all sources: who may still send, and how much.
 #[derive(Debug, Default)]
 pub(in crate::agent) struct Limits {
     strangers: Bucket,
     all: Bucket,
     services: Bucket,
-    /// By address, those that are proved to be there apart from those that only say so.
+    /// The buckets by address. An address that is proved (true) and one that is only claimed have a bucket each.
     sources: BTreeMap<(bool, Mac), Bucket>,
-    /// Shared by the sources beyond the limit, again apart.
+    /// The buckets that sources beyond [`SOURCES`] share: one for claimed addresses, one for proved ones.
     others: [Bucket; 2],
 }
 

@@ -7,9 +7,9 @@ use super::window::REACH;
 use crate::wire::{Message, Route};
 use crate::{Instant, Mac};
 
-/// Most sessions of which something is parked; the oldest makes way.
+/// Most sessions of which something is parked. The oldest is dropped for one more.
 const SESSIONS: usize = 256;
-/// Most messages parked of one session: the latest.
+/// Most messages parked of one session. The latest are kept.
 const MESSAGES: usize = 4;
 /// A message that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,15 +70,15 @@ impl Parked {
         entry.asked.is_none_or(|(at, _)| now.since(at) >= ask_again)
     }
 
-    /// The sender was asked by frame `sequence` of this agent.
+    /// Notes that the sender was asked by frame `sequence` of this agent.
     pub(super) fn note_asked(&mut self, now: Instant, key: (Mac, u32), sequence: u64) {
         if let Some(entry) = self.sessions.get_mut(&key) {
             entry.asked = Some((now, sequence));
         }
     }
 
-    /// The address has answered frame `answers` of this agent by its frame `sequence`, in this
-    /// session.
+    /// Takes out what is parked of an address that has answered frame `answers` of this agent by its frame
+    /// `sequence`, in this session.
     pub(super) fn release(&mut self, mac: Mac, session: u32, sequence: u64, answers: u64) -> Released {
         let mut released = Released::default();
         let of_mac: Vec<u32> =

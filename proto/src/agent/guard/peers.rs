@@ -11,8 +11,9 @@ use crate::{Instant, Mac};
 
 /// Most sessions that are known to be over, for each address.
 const STALE: usize = 16;
-/// For so long a session that did not answer counts as over. It may be that of the host which has the address rightly, where
-/// another one that had it for a while answered instead: so it is asked again then, and a recording costs one question in that time.
+/// How long a session that did not answer counts as over. It may be that of the host which has the address
+/// rightly, where another one that had it for a while answered instead: so it is asked again then, and a
+/// recording costs one question in that time.
 const OVER_FOR: Duration = Duration::from_secs(1);
 
 /// What is known of a frame before its tag is checked.
@@ -79,8 +80,8 @@ impl Peers {
         }
     }
 
-    /// The address answered frame `answers` of this agent just now, in this session: so this
-    /// session is the present one. False if a later answer has shown another one.
+    /// Takes this session for the present one of an address that answered frame `answers` of this agent just
+    /// now. Returns false if a later answer has shown another session.
     pub(super) fn prove(&mut self, mac: Mac, session: u32, sequence: u64, answers: u64) -> bool {
         match self.by_mac.get_mut(&mac) {
             Some(peer) if peer.session == session => {
@@ -107,7 +108,8 @@ impl Peers {
         true
     }
 
-    /// A session of this address was asked for, and another one has answered.
+    /// Notes that a session is over: it was asked whether it is there, and another one of the same address has
+    /// answered.
     pub(super) fn call_stale(&mut self, now: Instant, mac: Mac, session: u32) {
         let Some(peer) = self.by_mac.get_mut(&mac) else { return };
         if peer.session == session {

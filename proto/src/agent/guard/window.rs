@@ -18,7 +18,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Of a session that frame `highest` has proved: what was sent just before may still come.
+    /// The window of a session that frame `highest` has proved. The frames sent just before that one may still come.
     pub(super) const fn begin(highest: u64) -> Self {
         let mut heard = [u64::MAX; WORDS];
         let mut nth = 0;

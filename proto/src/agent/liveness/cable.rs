@@ -16,9 +16,10 @@ use crate::map::{MapVersion, PortRef};
 use crate::wire::{Message, Probe, ProbeKind, RoundTrip, Route};
 use crate::{Instant, Mac};
 
-/// The time between two tests of a cable but the first two, unless paths are checked less often.
+/// The time between two tests of a cable, unless paths are checked less often; the first two may follow each
+/// other faster.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// A cable that is not said to be tested for so long is forgotten.
+/// How long a cable is tested after the driver last asked for it.
 const FORGET_AFTER: Duration = Duration::from_millis(1500);
 /// Most cables tested at once.
 const LIMIT: usize = 256;
@@ -34,7 +35,7 @@ pub struct CableTest {
     pub to: Mac,
     /// How long the test is, its route and all; as short as can be if it does not need so much.
     pub frame_bytes: usize,
-    /// So many answers in a row show that the cable lives.
+    /// How many answers in a row show that the cable lives.
     pub answers: u32,
 }
 
@@ -54,9 +55,10 @@ struct Tested {
 }
 
 impl Tested {
-    /// The time from the test that is due now to the next. A cable is proved dead when its first test is not answered, and
-    /// where the only other ways take turns that are safe no sooner, users hear nothing until then. So the first answer is
-    /// not waited for longer than one to a check of a path.
+    /// The time from the test that is due now to the next. A cable is proved dead when its first test is not
+    /// answered. Some other ways take turns that are safe only once the cable is proved dead, and where there
+    /// are no others, users' traffic rests until then. So the first answer is not waited for longer than that
+    /// to a check of a path.
     fn interval(&self, settings: &Settings) -> Duration {
         let of_paths = settings.liveness_interval;
         let is_first = self.told.is_none() && self.waits_for.is_none();
@@ -92,7 +94,7 @@ impl CableTests {
         self.0.len()
     }
 
-    /// A test has come home, or a host answered it. `None` if no cable waits for it.
+    /// Ends the test that has come home or that a host answered. `None` if there is no such test.
     fn answered(&mut self, id: u32) -> Option<Answered> {
         let (&(version, at), tested) = self.0.iter_mut().find(|(_, tested)| tested.waits_for == Some(id))?;
         tested.waits_for = None;
@@ -114,7 +116,7 @@ impl CableTests {
 }
 
 impl Agent {
-    /// Says that the cable at a port of this map is held for dead and to be tested until it lives
+    /// Says that the cable at a port of this map is held for dead and is to be tested until it lives
     /// ([`Event::CableUp`]). To be repeated every few hundred milliseconds; after 1.5 s it is
     /// forgotten. Of more than 256 cables the first are tested.
     pub fn test_cable(&mut self, now: Instant, version: MapVersion, at: PortRef, test: CableTest) {

@@ -52,11 +52,11 @@ use super::settings::Settings;
 use crate::wire::{Data, Element, Message, Probe, ProbeKind, Reason, RoundTrip, Route, Scout};
 use crate::{Instant, Mac, Tally};
 
-/// A path that is not said to be in use for so long is forgotten.
+/// How long a path is watched after the driver last said that it is in use.
 const FORGET_AFTER: Duration = Duration::from_millis(1500);
-/// A path that was not said to be in use for so long may lose its place to another.
+/// After how long without being said to be in use a path may lose its place to another.
 const YIELD_AFTER: Duration = Duration::from_millis(750);
-/// Most paths without a place that are counted.
+/// Most paths that are counted as in use and not watched.
 const UNWATCHED_LIMIT: usize = 1024;
 
 /// Names a path of the driver, which gives out the numbers.
@@ -112,7 +112,7 @@ struct Sent {
 #[derive(Debug)]
 pub(super) struct Liveness {
     paths: BTreeMap<PathId, Path>,
-    /// Paths without a place, and when they were last said to be in use.
+    /// The paths in use that are not watched for want of room, and when each was last said to be in use.
     unwatched: BTreeMap<PathId, Instant>,
     /// Checks and probes under way, by id.
     under_way: BTreeMap<u32, Sent>,
@@ -384,7 +384,7 @@ impl Agent {
         self.transmit_as_data(round_trip, to, &Message::Probe(probe), bytes)
     }
 
-    /// The host at the end of a path has answered. False if nothing waits for that.
+    /// Takes in that the host at the end of a path has answered. Returns whether a check waited for that.
     pub(super) fn path_answered(&mut self, now: Instant, id: u32, from: Mac) -> bool {
         let pace = pace(&self.settings);
         let to_host = |asks| matches!(asks, Asks::Host(_));
@@ -401,7 +401,7 @@ impl Agent {
         true
     }
 
-    /// A loopback probe came home. False if it was not sent for a path.
+    /// Takes in that a loopback probe came home. Returns whether it was sent for a path.
     pub(super) fn path_probe_returned(&mut self, id: u32) -> bool {
         let to_xbar = |asks| matches!(asks, Asks::Xbar(_));
         let Some((path, _, Asks::Xbar(xbar))) = self.liveness.take(id, to_xbar) else { return false };

@@ -9,7 +9,7 @@ use crate::{Instant, Mac};
 /// Most ids of checks that one path keeps until they are answered.
 const IDS_LIMIT: usize = 64;
 
-/// One check of so many is as long as the longest frame; the others are short, as they cost less.
+/// Every fourth check is as long as the longest frame. The others are short, as they cost less.
 const LONG_EVERY: u32 = 4;
 
 /// How often paths are checked, and how patient the checks are.
@@ -17,7 +17,7 @@ const LONG_EVERY: u32 = 4;
 pub(super) struct Pace {
     /// Time between two checks of a path that answers, before jitter.
     pub(super) interval: Duration,
-    /// So many intervals without an answer mean that the path is down.
+    /// How many intervals without an answer mean that the path is down.
     pub(super) misses: u32,
 }
 
@@ -33,7 +33,7 @@ impl Pace {
     }
 }
 
-/// What is known of a path: see the module above for the diagram.
+/// What is known of a path: see [`super`] for the diagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// Its last check was answered, or may still be.
@@ -158,8 +158,8 @@ impl Path {
         Due::Check
     }
 
-    /// A check was answered by this host. `None` if that is not the host that the path led to,
-    /// else whether the path is up again.
+    /// Takes in that this host answered a check. `None` if it is not the host that the path led to, else
+    /// whether the path is up again.
     pub(super) fn hear(&mut self, now: Instant, from: Mac, pace: Pace) -> Option<bool> {
         if *self.peer.get_or_insert(from) != from {
             return None;

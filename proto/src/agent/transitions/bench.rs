@@ -1,4 +1,4 @@
-//! An agent on a bench: what befalls it, and what it is in.
+//! A bench for one agent: what may happen to it, and how its state is told from outside.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) fn port(host: u8) -> PortRef {
     PortRef { xbar: 0, port: host }
 }
 
-/// The way from the agent under test to a host; the way back is the other way round.
+/// The way from the agent under test to a host, and back.
 pub(super) fn way(host: u8) -> RoundTrip {
     let delta = host as i8 - OWN as i8;
     let route = |delta| Route::from_iter([Element::Relative(delta)]);
@@ -52,7 +52,7 @@ pub(super) fn pieces() -> Vec<Vec<u8>> {
     encode_pieces(&map, 64)
 }
 
-/// What befalls an agent.
+/// Something that happens to an agent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Input {
     /// This host looks for xbars and hosts, holding the map of this counter (0 for none).
@@ -110,7 +110,7 @@ pub(super) enum At {
 }
 
 impl At {
-    /// How to come there.
+    /// The inputs that bring a new agent to this state.
     pub(super) fn way(self) -> Vec<Input> {
         let with = |before: Self, input| [before.way(), vec![input]].concat();
         match self {
@@ -150,7 +150,7 @@ impl Bench {
         bench
     }
 
-    /// What it is in, told from what it shows.
+    /// The state of the agent, told from what it shows.
     pub(super) fn place(&self) -> At {
         let status = self.agent.status();
         match status.state {
@@ -252,7 +252,7 @@ impl Bench {
         true
     }
 
-    /// Nothing is heard until the state is another, or for so long.
+    /// Lets time pass without any input until the state changes from `before`, at most for [`LONGEST_WAIT_MS`].
     pub(super) fn silence(&mut self, before: AgentState) {
         let end = self.now + Duration::from_millis(LONGEST_WAIT_MS);
         while self.agent.status().state == before && self.agent.poll_timeout().is_some_and(|due| due <= end) {
@@ -270,7 +270,7 @@ impl Bench {
             if let Some(scout) = self.take(wanted) {
                 return Some(scout);
             }
-            // All others answer: some are verified only after these.
+            // All other hosts answer, as some hosts are verified only after those.
             if let Some(other) = self.take(|scout| scout.reason == Reason::Verify) {
                 let answers =
                     [CHILD, OTHER, LEADER].into_iter().find(|host| way(*host).there == other.way.there);

@@ -20,7 +20,8 @@ fn every_state_is_reached() {
     }
 }
 
-/// What leads where. `Silence` is the way out of each state by its deadline.
+/// The edges of the diagram: a state, an input, and the state that it leads to. `Silence` is the way out of
+/// each state by its deadline.
 const TABLE: &[(At, Input, At)] = {
     use At::*;
     use Input::*;

@@ -1,10 +1,10 @@
-//! What agents do in single situations, each of which one once got wrong.
+//! What agents do in single situations, each of which was once got wrong.
 
 use std::time::Duration;
 
 use super::bench::*;
 use crate::Instant;
-use crate::agent::machine::Timer;
+use crate::agent::timers::Timer;
 use crate::agent::{Agent, Settings};
 use crate::map::{LinkMtu, host_type};
 use crate::wire::{AgentState, Reason, Scout};
@@ -44,7 +44,7 @@ fn why_there_are_no_routes_is_not_forgotten() {
     assert!(bench.agent.timers[Timer::Patience as usize].is_none());
     bench.agent.lose_patience(bench.now);
     assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why == "too far"));
-    // Without a word of the driver, that is said; routes that come later are taken.
+    // If the driver delivers no routes in time, the status says so, and routes that come later are still taken.
     let mut bench = Bench::at(At::Routing);
     bench.agent.lose_patience(bench.now);
     assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why.contains("not computed yet")));
@@ -54,7 +54,7 @@ fn why_there_are_no_routes_is_not_forgotten() {
 
 #[test]
 fn who_offers_a_refuted_map_is_told_over_the_way_of_the_offer() {
-    // From its parent in the tree, and from another host over another way.
+    // The host that answers is first the parent in the tree, and then another one over another way.
     for host in [LEADER, OTHER] {
         let mut bench = Bench::at(At::Refuted);
         bench.asked.clear();

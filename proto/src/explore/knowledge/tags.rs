@@ -45,7 +45,7 @@ impl Knowledge {
         })
     }
 
-    /// A frame that came in by the port `at` was stamped.
+    /// Learns from the stamp of a frame that came in by the port `at`.
     pub(in crate::explore) fn learn_stamp(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
         if let Some(known) = self.stamped_port(stamp) {
             let tag = self.xbar_mut(known.node).tag.as_mut();
@@ -63,7 +63,8 @@ impl Knowledge {
         }
     }
 
-    /// A frame that came in by the port `at` was stamped by this very xbar, whoever else shows its tag.
+    /// Learns that a frame that came in by the port `at` was stamped by this very xbar, whichever others show
+    /// its tag.
     pub(in crate::explore) fn adopt_stamp(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
         let at = self.root(at);
         let tag = Tag { tag: stamp.tag, ports: stamp.ports, base: i16::from(stamp.arrival) - at.delta };
@@ -91,7 +92,7 @@ impl Knowledge {
         self.tags = tags;
     }
 
-    /// An xbar known from an earlier map.
+    /// Takes over the tag of an xbar that is known from an earlier map.
     pub(in crate::explore) fn recall_tag(&mut self, node: u32, tag: Tag) -> Result<(), ExploreError> {
         self.tags.entry(tag.tag).or_default().push(node);
         self.xbar_mut(node).set_tag(tag)

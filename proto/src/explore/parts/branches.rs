@@ -70,7 +70,7 @@ impl Explorer {
     pub(super) fn branches(&self) -> Branches {
         let mut order: Vec<(usize, u32)> =
             self.known.roots().map(|root| (self.known.depth(root), root)).collect();
-        // Who comes before an xbar is nearer to us.
+        // The xbar before another on its way is nearer to us, so it comes first in this order.
         order.sort_unstable();
         let mut places = vec![0; self.known.nodes()];
         for (place, &(_, root)) in order.iter().enumerate() {

@@ -95,7 +95,7 @@ impl Explorer {
         self.known.xbar_mut(tree.branches[branch].root).branches_left_out =
             tree.branches[branch].left_out + 1;
         self.parts.left_out += 1;
-        // What lies within this branch need not be told again.
+        // Branches that were left out within this one need not be told any more.
         let known = &self.known;
         self.parts.told.retain(|&(at, _)| !is_within(known, at.node));
         if let Some(entry) = entry {
@@ -120,13 +120,13 @@ impl Explorer {
         }
     }
 
-    /// Ends what is known only by xbars that are not there any more.
+    /// Leaves out what is reached only by xbars that are not there any more.
     pub(super) fn end_silent_parts(&mut self) {
         if self.parts.gone.is_empty() {
             return;
         }
         let mut gone = std::mem::take(&mut self.parts.gone);
-        // The nearest comes first: all that is behind the others is behind it, too.
+        // The nearest comes first, as what is behind the others may be behind it, too.
         gone.sort_by_key(|&node| self.known.depth(node));
         for node in gone {
             let root = self.known.root(At { node, delta: 0 }).node;

@@ -8,7 +8,7 @@ use crate::map::{Rules, host_type};
 
 fn assemble(version: MapVersion, pieces: Vec<Vec<u8>>) -> Result<Map, PieceError> {
     let mut assembly = Assembly::new(version, pieces.len() as u16)?;
-    // The last first: pieces may come in any order.
+    // Pieces may come in any order, so here the last comes first.
     for (index, piece) in (0..).zip(pieces).collect::<Vec<_>>().into_iter().rev() {
         assembly.insert(index, piece)?;
     }
@@ -77,10 +77,11 @@ fn frame_sizes_travel_with_the_map_and_take_no_piece_if_no_host_has_users() {
     assert_eq!(pieces[4..], [bytes("07 0001 000000000000 2328 00000000")]);
     assert_eq!(decode_pieces(alike.version, &pieces), Ok(alike));
     for wrong in [
-        // A host before it is said less than what, one that is not in the map.
+        // A host before the greatest MTU, and a host that is not in the map.
         "07 0001 020000000005 05dc 00000000",
         "07 0002 000000000000 2328 00000000 020000000006 05dc 00000000",
-        // As much as the longest, none at all, two greatest, out of order, twice.
+        // A host with the greatest MTU, one without users' frames, two greatest MTUs, hosts out of order, a
+        // host twice.
         "07 0002 000000000000 05dc 00000000 020000000005 05dc 00000000",
         "07 0002 000000000000 2328 00000000 020000000005 0000 00000000",
         "07 0003 000000000000 2328 00000000 000000000000 2328 00000000 020000000005 05dc 00000000",
@@ -106,7 +107,7 @@ fn rules_travel_with_the_map_and_take_no_piece_if_there_are_none() {
         assert_eq!(last, golden.map(|golden| golden.replace(' ', "")));
         assert_eq!(decode_pieces(map.version, &pieces), Ok(map));
     }
-    // One that is not in the map, the global mapper itself, and rules of both kinds.
+    // Rules of a host that is not in the map, of the global mapper itself, and of both kinds together.
     for wrong in ["05 0001 020000000006", "05 0001 020000000009", "06 0001 020000000005"] {
         let mut pieces = encode_pieces(&sample(), 1300);
         pieces.push(bytes(wrong));

@@ -64,7 +64,7 @@ pub enum Shape {
     Route,
     /// A set of ports: 32 bytes with a bit for each, port 0 being the lowest bit of the first.
     PortSet,
-    /// So many bytes.
+    /// As many bytes as the number says.
     Bytes(usize),
     /// Bytes behind a number of two bytes that says how many they are.
     CountedBytes,
@@ -72,7 +72,7 @@ pub enum Shape {
     CountedText,
     /// A number of two bytes, and as many zeros behind it.
     Room,
-    /// So many zeros.
+    /// As many zeros as the number says.
     Zeros(usize),
     /// The fields of another record.
     Record(&'static Record),

@@ -194,7 +194,7 @@ fn a_cable_from_a_crossbar_to_itself_is_proved_where_a_nameless_sight_leads_to_i
     for probe_window in [1, 4, 16, 64, 256] {
         let settings = ExploreSettings { prove_tags: true, probe_window, ..settings(16) };
         let mut fabric = OracleFabric::new(&builder.map, 0);
-        // Who is near answers first.
+        // Near xbars answer first.
         fabric.hop = Duration::from_micros(20);
         let found = explore(&mut fabric, 0, &settings).map.unwrap();
         is_isomorphic(&found, &fabric.knowable(0)).unwrap();

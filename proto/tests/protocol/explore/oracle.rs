@@ -87,9 +87,9 @@ pub(crate) struct OracleFabric {
     ends: BTreeMap<PortRef, OracleEnd>,
     /// Hosts without an agent.
     pub(crate) mute: BTreeSet<Mac>,
-    /// By host.
+    /// The hosts that answer as crossbars, by index.
     pub(crate) forgers: BTreeMap<usize, Forger>,
-    /// By host.
+    /// The hosts that answer as endless trees of crossbars, by index.
     pub(crate) endless: BTreeMap<usize, Endless>,
     /// The time.
     pub(crate) now: Instant,
@@ -97,7 +97,7 @@ pub(crate) struct OracleFabric {
     /// The share of frames that get lost, there and back together.
     pub(crate) loss: f64,
     pub(crate) round_trip: Duration,
-    /// How much longer an answer takes for each element of its request's route.
+    /// How much time each element of the route of a request adds to the time of its answer.
     pub(crate) hop: Duration,
     pub(crate) rng: ChaCha8Rng,
 }
@@ -182,7 +182,7 @@ impl OracleFabric {
             let xbar = self.map.xbars[arrival.xbar as usize];
             let ports = i16::from(self.first_port)..i16::from(self.first_port) + i16::from(xbar.ports);
             let element = route.next()?;
-            // As crossbars do: a frame turns back at most once.
+            // A frame turns back at most once, as with real crossbars.
             let turns_back = matches!(element, Element::Relative(0) | Element::Identify);
             if turns_back && std::mem::replace(&mut turned_back, true) {
                 return None;

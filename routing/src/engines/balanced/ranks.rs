@@ -243,10 +243,20 @@ impl Order {
     /// This order, if all service adapters are on leaves. Else a leaf is put above the xbars that have some, so
     /// that these reach each other, and all leaves, by going up and then down; routes between leaves stay as they are.
     pub(in crate::engines) fn with_one_top(self, topology: &Topology, tiers: &Tiers) -> Self {
-        if tiers.served().is_empty() {
+        self.with_one_top_over(topology, tiers, tiers.served())
+    }
+
+    /// The same for the parts of these xbars, whether or not they have service adapters. This order if there are none.
+    pub(in crate::engines) fn with_one_top_over(
+        self,
+        topology: &Topology,
+        tiers: &Tiers,
+        xbars: &[u32],
+    ) -> Self {
+        if xbars.is_empty() {
             return self;
         }
-        Self { place: with_one_top(topology, tiers, &self.place), has_one_top: true }
+        Self { place: with_one_top(topology, tiers, &self.place, xbars), has_one_top: true }
     }
 
     /// Whether some xbars of the tree stand below a leaf, for the sake of service adapters.

@@ -3,6 +3,7 @@
 //! A `Plan` says which engines to try in which rounds, a `Race` has those of a round compete, and `choice` takes the
 //! best of what it leaves. [`choose`] runs a plan.
 
+mod alike;
 mod choice;
 mod plan;
 mod race;

@@ -1,6 +1,6 @@
 //! Engines against each other: as much is proved and measured as it takes to tell the best, and the next best.
 //!
-//! 1. All compute. What two engines compute alike is proved and measured once.
+//! 1. All compute. Where two engines lead frames alike, one of them is proved and measured for both.
 //! 2. What is proved is measured by the first matchings: by all, unless there are thousands of hosts. What is so far behind
 //!    that it is neither the best nor the next best is out, with the bisection that was seen so far.
 //! 3. All others are measured wholly.
@@ -10,6 +10,7 @@
 use rayon::prelude::*;
 
 use super::Watch;
+use super::alike::lead_hosts_alike;
 use super::choice::{Candidate, KEPT_SHARE, NEARLY};
 use super::plan::Plan;
 use crate::engines::selection::{self, Computed, Selection, Tried};
@@ -86,6 +87,13 @@ impl<'a> Race<'a> {
             (engine, computed)
         };
         let computed: Vec<_> = engines.par_iter().map(compute).collect();
+        // Entries that no host's frame comes by count where those that were in force are to stay, and where frames for xbars
+        // are proved, too.
+        let is_whole = self.plan.in_force(subnet).is_some() || settings.xbar_destinations;
+        let is_alike = |one: &Routing, other: &Routing| {
+            let is_same = || one.layers == other.layers && one.tables == other.tables;
+            if is_whole { is_same() } else { lead_hosts_alike(subnet, one, other) }
+        };
         let mut entries: Vec<Entry> = Vec::new();
         for (engine, computed) in computed {
             let computed = match computed {
@@ -97,7 +105,7 @@ impl<'a> Race<'a> {
             };
             let before = self.contenders.iter_mut().map(|one| (&one.selection.routing, &mut one.alike));
             let beside = entries.iter_mut().map(|one| (&one.computed.routing, &mut one.alike));
-            match before.chain(beside).find(|(routing, _)| are_alike(routing, &computed.routing)) {
+            match before.chain(beside).find(|(routing, _)| is_alike(routing, &computed.routing)) {
                 Some((_, alike)) => alike.push(engine),
                 None => entries.push(Entry { engine, alike: Vec::new(), computed }),
             }
@@ -150,9 +158,4 @@ impl<'a> Race<'a> {
 
 fn routes<'a>(subnet: &'a Subnet, selection: &'a Selection) -> TableRoutes<'a> {
     TableRoutes::proved(subnet, &selection.routing.tables, selection.proof.max_hops)
-}
-
-/// Whether frames go the same ways in the same layers.
-fn are_alike(one: &Routing, other: &Routing) -> bool {
-    one.layers == other.layers && one.tables == other.tables
 }

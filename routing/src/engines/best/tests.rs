@@ -1,4 +1,4 @@
-use super::choice::{self, Candidate};
+use super::choice::{self, Candidate, NEARLY};
 use super::plan::{Effort, Size};
 use super::*;
 use crate::engines::Setting;
@@ -245,7 +245,10 @@ proptest! {
         for engine in ORDER {
             if let Ok(alone) = crate::engines::select(&subnet, &[engine], &settings, false) {
                 let (alone, error) = measured(&subnet, &alone);
-                prop_assert!(alone - 2.0 * error <= best, "{} against {}", engine, served.engine);
+                // Where there are service adapters, what hosts alone get decides among those that are hardly worse.
+                let share = if served.bisection.is_some_and(|one| one.of_hosts.is_some()) { NEARLY } else { 1.0 };
+                let least = share * alone - 2.0 * error;
+                prop_assert!(least <= best, "{} against {}", engine, served.engine);
             }
         }
     }

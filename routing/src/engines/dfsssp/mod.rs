@@ -6,7 +6,8 @@
 //!
 //! Each address of a host has a tree of its own, as in sssp. Where these need several layers, one tree for all hosts of
 //! an xbar is tried beside them: a pair of xbars goes by one layer, so fewer trees may need fewer layers. That is taken
-//! if the others do not fit, or spread the routes hardly better (`weighing`).
+//! if the others do not fit, or spread the routes hardly better (`weighing`). Of tables that were in force all that leads
+//! on along a shortest way stays, if there are as many layers as that needs.
 
 mod breaking;
 #[cfg(test)]
@@ -15,7 +16,7 @@ mod tests;
 use super::algorithm::Algorithm;
 use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
-use super::shortest::{Choice, ShortestTrees};
+use super::shortest::{self, Choice, ShortestTrees};
 use super::trees::Trees;
 use super::weighing::Weight;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
@@ -39,7 +40,7 @@ impl Algorithm for Dfsssp {
     }
 
     fn obeys(&self, _: &Settings) -> &'static [Setting] {
-        &[Setting::FirstLayer, Setting::MaxLayers]
+        &[Setting::Previous, Setting::FirstLayer, Setting::MaxLayers]
     }
 
     fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
@@ -51,12 +52,19 @@ impl Algorithm for Dfsssp {
     /// If it needs more layers than are allowed; the error says how many.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         let refuse = |why: Refusal| EngineError::refuse(Engine::Dfsssp, why);
-        let xbars = subnet.topology.xbar_count();
         let most = settings.layers_left().map_err(refuse)?;
+        let mut notes = Vec::new();
+        let kept = shortest::serve_kept(subnet, settings, &mut notes, |kept| {
+            let layers = layers_of(subnet, settings, &kept.trees, most)?;
+            Some(Routing { tables: kept.tables(subnet, settings), layers, notes: Vec::new() })
+        });
+        if let Some(routing) = kept.map_err(refuse)? {
+            return Ok(routing);
+        }
         let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost);
         if by_host.trees.fit_one_layer(subnet, settings.xbar_destinations) {
             let layers = Layers::starting_at(settings.first_layer);
-            return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes: Vec::new() });
+            return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes });
         }
         let (sets, trees) = layered(subnet, settings, by_host, most);
         if sets.len() > usize::from(most) {
@@ -64,13 +72,30 @@ impl Algorithm for Dfsssp {
             let instead = "nue, which needs one";
             return Err(refuse(Refusal::TooManyLayers(TooManyLayers { needed, left: most, first, instead })));
         }
-        let mut of = vec![0; xbars * xbars];
-        for (layer, set) in (0..).zip(&sets) {
-            set.iter().for_each(|&(from, to)| of[to as usize * xbars + from as usize] = layer);
-        }
-        let layers = Layers::by_destination(sets.len() as u8, settings.first_layer, of, xbars);
-        Ok(Routing { tables: trees.tables(subnet), layers, notes: Vec::new() })
+        let layers = numbered(subnet, settings, &sets);
+        Ok(Routing { tables: trees.tables(subnet), layers, notes })
     }
+}
+
+/// The layers that trees need, if there are so many.
+fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> Option<Layers> {
+    if trees.fit_one_layer(subnet, settings.xbar_destinations) {
+        return Some(Layers::starting_at(settings.first_layer));
+    }
+    let numbers = Numbers::new(&subnet.topology);
+    let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
+    let sets = Breaking::new(subnet, trees, &numbers).layers(&pairs);
+    (sets.len() <= usize::from(most)).then(|| numbered(subnet, settings, &sets))
+}
+
+/// The layer of each pair, by the sets of pairs that have one together. There are no more than may be.
+fn numbered(subnet: &Subnet, settings: &Settings, sets: &[PairSet]) -> Layers {
+    let xbars = subnet.topology.xbar_count();
+    let mut of = vec![0; xbars * xbars];
+    for (layer, set) in (0..).zip(sets) {
+        set.iter().for_each(|&(from, to)| of[to as usize * xbars + from as usize] = layer);
+    }
+    Layers::by_destination(sets.len() as u8, settings.first_layer, of, xbars)
 }
 
 /// The trees that are worth their layers, and the pairs of each layer: those that are given, or one for all hosts of an
@@ -80,16 +105,22 @@ fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
     let layered = |shortest: ShortestTrees| {
         let sets = Breaking::new(subnet, &shortest.trees, &numbers).layers(&pairs);
-        (Weight { layers: sets.len(), crowding: shortest.crowding }, (sets, shortest.trees))
+        (sets, shortest)
     };
+    let taken = |(sets, shortest): (Vec<PairSet>, ShortestTrees)| (sets, shortest.trees);
     if !by_host.trees.are_several_an_xbar() {
-        return layered(by_host).1;
+        return taken(layered(by_host));
     }
-    let by_xbar = || ShortestTrees::new(subnet, Choice::LeastLoaded);
+    let by_xbar = || layered(ShortestTrees::new(subnet, Choice::LeastLoaded));
     // That a tree to each address needs more than one layer is known.
     if most < 2 {
-        return layered(by_xbar()).1;
+        return taken(by_xbar());
     }
-    let (by_host, by_xbar) = rayon::join(|| layered(by_host), || layered(by_xbar()));
-    if by_host.0.is_worth_more_than(by_xbar.0, most.into(), EASED_PARTS) { by_host.1 } else { by_xbar.1 }
+    let weight = |(sets, shortest): &(Vec<PairSet>, ShortestTrees)| Weight {
+        layers: sets.len(),
+        crowding: shortest.crowding(subnet),
+    };
+    let (by_host, by_xbar) = rayon::join(|| layered(by_host), by_xbar);
+    let is_worth = weight(&by_host).is_worth_more_than(weight(&by_xbar), most.into(), EASED_PARTS);
+    taken(if is_worth { by_host } else { by_xbar })
 }

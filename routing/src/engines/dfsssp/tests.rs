@@ -47,7 +47,7 @@ fn too_few_layers_are_refused_with_the_number_that_is_needed() {
     let why = with(3, 4).unwrap_err().why.to_string();
     assert_eq!(
         why,
-        "it needs 2 layers, but there are 1 from layer 3 on; allow more (--max-layers), or try nue, which needs one"
+        "it would serve in 2 layers, but there are 1 from layer 3 on; allow more (--max-layers), or try nue, which needs one"
     );
     assert!(with(4, 4).unwrap_err().why.to_string().starts_with("no layer is left"));
 }

@@ -7,19 +7,20 @@ use crate::Subnet;
 use crate::engines::filling;
 use crate::tables::Tables;
 
+/// What all tables are filled from.
+pub(super) struct Filling<'a> {
+    pub(super) subnet: &'a Subnet,
+    pub(super) tiers: &'a Tiers,
+    /// Tables of which entries stay that lead on as well.
+    pub(super) in_force: Option<&'a Tables>,
+}
+
 /// The tables. `costs` are those of the leaves; those of other xbars are found as they are needed.
-pub(super) fn tables(
-    subnet: &Subnet,
-    tiers: &Tiers,
-    leaves: &[u32],
-    costs: &[Costs],
-    numbers: &Numbers,
-) -> Tables {
+pub(super) fn tables(filling: &Filling<'_>, leaves: &[u32], costs: &[Costs], numbers: &Numbers) -> Tables {
+    let Filling { subnet, tiers, .. } = *filling;
     filling::by_block(subnet, |end, block| match leaves.binary_search(&end) {
-        Ok(leaf) => fill(subnet, tiers, &costs[leaf], &Turns::new(subnet, end, numbers.of(end)), end, block),
-        Err(_) => {
-            fill(subnet, tiers, &Costs::to(tiers, end), &Turns::new(subnet, end, (end, end)), end, block);
-        }
+        Ok(leaf) => filling.fill(&costs[leaf], &Turns::new(subnet, end, numbers.of(end)), end, block),
+        Err(_) => filling.fill(&Costs::to(tiers, end), &Turns::new(subnet, end, (end, end)), end, block),
     })
 }
 
@@ -42,27 +43,51 @@ impl Turns {
     }
 }
 
-/// Fills the rows of all slots of an xbar: its own, then those of its hosts and service adapters.
-fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, turns: &Turns, end: u32, block: &mut [u8]) {
-    let xbars = tiers.from_top.len();
-    let mut places = Vec::new();
-    for steps in costs.steps_down(tiers, end).chunk_by(|one, other| one.0 == other.0) {
-        places.clear();
-        places.extend(steps.iter().map(|&(_, place)| place));
-        fill_column(steps[0].0, &tiers.down, &places, tiers, turns, block);
+impl Filling<'_> {
+    /// Fills the rows of all slots of an xbar: its own, then those of its hosts and service adapters.
+    fn fill(&self, costs: &Costs, turns: &Turns, end: u32, block: &mut [u8]) {
+        let Self { subnet, tiers, .. } = *self;
+        let xbars = tiers.from_top.len();
+        let mut fill_column = |xbar: u32, side: &Groups, places: &[u32]| {
+            fill_column(xbar, side, places, tiers, turns, block);
+            self.keep_in_force(xbar, side, places, end, block);
+        };
+        let mut places = Vec::new();
+        for steps in costs.steps_down(tiers, end).chunk_by(|one, other| one.0 == other.0) {
+            places.clear();
+            places.extend(steps.iter().map(|&(_, place)| place));
+            fill_column(steps[0].0, &tiers.down, &places);
+        }
+        // To which neighbours above a class goes on, once that is known.
+        let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count];
+        for xbar in (0..xbars as u32).filter(|&xbar| !costs.goes_down(xbar) && costs.reaches(xbar)) {
+            let places = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {
+                let above = (0..).zip(tiers.up.of(xbar));
+                let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == costs.hops(xbar);
+                above.filter(|&(_, &above)| is_nearer(above)).map(|(place, _)| place).collect()
+            });
+            fill_column(xbar, &tiers.up, places);
+        }
+        for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
+            row[end as usize] = subnet.port_of_slot(slot);
+        }
     }
-    // To which neighbours above a class goes on, once that is known.
-    let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count];
-    for xbar in (0..xbars as u32).filter(|&xbar| !costs.goes_down(xbar) && costs.reaches(xbar)) {
-        let places = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {
-            let above = (0..).zip(tiers.up.of(xbar));
-            let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == costs.hops(xbar);
-            above.filter(|&(_, &above)| is_nearer(above)).map(|(place, _)| place).collect()
-        });
-        fill_column(xbar, &tiers.up, places, tiers, turns, block);
-    }
-    for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
-        row[end as usize] = subnet.port_of_slot(slot);
+
+    /// Puts those entries of an xbar that were in force in the place of others, if they lead to one of the neighbours at these
+    /// places.
+    fn keep_in_force(&self, xbar: u32, side: &Groups, places: &[u32], end: u32, block: &mut [u8]) {
+        let Some(in_force) = self.in_force else { return };
+        let mut leads_on = [false; 1 << u8::BITS];
+        for &port in places.iter().flat_map(|&place| side.ports(xbar, place)) {
+            leads_on[usize::from(port)] = true;
+        }
+        let column = block[xbar as usize..].iter_mut().step_by(self.tiers.from_top.len());
+        for (port, slot) in column.zip(self.subnet.destinations.slots_of(end)) {
+            let before = in_force.port(xbar, slot);
+            if leads_on[usize::from(before)] {
+                *port = before;
+            }
+        }
     }
 }
 

@@ -10,7 +10,8 @@
 //! 4. `fill`: of the neighbours that are nearer to the destination, the one that its number says, divided by the
 //!    divider and taken modulo how many there are; and of the cables to it likewise.
 //!
-//! On a whole tree that is D-mod-K. Routes go up and then down, so they are free of credit loops.
+//! On a whole tree that is D-mod-K. Routes go up and then down, so they are free of credit loops. Of tables that were in
+//! force, entries stay that lead to one of those neighbours: any choice among them leads nearer.
 
 mod costs;
 mod fill;
@@ -24,9 +25,10 @@ use thiserror::Error;
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, services};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force, services};
 use crate::Subnet;
 use costs::Costs;
+use fill::Filling;
 use numbers::Numbers;
 use tiers::Tiers;
 
@@ -43,7 +45,7 @@ impl Algorithm for Dmodc {
     }
 
     fn obeys(&self, _: &Settings) -> &'static [Setting] {
-        &[Setting::Roots]
+        &[Setting::Roots, Setting::Previous]
     }
 
     /// # Errors
@@ -59,10 +61,15 @@ impl Algorithm for Dmodc {
             return Err(refuse(DmodcRefusal::Apart { from, to }));
         }
         let numbers = Numbers::new(subnet, leaves, &costs);
-        let mut tables = fill::tables(subnet, &tiers, leaves, &costs, &numbers);
-        if !by_shape.served().is_empty() {
-            let order = Order::updn(subnet, &Settings::default(), &tiers.depths());
-            services::join(subnet, &by_shape, &order.with_one_top(&subnet.topology, &by_shape), &mut tables);
+        let in_force =
+            in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(Engine::Dmodc, why))?;
+        let mut tables = fill::tables(&Filling { subnet, tiers: &tiers, in_force }, leaves, &costs, &numbers);
+        let order = || Order::updn(subnet, &Settings::default(), &tiers.depths());
+        if by_shape.served().is_empty() {
+            services::reach_xbars(subnet, &by_shape, order, in_force, &mut tables);
+        } else {
+            let order = order().with_one_top(&subnet.topology, &by_shape);
+            services::join(subnet, &by_shape, &order, in_force, &mut tables);
         }
         let notes = services::note(&subnet.topology, &by_shape).into_iter().collect();
         Ok(Routing { notes, ..Routing::in_one_layer(tables) })

@@ -90,7 +90,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         );
     }
     let (reversed, joins_services) = reversed(&tree, &reach, settings, &tiers).map_err(refuse)?;
-    let mut tables = match previous(subnet, settings, &mut notes) {
+    let in_force = previous(subnet, settings, &mut notes);
+    let mut tables = match in_force {
         Some(previous) => kept::mend(&tree, &reach, previous),
         None => {
             let spines = Spines::new(&tree, &reach, &order);
@@ -99,14 +100,19 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
             fill::tables(&tree, &reach, &spines, &templates, &detours)
         }
     };
-    for way in reversed {
+    for way in &reversed {
         tables.set_port(way.xbar, way.slot, way.port);
     }
+    let order = || {
+        let ranks: Vec<u32> = tree.ranks.of.iter().map(|&rank| rank.into()).collect();
+        Order::updn(subnet, &Settings::default(), &ranks)
+    };
     if joins_services {
         notes.extend(services::note(&subnet.topology, &tiers));
-        let ranks: Vec<u32> = tree.ranks.of.iter().map(|&rank| rank.into()).collect();
-        let order = Order::updn(subnet, &Settings::default(), &ranks);
-        services::join(subnet, &tiers, &order.with_one_top(&subnet.topology, &tiers), &mut tables);
+        let order = order().with_one_top(&subnet.topology, &tiers);
+        services::join(subnet, &tiers, &order, in_force, &mut tables);
+    } else if reversed.is_empty() {
+        services::reach_xbars(subnet, &tiers, order, in_force, &mut tables);
     }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }

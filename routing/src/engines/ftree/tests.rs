@@ -354,7 +354,9 @@ fn what_is_right_stays_and_only_the_rest_is_routed_anew() {
                     continue;
                 };
                 if reach.between(from, to) == Reach::NONE {
-                    assert_eq!(mended.port(from, slot), Tables::NONE);
+                    // A spine that lost its cable to a leaf reaches its hosts by way of another leaf, so that it answers them.
+                    let port = mended.port(from, slot);
+                    assert!(port == Tables::NONE || walk(&cut, &mended, from, slot).is_some());
                     continue;
                 }
                 assert!(

@@ -10,6 +10,7 @@ use crate::Subnet;
 use crate::engines::first_fit::FirstFit;
 use crate::engines::layer::{Dependency, Numbers};
 use crate::engines::trees::Trees;
+use crate::tables::Layers;
 
 /// The layer of each pair.
 #[derive(Clone)]
@@ -81,14 +82,16 @@ impl<'a> Filler<'a> {
     /// That depends on the order of pairs. After some orders that often serve well, the best is tried again
     /// and again, layer by layer in another order of layers: pairs of one layer fit into one again, so the
     /// count never grows, and often the last layer runs empty (Culberson and Luo: Exploring the k-colorable
-    /// landscape with iterated greedy, 1996).
+    /// landscape with iterated greedy, 1996). Where one layer is allowed, that is too few: the search ends as soon as all
+    /// pairs fit into as many as there can be.
     pub(super) fn fill(&mut self, pairs: &[(u32, u32)], seed: u64) -> Layering {
         let mut current = self.first(pairs);
         let mut best = current.clone();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut patience = Self::PATIENCE;
         // More than one is needed: the routes of all pairs were seen to close a cycle.
-        while best.count > 2 && patience > 0 && self.work() < Self::MOST_WORK {
+        let enough = if self.most == 1 { usize::from(Layers::MAX) } else { 2 };
+        while best.count > enough && patience > 0 && self.work() < Self::MOST_WORK {
             patience -= 1;
             let order = reordered(&current, &mut rng);
             current = self.place(order);

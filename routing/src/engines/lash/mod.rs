@@ -8,7 +8,8 @@
 //!
 //! Where one layer is enough for all, each host gets a tree of its own, so that its frames need not share
 //! the route of its neighbours'. Elsewhere a pair of xbars needs one layer for many trees, so all hosts
-//! of an xbar share one, unless that crowds them on one of many parallel ways (`weighing`).
+//! of an xbar share one, unless that crowds them on one of many parallel ways (`weighing`). Of tables that were in
+//! force all that leads on along a shortest way stays, if there are as many layers as that needs.
 
 mod layering;
 #[cfg(test)]
@@ -20,7 +21,7 @@ use thiserror::Error;
 use super::algorithm::Algorithm;
 use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
-use super::shortest::{Choice, ShortestTrees};
+use super::shortest::{self, Choice, ShortestTrees};
 use super::trees::Trees;
 use super::weighing::Weight;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
@@ -40,7 +41,7 @@ impl Algorithm for Lash {
     }
 
     fn obeys(&self, _: &Settings) -> &'static [Setting] {
-        &[Setting::FirstLayer, Setting::MaxLayers]
+        &[Setting::Previous, Setting::FirstLayer, Setting::MaxLayers]
     }
 
     fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
@@ -77,12 +78,19 @@ const EASED_PARTS: u8 = 3;
 /// If too few layers are allowed.
 fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: Refusal| EngineError::refuse(Engine::Lash, why);
-    let xbars = subnet.topology.xbar_count();
     let most = settings.layers_left().map_err(refuse)?;
+    let mut notes = Vec::new();
+    let kept = shortest::serve_kept(subnet, settings, &mut notes, |kept| {
+        let layers = layers_of(subnet, settings, &kept.trees, most)?;
+        Some(Routing { tables: kept.tables(subnet, settings), layers, notes: Vec::new() })
+    });
+    if let Some(routing) = kept.map_err(refuse)? {
+        return Ok(routing);
+    }
     let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost);
     if by_host.trees.fit_one_layer(subnet, settings.xbar_destinations) {
         let layers = Layers::starting_at(settings.first_layer);
-        return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes: Vec::new() });
+        return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes });
     }
     let (layering, trees) = layered(subnet, settings, by_host, most);
     if layering.count > usize::from(most) {
@@ -90,9 +98,27 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         let too_many = TooManyLayers { needed, left: most, first, instead: "updn" };
         return Err(refuse(Refusal::TooManyLayers(too_many)));
     }
-    let of = layering.by_pair(xbars);
-    let layers = Layers::by_destination(layering.count as u8, settings.first_layer, of, xbars);
-    Ok(Routing { tables: trees.tables(subnet), layers, notes: Vec::new() })
+    let layers = numbered(subnet, settings, &layering);
+    Ok(Routing { tables: trees.tables(subnet), layers, notes })
+}
+
+/// The layers that trees need, if there are so many.
+fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> Option<Layers> {
+    if trees.fit_one_layer(subnet, settings.xbar_destinations) {
+        return Some(Layers::starting_at(settings.first_layer));
+    }
+    let numbers = Numbers::new(&subnet.topology);
+    let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
+    let mut filler = Filler::new(subnet, trees, &numbers, most);
+    let mut layering = filler.fill(&pairs, settings.seed);
+    filler.balance(&mut layering);
+    (layering.count <= usize::from(most)).then(|| numbered(subnet, settings, &layering))
+}
+
+/// The layer of each pair. There are no more than may be.
+fn numbered(subnet: &Subnet, settings: &Settings, layering: &Layering) -> Layers {
+    let xbars = subnet.topology.xbar_count();
+    Layers::by_destination(layering.count as u8, settings.first_layer, layering.by_pair(xbars), xbars)
 }
 
 /// The trees that are worth their layers, and the layer of each pair.
@@ -107,7 +133,7 @@ fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u
     };
     let weight = |(layering, shortest): &(Layering, ShortestTrees)| Weight {
         layers: layering.count,
-        crowding: shortest.crowding,
+        crowding: shortest.crowding(subnet),
     };
     let by_xbar = |choice| candidate(ShortestTrees::new(subnet, choice));
     let (a, b) = rayon::join(|| by_xbar(Choice::LeastLoaded), || by_xbar(Choice::FirstPort));

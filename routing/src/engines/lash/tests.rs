@@ -69,6 +69,21 @@ fn hosts_of_a_fat_tree_spread_over_the_spines() {
 }
 
 #[test]
+fn in_as_many_layers_as_a_refusal_tells_it_serves() {
+    for spec in [
+        "torus:x=6,y=5,z=5,hosts=1",
+        "torus:x=6,y=6,hosts=1",
+        "random:xbars=32,ports=24,hosts=128,links=100,seed=1",
+    ] {
+        let subnet = subnet(spec);
+        let with = |most| compute(&subnet, &Settings { max_layers: Some(most), ..Settings::default() });
+        let Refusal::TooManyLayers(told) = with(1).unwrap_err().why else { panic!("{spec}") };
+        let routing = with(told.needed as u8).unwrap();
+        check(&subnet, &routing, &RULES);
+    }
+}
+
+#[test]
 fn layers_are_filled_alike() {
     for spec in ["ring:n=9,hosts=1", "torus:x=5,y=5,hosts=1", "dragonfly:a=4,p=2,h=2"] {
         let subnet = subnet(spec);
@@ -94,7 +109,7 @@ fn first_and_most_layers_bound_the_layers() {
     let why = with(3, 4).unwrap_err().why.to_string();
     assert_eq!(
         why,
-        "it needs 2 layers, but there are 1 from layer 3 on; allow more (--max-layers), or try updn"
+        "it would serve in 2 layers, but there are 1 from layer 3 on; allow more (--max-layers), or try updn"
     );
     assert_eq!(
         with(4, 4).unwrap_err().why.to_string(),

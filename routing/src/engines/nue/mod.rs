@@ -4,9 +4,9 @@
 //! High-Performance Routing", 2016. All turns from channel to channel are the edges of a graph; those that routes
 //! use must close no circle. The turns of an `escape` tree are used from the start, so that there is a way to any
 //! destination ever after. Then each destination gets a tree of routes by turns that are not blocked
-//! (`search`), and a turn that would close a circle is blocked for good (`turns`).
+//! (`search`), and a turn that would close a circle is blocked (`turns`).
 //!
-//! It differs from the paper in four points, all for the sake of the routes' quality:
+//! It differs from the paper in five points, all for the sake of the routes' quality:
 //!
 //! - Turns that are used early block others, so the first trees of a layer may be those of dnup or updn (`seed`), whose
 //!   turns agree with an order of xbars. But in trees whose routes are all shortest, trees that are grown freely
@@ -15,6 +15,7 @@
 //! - A turn is tried when a tree is complete, and only if frames make it: what no frame uses blocks nothing.
 //! - All trees are grown again once the loads of all are known, and are kept if they are found. Trees to service adapters,
 //!   which hardly receive, come last each time, and those to hosts are grown as if there were none.
+//! - Each time before, turns that no tree makes any more are free again, and so is what they alone blocked.
 //!
 //! Where tables were in force, their trees come first, and stay as far as they still lead on (`kept`).
 
@@ -37,7 +38,7 @@ use search::{Found, Search, count_loads};
 use seed::Seed;
 use turns::Turns;
 
-/// How often all trees are grown again.
+/// How often all trees are grown again; once more where turns are blocked, as each time others are free.
 const ROUNDS: usize = 2;
 
 /// Any fabric, in as many layers as are allowed, one if nothing is said.
@@ -238,9 +239,14 @@ impl<'a> Router<'a> {
         search: &mut Search<'_>,
         turns: &mut Turns<'_>,
     ) {
-        let hosts = addresses.partition_point(|address| !address.is_adapter);
-        let (hosts, adapters) = addresses.split_at_mut(hosts);
-        for _ in 0..ROUNDS {
+        let first_adapter = addresses.partition_point(|address| !address.is_adapter);
+        for round in 0..=ROUNDS {
+            if turns.are_some_blocked() {
+                self.use_again(addresses, search, turns);
+            } else if round == ROUNDS {
+                break;
+            }
+            let (hosts, adapters) = addresses.split_at_mut(first_adapter);
             adapters.iter().for_each(|address| self.count(address, search, -1));
             for address in hosts.iter_mut() {
                 self.count(address, search, -1);
@@ -256,6 +262,17 @@ impl<'a> Router<'a> {
             }
         }
         self.escaped += addresses.iter().filter(|address| address.escapes).count();
+    }
+
+    /// Lets those turns alone be used that the trees of some addresses make: those that only trees before them made are
+    /// free again, and so is what these blocked.
+    fn use_again(&self, addresses: &[Address], search: &mut Search<'_>, turns: &mut Turns<'_>) {
+        turns.forget();
+        for address in addresses {
+            filling::read_tree(&self.subnet.topology, self.tables.of_slot(address.slot), &mut search.next);
+            let are_free = search.use_turns_of_senders(address.end, turns);
+            debug_assert!(are_free, "turns that were used together close no circle");
+        }
     }
 
     /// Grows the tree of an address again, which is not counted so far.

@@ -62,6 +62,35 @@ fn one_layer_is_no_worse_than_an_order_of_xbars() {
     }
 }
 
+#[test]
+fn turns_that_no_tree_makes_any_more_block_nothing() {
+    // While they did, a channel of this mesh had 432 routes.
+    let subnet = subnet("mesh:x=6,y=6,hosts=2", None);
+    let served = select(&subnet, &[Engine::Nue], &Settings::default(), false).unwrap();
+    let quality = Quality::measure(&TableRoutes::new(&subnet, &served.routing.tables), 1);
+    assert!(quality.edge_forwarding_index <= 300.0, "{}", quality.edge_forwarding_index);
+}
+
+#[test]
+fn what_is_forgotten_may_be_used_again() {
+    let subnet = subnet("ring:n=3,hosts=1", None);
+    let topology = &subnet.topology;
+    let mut turns = Turns::new(topology, &(0..topology.channel_count() as u32).collect::<Vec<_>>());
+    // One way round, from the first channel on.
+    let mut round = vec![0];
+    while round.len() < 3 {
+        let last = *round.last().unwrap();
+        let onward = topology.channels_of(topology.head(last).xbar);
+        round.extend(onward.filter(|&channel| channel != topology.reverse(last)));
+    }
+    assert!(turns.make_used(round[0], round[1]) && turns.make_used(round[1], round[2]));
+    assert!(!turns.make_used(round[2], round[0]) && turns.are_some_blocked());
+    turns.forget();
+    assert!(!turns.are_some_blocked() && turns.may_use(round[2], round[0]));
+    assert!(turns.make_used(round[2], round[0]) && turns.make_used(round[0], round[1]));
+    assert!(!turns.make_used(round[1], round[2]));
+}
+
 /// A tree of three tiers whose cables are drawn, so that there are leaves that no way up and then down joins.
 fn irregular_tree() -> Fabric {
     let mut rng = ChaCha8Rng::seed_from_u64(1);

@@ -11,7 +11,7 @@ enum State {
     Free,
     /// The turn is in the graph.
     Used,
-    /// The turn would close a circle, and always will, as what is used stays used.
+    /// The turn would close a circle, and will until others are forgotten, as what is used stays used.
     Blocked,
 }
 
@@ -20,6 +20,7 @@ pub(super) struct Turns<'a> {
     numbers: Numbers<'a>,
     states: Vec<State>,
     graph: AcyclicGraph,
+    some_blocked: bool,
 }
 
 impl<'a> Turns<'a> {
@@ -27,7 +28,19 @@ impl<'a> Turns<'a> {
     pub(super) fn new(topology: &'a Topology, places: &[u32]) -> Self {
         let numbers = Numbers::new(topology);
         let states = vec![State::Free; numbers.count()];
-        Self { numbers, states, graph: AcyclicGraph::in_order(places) }
+        Self { numbers, states, graph: AcyclicGraph::in_order(places), some_blocked: false }
+    }
+
+    /// Forgets what is used and what is blocked. The order of channels stays, so that what is used again costs little.
+    pub(super) fn forget(&mut self) {
+        self.states.fill(State::Free);
+        self.graph.clear();
+        self.some_blocked = false;
+    }
+
+    /// Whether any turn was found to close a circle.
+    pub(super) fn are_some_blocked(&self) -> bool {
+        self.some_blocked
     }
 
     /// Whether a turn is not known to close a circle.
@@ -40,7 +53,9 @@ impl<'a> Turns<'a> {
     pub(super) fn make_used(&mut self, held: u32, wanted: u32) -> bool {
         let state = &mut self.states[self.numbers.dependency(held, wanted).number as usize];
         if *state == State::Free {
-            *state = if self.graph.insert(held, wanted) { State::Used } else { State::Blocked };
+            let is_free = self.graph.insert(held, wanted);
+            *state = if is_free { State::Used } else { State::Blocked };
+            self.some_blocked |= !is_free;
         }
         *state == State::Used
     }

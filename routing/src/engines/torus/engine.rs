@@ -76,7 +76,8 @@ pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<R
         Err(refusal) => refusal,
     };
     let others = Axes::others(grid);
-    for axes in &others {
+    let hopeless = settings.layers_left() == Ok(1) && closes_a_ring_by_any_name(subnet, settings, grid);
+    for axes in others.iter().filter(|_| !hopeless) {
         let Ok(renamed) = axes.rename(grid, &subnet.topology) else { continue };
         if let Ok(mut routing) = compute_as_named(subnet, settings, &renamed) {
             routing.notes.insert(0, format!("torus: served with the axes {axes}"));
@@ -87,6 +88,15 @@ pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<R
         return Err(refusal);
     }
     Err(refuse(TorusRefusal::WhateverAxes { as_named: Box::new(refusal.why), others: others.len() }))
+}
+
+/// Whether routes of one layer close a circle whatever the axes are called. They do in a ring of five routers or more that
+/// all have hosts, if nothing of the grid is missing: hosts two steps on are reached the shorter way, from each of its routers.
+pub(super) fn closes_a_ring_by_any_name(subnet: &Subnet, settings: &Settings, grid: &Grid) -> bool {
+    let lattice = Lattice::new(grid, &subnet.topology);
+    let has_long_ring = (0..3).any(|dimension| lattice.rings[dimension] && lattice.sizes[dimension] >= 5);
+    let is_whole = || settings.torus.regions.is_none() && lattice.troubled().is_empty();
+    has_long_ring && is_whole() && (0..lattice.router_count() as u32).all(|router| subnet.is_leaf(router))
 }
 
 /// Computes tables with the axes as they are named.

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use crate::Subnet;
 use crate::engines::{Routing, Settings};
 
-use super::engine::{compute_on, fabric};
+use super::axes::Axes;
+use super::engine::{closes_a_ring_by_any_name, compute_as_named, compute_on, fabric};
 use super::fabrics::{Broken, Figures, prove};
 use super::heading::Heading;
 use super::lattice::Lattice;
@@ -50,6 +51,34 @@ fn routes_on_whole_grids_are_shortest_and_free_of_deadlock() {
         assert_eq!(figures.steps, figures.shortest, "{dimensions:?}");
         assert!(figures.layers <= layers, "{dimensions:?} takes {} layers", figures.layers);
     }
+}
+
+#[test]
+fn one_layer_is_too_few_in_a_long_ring_whatever_the_axes_are_called() {
+    let one = Settings { max_layers: Some(1), ..Settings::default() };
+    let grids: [&[(u8, bool)]; 5] = [
+        &[(5, RING)],
+        &[(3, LINE), (6, RING)],
+        &[(5, RING), (3, RING), (2, LINE)],
+        &[(3, RING), (3, LINE), (7, RING)],
+        &[(6, RING), (5, RING), (5, RING)],
+    ];
+    for dimensions in grids {
+        let broken = Broken::new(dimensions, 1);
+        let subnet = broken.subnet();
+        let grid = broken.grid(&subnet);
+        assert!(closes_a_ring_by_any_name(&subnet, &one, &grid), "{dimensions:?}");
+        for axes in Axes::others(&grid) {
+            let renamed = axes.rename(&grid, &subnet.topology).unwrap();
+            assert!(compute_as_named(&subnet, &one, &renamed).is_err(), "{dimensions:?} as {axes}");
+        }
+        let why = compute_on(&subnet, &one, &grid).unwrap_err().why.to_string();
+        assert!(why.contains("more than the 1 layers"), "{dimensions:?}: {why}");
+    }
+    let short = Broken::new(&[(4, RING), (4, RING)], 1);
+    let subnet = short.subnet();
+    let grid = short.grid(&subnet);
+    assert!(!closes_a_ring_by_any_name(&subnet, &one, &grid));
 }
 
 /// 6x5x5 with 16 hosts a router: the routes over the busiest channel are within one part in 200 of what

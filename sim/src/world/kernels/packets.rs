@@ -130,8 +130,13 @@ impl World {
         carried: Carried,
     ) {
         let meant = packet.inner;
+        // A probe that is given its way finds out how kernels obey that. One that knows no compressed elements passes over all
+        // in an address and goes on with the next, so the probe may cross a cable again. Its segments come to an end.
+        let finds_out = !packet.segments.is_empty();
         let followed = self.follow(from, leaves, packet, bytes, flow);
-        self.note_circle(from, &followed.channels);
+        if !finds_out {
+            self.note_circle(from, &followed.channels);
+        }
         let lost = self.noise.loss + self.noise.corrupt;
         for _ in &followed.channels {
             if lost > 0.0 && self.rng.random_bool(lost.min(1.0)) {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use mapper_proto::Instant;
 
-/// What has not arrived by then is lost: a frame that a host sends again waits for 50 ms at most, twice.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// A frame that has not arrived so long after it was sent counts as lost: one that a host sends again waits for 50 ms at most,
+/// twice.
+pub const LOST_AFTER: Duration = Duration::from_millis(250);
 
 /// A time in which all frames from one host to another were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +144,7 @@ impl Pair {
     /// there is none.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Gap> {
         while let Some(&Young { sent_at, arrived, excused, renewed_at, .. }) =
-            self.young.front().filter(|frame| now.since(frame.sent_at) >= PATIENCE)
+            self.young.front().filter(|frame| now.since(frame.sent_at) >= LOST_AFTER)
         {
             self.young.pop_front();
             self.lost += u64::from(!arrived);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::probe::{Probed, probe};
 use super::{AddressFormat, Args, CounterChoice, address, expanded};
 use crate::acm::client::blocking::Client;
-use crate::acm::client::{ClientError, Resolved, Service};
+use crate::acm::client::{ClientError, Resolved, ServiceAddress};
 
 /// What one service answered.
 #[derive(Debug, Serialize)]
@@ -49,14 +49,14 @@ pub struct ResolvedShown {
     pub(super) chosen_source: Option<String>,
     /// The path.
     pub(super) path: Option<PathShown>,
-    /// Why there is none.
+    /// Why there is no path.
     pub(super) error: Option<String>,
     /// What was asked, as `ib_acme` calls it.
     #[serde(skip)]
     pub(super) call: &'static str,
     /// Whether the path is as map and routes in force have it; `None` if that was not asked.
     pub(super) verified: Option<bool>,
-    /// Why it is not.
+    /// Why the path is not as map and routes in force have it.
     pub(super) verify_error: Option<String>,
     /// What came of probes along the path; `None` if none were asked for.
     pub(super) probed: Option<Probed>,
@@ -133,6 +133,21 @@ impl CounterList {
             route_cache_hits,
         }
     }
+
+    /// The counters in the order of the message that carries them.
+    pub(super) fn values(&self) -> [u64; COUNTERS] {
+        let Self {
+            endpoint: _,
+            errors,
+            resolved,
+            no_data,
+            address_queries,
+            address_cache_hits,
+            route_queries,
+            route_cache_hits,
+        } = *self;
+        [errors, resolved, no_data, address_queries, address_cache_hits, route_queries, route_cache_hits]
+    }
 }
 
 /// An endpoint in words.
@@ -154,7 +169,7 @@ impl EndpointShown {
 }
 
 /// Asks a service all that the command line wants to know.
-pub(super) fn ask(args: &Args, service: &Service, name: &str) -> Asked {
+pub(super) fn ask(args: &Args, service: &ServiceAddress, name: &str) -> Asked {
     let mut asked = Asked {
         service: name.to_owned(),
         error: None,

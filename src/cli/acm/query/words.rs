@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ask::{Asked, CounterList, EndpointShown, PathShown, ResolvedShown};
+use super::ask::{Asked, EndpointShown, PathShown, ResolvedShown};
 use super::probe::Probed;
 use super::{Args, CounterChoice};
 
@@ -50,7 +50,7 @@ fn write(args: &Args, asked: &Asked, labels: &mut Labels, text: &mut String) -> 
         writeln!(text, "{service}: Failed to query perf data: {error}")?;
     }
     for list in &asked.counters {
-        let values = values(list);
+        let values = list.values();
         if args.counters == Some(CounterChoice::Column) {
             writeln!(text, "{service}")?;
             for (name, value) in COUNTERS.iter().zip(values) {
@@ -124,18 +124,4 @@ fn write_path(path: &PathShown, text: &mut String) -> std::fmt::Result {
     writeln!(text, "  pkey: {:#x}\n  sl: {}", path.pkey, path.sl)?;
     writeln!(text, "  mtu: {}\n  rate: {}", path.mtu, path.rate)?;
     writeln!(text, "  packet lifetime: {}", path.packet_life_time)
-}
-
-fn values(list: &CounterList) -> [u64; 7] {
-    let CounterList {
-        endpoint: _,
-        errors,
-        resolved,
-        no_data,
-        address_queries,
-        address_cache_hits,
-        route_queries,
-        route_cache_hits,
-    } = *list;
-    [errors, resolved, no_data, address_queries, address_cache_hits, route_queries, route_cache_hits]
 }

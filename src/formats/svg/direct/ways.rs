@@ -9,7 +9,7 @@
 use crate::layout::{GAP, Layout, Shape};
 
 /// A place on the page.
-pub(super) type Point = (i64, i64);
+pub(super) use crate::layout::Point;
 
 /// The space between cables that stand side by side.
 const BESIDE: i64 = 5;

@@ -1,0 +1,86 @@
+//! The objects that the proved ways to a host come to.
+
+use std::net::IpAddr;
+
+use mapper_fib::segments::{self, Element, LeftUnused};
+use mapper_fib::{Change, GroupId, IpPrefix, Nexthop, Objects, Route, RouteKey, Table, changes};
+
+use super::super::Numbers;
+use super::super::own_addresses::OwnAddresses;
+use super::super::way::Way;
+use super::{Destination, nexthop_id};
+
+impl Destination {
+    /// Derives the objects that the kernel is to hold anew from the ways. Returns the changes that lead there.
+    pub(in super::super) fn refill(
+        &mut self,
+        numbers: &mut Numbers,
+        own: &OwnAddresses,
+        tap: u32,
+        left_unused: &LeftUnused,
+    ) -> Vec<Change> {
+        self.fill_slots(numbers);
+        let wanted = self.objects(own, tap, left_unused);
+        let changes = changes(&self.installed, &wanted);
+        self.installed = wanted;
+        changes
+    }
+
+    /// The longest packet that all ways by segments carry which packets to it take, in bytes; `None` if they take none.
+    pub(in super::super) fn least_mtu_of_segments(&self) -> Option<u32> {
+        if !self.is_carried() || !self.goes_by_segments() {
+            return None;
+        }
+        self.ways_in_use().map(Way::mtu).min()
+    }
+
+    /// What the kernel is to hold for it: for each version of IP a nexthop a place in the group, the group, and a
+    /// route an address; and where packets have segments, a route out of the interface `tap` for those that are too
+    /// long. `left_unused` is what the kernel takes off the MTU that a route says.
+    fn objects(&self, own: &OwnAddresses, tap: u32, left_unused: &LeftUnused) -> Objects {
+        let mut objects = Objects::default();
+        let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);
+        let slots: Vec<(u32, &Way)> =
+            self.slots.iter().filter_map(|slot| Some((slot.number, way_of(slot.way)?))).collect();
+        let Some(mtu) = slots.iter().map(|(_, way)| way.mtu_of_route(left_unused)).min() else {
+            return objects;
+        };
+        for (kind, last) in [(0, Element::DeliverV4), (1, Element::DeliverV6)] {
+            let of_kind = |ip: &&IpAddr| ip.is_ipv6() == (kind == 1) && !own.has(**ip);
+            let towards = |&to: &IpAddr| Some((to, own.source_towards(to)?));
+            let routes: Vec<_> = self.addresses.iter().filter(of_kind).filter_map(towards).collect();
+            let number = |slot: u32| nexthop_id(slot, kind == 1);
+            let nexthops: Vec<_> = match routes.is_empty() {
+                true => Vec::new(),
+                false => slots
+                    .iter()
+                    .filter_map(|&(slot, way)| Some((number(slot), nexthop(way, last)?)))
+                    .collect(),
+            };
+            if nexthops.is_empty() {
+                continue;
+            }
+            let group = GroupId(2 * self.number + kind);
+            objects.groups.insert(group, nexthops.iter().map(|(id, _)| *id).collect());
+            objects.nexthops.extend(nexthops);
+            for (to, source) in routes {
+                let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
+                objects.routes.insert(key, Route::Group { group, source: Some(source), mtu });
+                if self.goes_by_segments() {
+                    let key = RouteKey { table: Table::TooLong, ..key };
+                    objects.routes.insert(key, Route::Link { interface: tap });
+                }
+            }
+        }
+        objects
+    }
+}
+
+/// The nexthop of packets of one kind along a way.
+fn nexthop(way: &Way, last: Element) -> Option<Nexthop> {
+    let interface = way.interface;
+    Some(match way.segments(last)? {
+        segments if segments.is_empty() => Nexthop::Gateway { interface, gateway: segments::NEIGHBOUR },
+        segments => Nexthop::Segments { interface, segments },
+    })
+}

@@ -1,0 +1,43 @@
+use mapper_fib::Nexthop;
+use mapper_fib::segments;
+
+use super::*;
+
+/// A destination whose packets take the nexthops of IPv4 and IPv6 numbered 4 and 5, by their destination.
+fn destination() -> Destination {
+    let mut destination = Destination::new(0, 0);
+    for id in [4, 5] {
+        let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR };
+        destination.installed.nexthops.insert(NexthopId(id), nexthop);
+    }
+    destination
+}
+
+#[test]
+fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
+    let mut destination = destination();
+    let mut count = |answers: u64, packets: u64, now: Instant| {
+        (0..answers).for_each(|_| destination.answer());
+        destination.count(now, &BTreeMap::from([(NexthopId(5), packets)]), 0);
+        destination.is_used(now)
+    };
+    let (second, start) = (Duration::from_secs(1), Instant::ZERO);
+    assert!(!count(40, 0, start), "they went by the tap interface");
+    assert!(!count(3, 3, start + second), "all that was sent answers probes");
+    assert!(count(1, 5, start + 2 * second), "one of two packets is a user's");
+    assert!(!count(0, 5, start + 4 * second), "nothing was sent for longer than a use counts");
+}
+
+#[test]
+fn probes_of_others_that_pass_by_their_destination_are_no_use_and_users_packets_are() {
+    let mut destination = destination();
+    let mut count = |v4: u64, v6: u64, now: Instant| {
+        destination.count(now, &BTreeMap::from([(NexthopId(4), v4), (NexthopId(5), v6)]), 10);
+        destination.is_used(now)
+    };
+    let (second, start) = (Duration::from_secs(1), Instant::ZERO);
+    assert!(!count(0, 10, start), "as many as there may be probes");
+    assert!(count(0, 21, start + second), "one more than that");
+    assert!(!count(0, 31, start + 3 * second));
+    assert!(count(1, 31, start + 4 * second), "no probe is of IPv4");
+}

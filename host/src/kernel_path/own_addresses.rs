@@ -1,0 +1,50 @@
+//! The addresses of this host.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use mapper_proto::IpNetworkAddress;
+
+/// The addresses of this host, in the order in which others are told of them: those by which it is reached whatever
+/// routes there are come first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct OwnAddresses(Vec<IpNetworkAddress>);
+
+impl OwnAddresses {
+    pub(super) const fn new(addresses: Vec<IpNetworkAddress>) -> Self {
+        Self(addresses)
+    }
+
+    /// The first IPv4 address.
+    pub(super) fn first_v4(&self) -> Option<Ipv4Addr> {
+        self.0.iter().find_map(|own| match own.ip() {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        })
+    }
+
+    /// Whether there is an IPv6 address.
+    pub(super) fn has_v6(&self) -> bool {
+        self.source_of_probes().is_some()
+    }
+
+    /// The IPv6 address that probes come from: the first, as others send theirs there. Answers to another one might find no
+    /// way back until ways are proved.
+    pub(super) fn source_of_probes(&self) -> Option<Ipv6Addr> {
+        self.0.iter().find_map(|own| match own.ip() {
+            IpAddr::V6(ip) => Some(ip),
+            IpAddr::V4(_) => None,
+        })
+    }
+
+    /// The source address of packets to another host's address: one in the same network, or the first of the
+    /// same version. `None` if there is none.
+    pub(super) fn source_towards(&self, to: IpAddr) -> Option<IpAddr> {
+        let same = |own: &&IpNetworkAddress| own.ip().is_ipv4() == to.is_ipv4();
+        let found = self.0.iter().find(|own| own.contains(to)).or_else(|| self.0.iter().find(same));
+        found.map(IpNetworkAddress::ip)
+    }
+
+    pub(super) fn has(&self, ip: IpAddr) -> bool {
+        self.0.iter().any(|own| own.ip() == ip)
+    }
+}

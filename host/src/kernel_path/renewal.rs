@@ -1,0 +1,105 @@
+//! Objects and ways are derived anew: those of the ports, those of a host, and what is too long for segments.
+
+use mapper_fib::crossbar::{self, CabledPort, Delivery};
+use mapper_fib::{Objects, RouteKey, Rule, changes};
+use mapper_proto::{Instant, Mac};
+
+use super::destination::Destination;
+use super::surroundings::{Surroundings, TablesByDestination};
+use super::{KernelAbilities, KernelPath};
+
+impl KernelPath {
+    /// Derives the objects of the ports anew.
+    pub(super) fn renew_ports(&mut self) {
+        let ports: Vec<CabledPort> = self.ports.values().map(|port| port.cabled.clone()).collect();
+        let delivery =
+            Delivery { v4: self.own.first_v4(), v6: self.own.has_v6(), agent_port: self.agent_port };
+        let forwards = self.agent_port.is_some();
+        let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
+        let wanted = match (segments, by_destination) {
+            (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
+            (false, true) => crossbar::neighbours(&ports),
+            (false, false) => Objects::default(),
+        };
+        self.changes.extend(changes(&self.of_ports, &wanted));
+        self.of_ports = wanted;
+    }
+
+    /// Derives anew which packets are too long for an outer header: those that are longer than one way by segments
+    /// carries, whichever it is.
+    pub(super) fn renew_too_long(&mut self) {
+        let unlisted = self.unlisted.values().map(|it| &it.destination);
+        let carried = self.destinations.values().chain(unlisted);
+        let least = carried.filter_map(Destination::least_mtu_of_segments).min();
+        let rules = [false, true].map(|v6| Rule::TooLong { v6 });
+        let wanted = Objects {
+            rules: least.into_iter().flat_map(|_| rules.clone()).collect(),
+            marked_above: least,
+            ..Objects::default()
+        };
+        self.changes.extend(changes(&self.of_too_long, &wanted));
+        self.of_too_long = wanted;
+    }
+
+    pub(super) fn renew_all(&mut self, now: Instant) {
+        let all: Vec<Mac> = self.destinations.keys().copied().collect();
+        all.into_iter().for_each(|mac| self.renew_and_try(now, mac));
+    }
+
+    /// Derives the ways to a host anew, and tries all that are not proved: what kept them from that may be gone.
+    pub(super) fn renew_and_try(&mut self, now: Instant, mac: Mac) {
+        self.renew(now, mac);
+        let packing = self.abilities.packing();
+        let Some(destination) = self.destinations.get_mut(&mac) else { return };
+        for way in &mut destination.ways {
+            if way.try_again(packing) {
+                self.prober.schedule(now, mac, way);
+            }
+        }
+    }
+
+    /// Derives the ways to a host anew from the table.
+    pub(super) fn renew(&mut self, now: Instant, mac: Mac) {
+        let Self {
+            table, abilities, ports, agent_port, narrow, complete, destinations, prober, numbers, ..
+        } = self;
+        let Some(destination) = destinations.get_mut(&mac) else { return };
+        let found = table.as_ref().map_or_else(Vec::new, |table| {
+            let (abilities, agent_port) = (*abilities, *agent_port);
+            let tables = TablesByDestination::of(abilities, agent_port, *complete == Some(table.version()));
+            let around = Surroundings { abilities, agent_port, ports, narrow, tables };
+            destination.routes(table, &around)
+        });
+        let fresh = destination.replace_ways(found, numbers);
+        destination.ways.iter().filter(|way| fresh.contains(&way.number)).for_each(|way| {
+            prober.schedule(now, mac, way);
+        });
+        self.update(mac);
+    }
+
+    /// Derives the objects of a host anew from its ways.
+    pub(super) fn update(&mut self, mac: Mac) {
+        let Self { destinations, numbers, own, tap, abilities, .. } = self;
+        let Some(destination) = destinations.get_mut(&mac) else { return };
+        let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused);
+        // Another host has the address of one that is not listed any more.
+        if !self.unlisted.is_empty() {
+            let routes: Vec<RouteKey> = destination.installed.routes.keys().copied().collect();
+            self.drop_unlisted(|it| {
+                routes.iter().any(|key| it.destination.installed.routes.contains_key(key))
+            });
+        }
+        self.changes.extend(renewed);
+    }
+
+    pub(super) fn forget_destination(&mut self, mac: Mac) {
+        if let Some(destination) = self.destinations.remove(&mac) {
+            self.drop_destination(destination);
+        }
+    }
+
+    pub(super) fn drop_destination(&mut self, destination: Destination) {
+        self.changes.extend(changes(&destination.installed, &Objects::default()));
+        destination.numbers().for_each(|number| self.numbers.give_back(number));
+    }
+}

@@ -1,0 +1,89 @@
+//! What ways are derived from beside routes: what kernels can do, and which ports lead to which neighbours.
+
+use std::collections::BTreeMap;
+
+use mapper_fib::crossbar::CabledPort;
+use mapper_fib::segments::{LeftUnused, Packing};
+use mapper_proto::Mac;
+use mapper_proto::map::PortRef;
+
+/// What the kernel of this machine can do, as far as the user lets it be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KernelAbilities {
+    /// It sends and obeys segments.
+    pub segments: bool,
+    /// It knows several elements in one address.
+    pub compressed: bool,
+    /// It forwards by destination, where this host has a crossbar of its own.
+    pub by_destination: bool,
+    /// What it takes off the MTU of a route by segments.
+    pub left_unused: LeftUnused,
+}
+
+impl KernelAbilities {
+    /// How elements are packed at first: as tightly as this kernel can.
+    pub(super) const fn packing(self) -> Packing {
+        if self.compressed { Packing::Compressed } else { Packing::Full }
+    }
+}
+
+/// What ways are derived from, beside the table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) abilities: KernelAbilities,
+    pub(super) agent_port: Option<u8>,
+    pub(super) ports: &'a BTreeMap<u8, KernelPort>,
+    pub(super) narrow: &'a BTreeMap<PortRef, u16>,
+    pub(super) tables: TablesByDestination,
+}
+
+/// Which tables by destination packets may go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TablesByDestination {
+    /// None: this host forwards nothing by destination.
+    Unused,
+    /// What the table of this map and those in use before have alike, as not all hosts are known to have this map.
+    ///
+    /// Whoever has no newer map keeps to the tables of the map before, and whoever has one to a part of them. So all
+    /// together are a part of tables of one map, in which no packet goes in a circle.
+    Alike,
+    /// That of this map, which all hosts have. Whoever keeps to what is alike has a part of it.
+    OfThisMap,
+}
+
+impl TablesByDestination {
+    /// Those that a host uses which can do this; `complete` says whether all hosts have its map.
+    pub(super) const fn of(abilities: KernelAbilities, agent_port: Option<u8>, complete: bool) -> Self {
+        match (abilities.by_destination, agent_port) {
+            (true, Some(_)) if complete => Self::OfThisMap,
+            (true, Some(_)) => Self::Alike,
+            (false, _) | (_, None) => Self::Unused,
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    pub(super) const fn packing(&self) -> Packing {
+        self.abilities.packing()
+    }
+}
+
+/// A port of this host that leads to the fabric, and whose neighbour is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelPort {
+    /// The port and its neighbour.
+    pub cabled: CabledPort,
+    /// The tag of the crossbar at the other end; `None` for a host, or a crossbar without one.
+    pub tag: Option<u64>,
+    /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
+    pub mtu: u32,
+    /// Whether the neighbour's kernel obeys segments.
+    pub by_segments: bool,
+    /// Whether the neighbour's kernel forwards by destination.
+    pub by_destination: bool,
+}
+
+/// The neighbour's address and port.
+pub(super) const fn far_end(port: &KernelPort) -> (Mac, u8) {
+    (port.cabled.neighbour, port.cabled.neighbour_port)
+}

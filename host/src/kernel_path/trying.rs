@@ -1,0 +1,72 @@
+//! Ways are tried: probes that are due, and what is made of answers and of silence.
+
+use mapper_proto::{Instant, Mac};
+
+use super::prober::{Ends, Probed};
+use super::way::{FarEnd, Way};
+use super::{KernelPath, KernelProbe, ways};
+
+impl KernelPath {
+    /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
+        let is_holding = self.is_holding();
+        let Self { prober, destinations, own, agent_port, table, .. } = self;
+        // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
+        // has other reasons, and its packets are better left to the tap interface.
+        let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
+        let mut renewed = Vec::new();
+        while let Some((mac, number)) = prober.next_due(now) {
+            let Some(destination) = destinations.get_mut(&mac) else { continue };
+            let end = FarEnd {
+                may_turn: sees_dead_cables && destination.has_answered_lately(now),
+                is_used: destination.is_used(now),
+                heard_at: heard_at(mac).max(destination.answered_at),
+            };
+            let target = destination.target();
+            let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { continue };
+            if is_holding && way.is_proved() {
+                continue;
+            }
+            let ends = own.source_of_probes().zip(target);
+            let turn = |way: &Way| ways::turn(way, *agent_port, ends);
+            let ends = ends.map(|(own, other)| Ends { own, other });
+            if prober.fire(now, mac, (way, end), ends, turn) {
+                renewed.push(mac);
+            }
+        }
+        renewed.into_iter().for_each(|mac| self.update(mac));
+        self.drop_unlisted(|it| now >= it.until);
+    }
+
+    /// Takes in that a probe was answered.
+    pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
+        let Some(Probed { mac, number, turns }) = self.prober.take(nonce) else { return };
+        let Some(destination) = self.destinations.get_mut(&mac) else { return };
+        if !destination.ways.iter().any(|way| way.number == number && way.nonce == Some(nonce)) {
+            return;
+        }
+        let is_used = destination.is_used(now);
+        let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
+        let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
+        let (is_news, next) = way.answered(now, every);
+        if !turns {
+            destination.answered_at = Some(now);
+        }
+        self.prober.schedule(next, mac, way);
+        if is_news {
+            self.update(mac);
+        }
+    }
+
+    /// Takes in that a probe of this host is answered, by a packet that the kernel sends.
+    pub(crate) fn answers(&mut self, mac: Mac) {
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.answer();
+        }
+    }
+
+    /// The next probe to send through the kernel.
+    pub(crate) fn poll_probe(&mut self) -> Option<KernelProbe> {
+        self.prober.poll()
+    }
+}

@@ -1,0 +1,48 @@
+//! Which hosts the kernel sends packets to, by its counts: ways to those are looked at closely.
+
+use std::collections::BTreeMap;
+
+use mapper_fib::NexthopId;
+use mapper_proto::{Instant, Mac};
+
+use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
+
+/// How many ways most hosts have to another one by tables by destination: those round both sides.
+const WAYS_OF_OTHERS: u64 = 2;
+
+impl KernelPath {
+    /// Takes in how many packets each nexthop has taken since it is there. Where the kernel does not count, all are
+    /// taken to be used. Returns whether any way is used.
+    pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
+        let mut used_ways = 0;
+        let passing_probes = self.most_passing_probes(now);
+        self.counted_at = now;
+        for (&mac, destination) in &mut self.destinations {
+            let was_used = destination.is_used(now);
+            destination.count(now, counts, passing_probes);
+            if destination.is_used(now) {
+                used_ways += destination.ways.len() as u32;
+                // What was looked at now and then is looked at closely from now on.
+                for way in destination.ways.iter().filter(|_| !was_used) {
+                    self.prober.hasten(now + way.spread(RECHECK_USED_EVERY), mac, way.number);
+                }
+            }
+        }
+        self.recheck_used_every = (PROBE_PAUSE * used_ways).max(RECHECK_USED_EVERY);
+        used_ways > 0
+    }
+
+    /// How many probes of others, and answers to them, may have passed towards one host since packets were last counted,
+    /// where kernels go by the destination: of each other host one a way, whenever ways that are used are tried. Were
+    /// they taken for users' packets, the ways would be tried so often because they are.
+    fn most_passing_probes(&self, now: Instant) -> u64 {
+        let others = self.destinations.len().saturating_sub(1) as u64;
+        let times = now.since(self.counted_at).as_millis().div_ceil(RECHECK_USED_EVERY.as_millis());
+        (others * WAYS_OF_OTHERS).saturating_mul(u64::try_from(times).unwrap_or(u64::MAX))
+    }
+
+    /// The hosts that the kernel has sent packets to lately.
+    pub(crate) fn used(&self, now: Instant) -> impl Iterator<Item = Mac> + '_ {
+        self.destinations.iter().filter(move |(_, it)| it.is_used(now)).map(|(&mac, _)| mac)
+    }
+}

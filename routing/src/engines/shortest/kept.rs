@@ -1,0 +1,100 @@
+//! Tables that were in force: of their trees all that leads on along a shortest way stays.
+
+use mapper_proto::map::PortRef;
+
+use super::{Choice, Grower, Growing, ROUNDS};
+use crate::engines::trees::Trees;
+use crate::engines::{Refusal, Settings, in_force};
+use crate::{Far, Subnet, Tables};
+
+/// What is told where the kept trees cannot serve.
+const ALL_ANEW: &str = "previous tables: with what is right in them, routes need more layers than may be used; all is routed anew";
+
+/// Trees that keep entries of tables that were in force.
+pub(in crate::engines) struct KeptTrees<'a> {
+    in_force: &'a Tables,
+    /// Shortest routes, one tree to each address of a host, or one to each xbar whose addresses have the same.
+    pub(in crate::engines) trees: Trees,
+}
+
+/// Has the kept trees serve, if tables were in force and `serve` can with these trees; otherwise notes why all is routed anew.
+///
+/// # Errors
+/// If the tables that were in force are of another fabric.
+pub(in crate::engines) fn serve<T>(
+    subnet: &Subnet,
+    settings: &Settings,
+    notes: &mut Vec<String>,
+    serve: impl FnOnce(&KeptTrees<'_>) -> Option<T>,
+) -> Result<Option<T>, Refusal> {
+    let Some(in_force) = in_force::tables(subnet, settings)? else { return Ok(None) };
+    let served = serve(&KeptTrees::grow(subnet, in_force));
+    notes.extend(served.is_none().then(|| ALL_ANEW.to_owned()));
+    Ok(served)
+}
+
+impl<'a> KeptTrees<'a> {
+    /// Grows the trees. Entries that do not lead on are chosen by the least loads, when all that stay whole are counted; and
+    /// once more, when all are.
+    fn grow(subnet: &Subnet, in_force: &'a Tables) -> Self {
+        let mut trees = Trees::begin(subnet.topology.xbar_count());
+        let mut grower = Grower::new(subnet, Choice::LeastLoadedByHost);
+        let (hosts, adapters) = grower.plant(&mut trees);
+        let row = |tree: &Growing| in_force.of_slot(tree.slot);
+        let mut broken = Vec::new();
+        for tree in hosts.iter().chain(&adapters) {
+            if grower.leads_on_everywhere(tree, row(tree)) {
+                grower.grow(tree, &mut trees, row(tree));
+            } else {
+                broken.push(tree);
+            }
+        }
+        broken.iter().for_each(|tree| grower.grow(tree, &mut trees, row(tree)));
+        for _ in 0..ROUNDS {
+            for tree in &broken {
+                grower.take_away(tree, &trees);
+                grower.grow(tree, &mut trees, row(tree));
+            }
+        }
+        Self { in_force, trees: trees.without_doubles() }
+    }
+
+    /// The trees as tables. Entries for xbars' own addresses stay by themselves, unless frames for these are proved, too: then
+    /// they go along the trees, for which layers were found.
+    pub(in crate::engines) fn tables(&self, subnet: &Subnet, settings: &Settings) -> Tables {
+        let mut tables = self.trees.tables(subnet);
+        if settings.xbar_destinations {
+            return tables;
+        }
+        let mut grower = Grower::new(subnet, Choice::LeastLoadedByHost);
+        for end in 0..subnet.topology.xbar_count() as u32 {
+            let own = subnet.destinations.slots_of(end).start;
+            let before = self.in_force.of_slot(own);
+            grower.search(end);
+            let mut row = tables.of_slot(own).to_vec();
+            for &xbar in &grower.reached[1..] {
+                if grower.next(xbar, before[xbar as usize]).is_some() {
+                    row[xbar as usize] = before[xbar as usize];
+                }
+            }
+            tables.set_row(own, &row);
+        }
+        tables
+    }
+}
+
+impl Grower<'_> {
+    /// Whether all entries of a row lead on along a shortest way to a tree's destination.
+    fn leads_on_everywhere(&mut self, tree: &Growing, row: &[u8]) -> bool {
+        self.search(tree.end);
+        self.reached[1..].iter().all(|&xbar| self.next(xbar, row[xbar as usize]).is_some())
+    }
+
+    /// The channel out of a port of an xbar, if a shortest way leads on there to the destination that was searched for last.
+    pub(super) fn next(&self, xbar: u32, port: u8) -> Option<u32> {
+        let topology = &self.subnet.topology;
+        let Far::Channel(channel) = topology.far(PortRef { xbar, port }) else { return None };
+        let next = topology.head(channel).xbar;
+        (!topology.is_dead(channel) && self.hops[next as usize] < self.hops[xbar as usize]).then_some(channel)
+    }
+}

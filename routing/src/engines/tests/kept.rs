@@ -1,0 +1,146 @@
+//! What engines of shortest routes and dmodc keep of tables that were in force.
+
+use super::*;
+use mapper_proto::map::PortRef;
+
+const KEEPING: [Engine; 4] = [Engine::Sssp, Engine::Dfsssp, Engine::Lash, Engine::Dmodc];
+
+/// Whether all was routed anew, which a note tells then.
+fn is_anew(routing: &Routing) -> bool {
+    routing.notes.iter().any(|note| note.contains("all is routed anew"))
+}
+
+/// What an engine computes when tables were in force.
+fn after(engine: Engine, subnet: &Subnet, previous: &Tables) -> Result<Selection, NotRouted> {
+    let settings = Settings { previous: Some(previous.clone()), ..Settings::default() };
+    select(subnet, &[engine], &settings, false)
+}
+
+#[test]
+fn a_fabric_that_did_not_change_keeps_all_entries() {
+    let mut served = 0;
+    for spec in [
+        "xgft:h=3;m=4,4,6;w=1,4,4",
+        "cluster:leaves=12,spines=8,hosts=132,missing=3,cables=2,service=every",
+        "torus:x=5,y=5,hosts=2",
+        "random:xbars=12,ports=12,hosts=30,links=24,seed=2",
+    ] {
+        let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
+        for engine in KEEPING {
+            let Ok(before) = select(&subnet, &[engine], &Settings::default(), false) else { continue };
+            let again = after(engine, &subnet, &before.routing.tables).unwrap();
+            assert!(again.routing.tables == before.routing.tables, "{engine} on {spec}");
+            served += 1;
+        }
+    }
+    assert!(served >= 10, "{served}");
+}
+
+#[test]
+fn tables_of_another_fabric_are_refused() {
+    let subnet = Subnet::new(&generate("xgft:h=2;m=4,4;w=1,2").unwrap(), None).unwrap();
+    for engine in KEEPING {
+        let refused = after(engine, &subnet, &Tables::empty(4, 7)).unwrap_err();
+        assert!(refused.to_string().contains("4 xbars and 7 destinations"), "{engine}: {refused}");
+    }
+}
+
+#[test]
+fn what_needs_more_layers_than_may_be_used_is_not_kept_and_that_is_told() {
+    // Shortest routes round a ring of five need two layers.
+    let subnet = Subnet::new(&generate("torus:x=5,y=5,hosts=2").unwrap(), None).unwrap();
+    let sssp = Engine::Sssp.compute(&subnet, &Settings::default()).unwrap().tables;
+    let settings = Settings { previous: Some(sssp), ..Settings::default() };
+    assert!(is_anew(&Engine::Sssp.compute(&subnet, &settings).unwrap()));
+    let kept = Engine::Dfsssp.compute(&subnet, &settings).unwrap();
+    assert!(!is_anew(&kept) && kept.layers.count > 1);
+}
+
+/// Hops from each xbar to one of them, found by taking all cables in turn until nothing gets nearer.
+fn hops_to(subnet: &Subnet, end: u32) -> Vec<u32> {
+    let topology = &subnet.topology;
+    let mut hops = vec![u32::MAX; topology.xbar_count()];
+    hops[end as usize] = 0;
+    loop {
+        let before = hops.clone();
+        for channel in (0..topology.channel_count() as u32).filter(|&channel| !topology.is_dead(channel)) {
+            let (tail, head) = (topology.tail(channel).xbar as usize, topology.head(channel).xbar as usize);
+            hops[tail] = hops[tail].min(hops[head].saturating_add(1));
+        }
+        if hops == before {
+            return hops;
+        }
+    }
+}
+
+/// Entries that lead along a shortest way, and are others now. Those for xbars' own addresses count if `own`.
+fn lost(subnet: &Subnet, before: &Tables, now: &Tables, own: bool) -> usize {
+    let topology = &subnet.topology;
+    let mut lost = 0;
+    for end in 0..topology.xbar_count() as u32 {
+        let hops = hops_to(subnet, end);
+        let slots =
+            if own { subnet.destinations.slots_of(end) } else { subnet.destinations.host_slots_of(end) };
+        for slot in slots {
+            for xbar in 0..topology.xbar_count() as u32 {
+                let port = before.port(xbar, slot);
+                let leads_on = match topology.far(PortRef { xbar, port }) {
+                    crate::Far::Channel(channel) => {
+                        !topology.is_dead(channel)
+                            && hops[topology.head(channel).xbar as usize] < hops[xbar as usize]
+                    }
+                    _ => false,
+                };
+                lost += usize::from(leads_on && now.port(xbar, slot) != port);
+            }
+        }
+    }
+    lost
+}
+
+/// A fabric without some of its cables.
+fn without_cables(fabric: &Fabric, cut: &[usize]) -> Fabric {
+    let mut fabric = fabric.clone();
+    for cable in cut {
+        let cables = fabric.map.cables.len();
+        if cables > 0 {
+            fabric.map.cables.remove(cable % cables);
+        }
+    }
+    fabric
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Every entry stays that leads along a shortest way when cables are gone, unless a note tells that none does.
+    #[test]
+    fn entries_that_still_lead_on_stay(
+        seed: u64, cut in proptest::collection::vec(any::<usize>(), 0..4),
+        by in proptest::sample::select(vec![Engine::Sssp, Engine::Minhop, Engine::Nue]),
+    ) {
+        let whole = Fabric { map: random(seed), ..Fabric::default() };
+        let subnet = Subnet::new(&whole, None).unwrap();
+        let Ok(before) = by.compute(&subnet, &Settings::default()) else { return Ok(()) };
+        let subnet = Subnet::new(&without_cables(&whole, &cut), None).unwrap();
+        for engine in [Engine::Sssp, Engine::Dfsssp, Engine::Lash] {
+            let Ok(served) = after(engine, &subnet, &before.tables) else { continue };
+            if !is_anew(&served.routing) {
+                prop_assert_eq!(lost(&subnet, &before.tables, &served.routing.tables, true), 0, "{}", engine);
+            }
+        }
+    }
+
+    /// In a tree of two tiers the shortest ways between hosts are those up and then down, of which dmodc keeps what it can.
+    #[test]
+    fn dmodc_keeps_what_still_leads_on(cut in proptest::collection::vec(any::<usize>(), 0..12)) {
+        for spec in ["cluster:leaves=8,spines=6,hosts=80,cables=2", "xgft:h=2;m=6,6;w=1,6"] {
+            let whole = generate(spec).unwrap();
+            let subnet = Subnet::new(&whole, None).unwrap();
+            let before = Engine::Updn.compute(&subnet, &Settings::default()).unwrap().tables;
+            let subnet = Subnet::new(&without_cables(&whole, &cut), None).unwrap();
+            let Ok(served) = after(Engine::Dmodc, &subnet, &before) else { continue };
+            prop_assert_eq!(lost(&subnet, &before, &served.routing.tables, false), 0, "{}", spec);
+        }
+    }
+}
