@@ -21,13 +21,14 @@ fn check<'a>(checks: &'a [Value], name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no check {name}: {checks:#?}"))
 }
 
+/// The two ends of a cable, and a folder for what runs at each.
+fn cable_and_folders() -> Option<(Namespace, [tempfile::TempDir; 2])> {
+    can_make_namespaces().then(|| (cable(), [(); 2].map(|()| tempfile::tempdir().unwrap())))
+}
+
 #[test]
 fn the_doctor_says_who_is_at_the_other_end_of_the_cable() {
-    if !can_make_namespaces() {
-        return;
-    }
-    let namespace = cable();
-    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let Some((namespace, dirs)) = cable_and_folders() else { return };
     let run_dir = dirs[0].path().to_str().unwrap();
     let options = ["--interface", "eth1", "--run-dir", run_dir];
     // On a busy machine an answer may come later than the doctor waits for it.
@@ -58,11 +59,7 @@ fn the_doctor_says_who_is_at_the_other_end_of_the_cable() {
 
 #[test]
 fn the_doctor_names_what_is_missing_and_what_to_do() {
-    if !can_make_namespaces() {
-        return;
-    }
-    let namespace = cable();
-    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let Some((namespace, dirs)) = cable_and_folders() else { return };
     let run_dir = dirs[0].path().to_str().unwrap();
     let options = ["--interface", "eth1", "--run-dir", run_dir];
     let failed = |name: &str, fix: &str| {

@@ -31,12 +31,10 @@ impl Algorithm for Sssp {
     /// If the tables that were in force are of another fabric.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         let mut notes = Vec::new();
-        let kept = shortest::serve_kept(subnet, settings, &mut notes, |kept| {
-            let is_free = kept.trees.fit_one_layer(subnet, settings.xbar_destinations);
-            is_free.then(|| kept.tables(subnet, settings))
-        });
+        let kept = shortest::serve_kept(subnet, settings, &mut notes, |_| None);
         let kept = kept.map_err(|why| EngineError::refuse(Engine::Sssp, why))?;
         let anew = || ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees.tables(subnet);
-        Ok(Routing { notes, ..Routing::in_one_layer(kept.unwrap_or_else(anew)) })
+        let tables = kept.map_or_else(anew, |routing| routing.tables);
+        Ok(Routing { notes, ..Routing::in_one_layer(tables) })
     }
 }

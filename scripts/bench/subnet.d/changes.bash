@@ -37,7 +37,7 @@ quiet() {
     done
 }
 
-# type LINE: has the simulator do something to a cable.
+# type_line LINE: has the simulator do something to a cable.
 type_line() { echo "$1" >&"$cables"; }
 
 # change KIND: does it, once nothing else is under way. `log` is what grows while a manager works.

@@ -54,9 +54,8 @@ impl Algorithm for Dfsssp {
         let refuse = |why: Refusal| EngineError::refuse(Engine::Dfsssp, why);
         let most = settings.layers_left().map_err(refuse)?;
         let mut notes = Vec::new();
-        let kept = shortest::serve_kept(subnet, settings, &mut notes, |kept| {
-            let layers = layers_of(subnet, settings, &kept.trees, most)?;
-            Some(Routing { tables: kept.tables(subnet, settings), layers, notes: Vec::new() })
+        let kept = shortest::serve_kept(subnet, settings, &mut notes, |trees| {
+            layers_of(subnet, settings, trees, most)
         });
         if let Some(routing) = kept.map_err(refuse)? {
             return Ok(routing);
@@ -77,11 +76,8 @@ impl Algorithm for Dfsssp {
     }
 }
 
-/// The layers that trees need, if there are so many.
+/// The layers that trees need which close circles in one, if there are so many.
 fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> Option<Layers> {
-    if trees.fit_one_layer(subnet, settings.xbar_destinations) {
-        return Some(Layers::starting_at(settings.first_layer));
-    }
     let numbers = Numbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
     let sets = Breaking::new(subnet, trees, &numbers).layers(&pairs);

@@ -80,10 +80,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     let refuse = |why: Refusal| EngineError::refuse(Engine::Lash, why);
     let most = settings.layers_left().map_err(refuse)?;
     let mut notes = Vec::new();
-    let kept = shortest::serve_kept(subnet, settings, &mut notes, |kept| {
-        let layers = layers_of(subnet, settings, &kept.trees, most)?;
-        Some(Routing { tables: kept.tables(subnet, settings), layers, notes: Vec::new() })
-    });
+    let kept =
+        shortest::serve_kept(subnet, settings, &mut notes, |trees| layers_of(subnet, settings, trees, most));
     if let Some(routing) = kept.map_err(refuse)? {
         return Ok(routing);
     }
@@ -102,11 +100,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     Ok(Routing { tables: trees.tables(subnet), layers, notes })
 }
 
-/// The layers that trees need, if there are so many.
+/// The layers that trees need which close circles in one, if there are so many.
 fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> Option<Layers> {
-    if trees.fit_one_layer(subnet, settings.xbar_destinations) {
-        return Some(Layers::starting_at(settings.first_layer));
-    }
     let numbers = Numbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
     let mut filler = Filler::new(subnet, trees, &numbers, most);

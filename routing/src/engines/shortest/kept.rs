@@ -4,33 +4,41 @@ use mapper_proto::map::PortRef;
 
 use super::{Choice, Grower, Growing, ROUNDS};
 use crate::engines::trees::Trees;
-use crate::engines::{Refusal, Settings, in_force};
+use crate::engines::{Refusal, Routing, Settings, in_force};
+use crate::tables::Layers;
 use crate::{Far, Subnet, Tables};
 
 /// What is told where the kept trees cannot serve.
 const ALL_ANEW: &str = "previous tables: with what is right in them, routes need more layers than may be used; all is routed anew";
 
 /// Trees that keep entries of tables that were in force.
-pub(in crate::engines) struct KeptTrees<'a> {
+struct KeptTrees<'a> {
     in_force: &'a Tables,
     /// Shortest routes, one tree to each address of a host, or one to each xbar whose addresses have the same.
-    pub(in crate::engines) trees: Trees,
+    trees: Trees,
 }
 
-/// Has the kept trees serve, if tables were in force and `serve` can with these trees; otherwise notes why all is routed anew.
+/// The tables that keep all of those in force that leads on along a shortest way, if there were some. They are in one layer if
+/// that is free of circles, or else in those that `layers_of` finds for their trees; if it finds none, `notes` says why all is
+/// routed anew.
 ///
 /// # Errors
 /// If the tables that were in force are of another fabric.
-pub(in crate::engines) fn serve<T>(
+pub(in crate::engines) fn serve(
     subnet: &Subnet,
     settings: &Settings,
     notes: &mut Vec<String>,
-    serve: impl FnOnce(&KeptTrees<'_>) -> Option<T>,
-) -> Result<Option<T>, Refusal> {
+    layers_of: impl FnOnce(&Trees) -> Option<Layers>,
+) -> Result<Option<Routing>, Refusal> {
     let Some(in_force) = in_force::tables(subnet, settings)? else { return Ok(None) };
-    let served = serve(&KeptTrees::grow(subnet, in_force));
-    notes.extend(served.is_none().then(|| ALL_ANEW.to_owned()));
-    Ok(served)
+    let kept = KeptTrees::grow(subnet, in_force);
+    let layers = if kept.trees.fit_one_layer(subnet, settings.xbar_destinations) {
+        Some(Layers::starting_at(settings.first_layer))
+    } else {
+        layers_of(&kept.trees)
+    };
+    notes.extend(layers.is_none().then(|| ALL_ANEW.to_owned()));
+    Ok(layers.map(|layers| Routing { tables: kept.tables(subnet, settings), layers, notes: Vec::new() }))
 }
 
 impl<'a> KeptTrees<'a> {
@@ -61,7 +69,7 @@ impl<'a> KeptTrees<'a> {
 
     /// The trees as tables. Entries for xbars' own addresses stay by themselves, unless frames for these are proved, too: then
     /// they go along the trees, for which layers were found.
-    pub(in crate::engines) fn tables(&self, subnet: &Subnet, settings: &Settings) -> Tables {
+    fn tables(&self, subnet: &Subnet, settings: &Settings) -> Tables {
         let mut tables = self.trees.tables(subnet);
         if settings.xbar_destinations {
             return tables;
