@@ -1,16 +1,18 @@
 //! One host's routes, kept as trees and written out on demand.
 
+mod error;
+mod travel;
+
 use std::sync::Arc;
 
-use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
-use mapper_proto::wire::{Element, Route};
-use thiserror::Error;
+use mapper_proto::wire::Route;
 
-use mapper_fabric::names::Names;
+pub use error::RoutingError;
+pub use travel::{turns, wire_route, wire_way_back};
 
 use super::engines::dispersive::{self, Beyond};
-use super::{Attachment, Far, Orientation, Topology};
+use super::{Attachment, Orientation, Topology};
 
 /// What a user may set of a host's routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,84 +34,6 @@ impl Default for Options {
     /// 8 routes of at most 11 hops.
     fn default() -> Self {
         Self { passes: 8, max_hops: 11 }
-    }
-}
-
-/// Why a host gets no routes.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RoutingError {
-    /// A number of passes that no table can hold.
-    #[error("{0} routes a destination were asked for; give 1 to {max}", max = Options::MAX_PASSES)]
-    Passes(u8),
-    /// A limit on length that no route fits, or that no frame can carry.
-    #[error("routes of at most {0} hops were asked for; give 1 to {max}", max = Options::MAX_HOPS)]
-    MaxHops(u8),
-    /// A host that the topology does not have.
-    #[error("there is no host {host}; the map lists {hosts}, counted from 0")]
-    NoSuchHost {
-        /// The index asked for.
-        host: u32,
-        /// How many there are.
-        hosts: usize,
-    },
-    /// The fabric is wider than routes may be long.
-    #[error(
-        "the shortest legal route from {from} to {to} has {hops} hops, but at most {max_hops} are allowed: \
-         cable the fabric closer, or raise the limit (max-hops) if every interface can carry longer routes"
-    )]
-    TooLong {
-        /// The source.
-        from: Mac,
-        /// The destination.
-        to: Mac,
-        /// How many hops the route needs.
-        hops: usize,
-        /// The limit.
-        max_hops: u8,
-    },
-    /// A hop that no route element can ask for.
-    #[error(
-        "xbar {xbar} is to turn from port {arrival} to port {out}: it obeys only deltas of -31 to 31, because it has \
-         no identity"
-    )]
-    DeltaTooLarge {
-        /// The plain xbar.
-        xbar: u32,
-        /// The port that frames come in by.
-        arrival: u8,
-        /// The port that they are to leave by.
-        out: u8,
-    },
-    /// Hops that no cable joins.
-    #[error("no cable leads on from xbar {} port {}", .port.xbar, .port.port)]
-    NoCable {
-        /// The port that leads nowhere.
-        port: PortRef,
-    },
-}
-
-impl RoutingError {
-    /// Why, with the names that the fabric of this topology has.
-    pub fn describe(&self, names: &Names, topology: &Topology) -> String {
-        let host = |mac: &Mac| {
-            let host = (0..topology.host_count() as u32).find(|&host| topology.mac(host) == *mac);
-            host.map_or_else(|| mac.to_string(), |host| names.host(host))
-        };
-        match self {
-            Self::TooLong { from, to, hops, max_hops } => format!(
-                "the shortest legal route from {} to {} has {hops} hops, but at most {max_hops} are allowed: \
-                 cable the fabric closer, or raise the limit (max-hops) if every interface can carry longer routes",
-                host(from),
-                host(to)
-            ),
-            Self::DeltaTooLarge { xbar, arrival, out } => format!(
-                "{} is to turn from port {arrival} to port {out}: it obeys only deltas of -31 to 31, because it \
-                 has no identity",
-                names.xbar(*xbar)
-            ),
-            Self::NoCable { port } => format!("no cable leads on from {}", names.port(*port)),
-            Self::Passes(_) | Self::MaxHops(_) | Self::NoSuchHost { .. } => self.to_string(),
-        }
     }
 }
 
@@ -385,56 +309,4 @@ fn window(word: u64, start: usize, length: usize) -> u64 {
     let start = start % count;
     let chosen = |place: usize| (place + count - start) % count < length;
     bits(word).enumerate().filter(|&(place, _)| chosen(place)).fold(0, |all, (_, bit)| all | 1 << bit)
-}
-
-/// The port that a route enters each of its xbars by, with the port that it leaves it by.
-///
-/// # Errors
-/// If the hops do not follow the cables.
-pub fn turns(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Vec<(PortRef, u8)>, RoutingError> {
-    let mut arrival = match topology.attachment(from) {
-        Attachment::Port(at) => Some(at),
-        Attachment::Host(_) | Attachment::Nothing => None,
-    };
-    let mut turns = Vec::with_capacity(hops.len());
-    for &hop in hops {
-        let at = arrival.filter(|at| at.xbar == hop.xbar).ok_or(RoutingError::NoCable { port: hop })?;
-        turns.push((at, hop.port));
-        arrival = match topology.far(hop) {
-            Far::Channel(channel) => Some(topology.head(channel)),
-            Far::Host(_) => None,
-            Far::Nothing => return Err(RoutingError::NoCable { port: hop }),
-        };
-    }
-    Ok(turns)
-}
-
-/// A route as it travels from a host: deltas between the ports of arrival and departure, and
-/// absolute ports where a delta does not fit and the xbar obeys them.
-///
-/// # Errors
-/// If the hops do not follow the cables, or a plain xbar would have to turn by more than 31 ports.
-pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
-    turns(topology, from, hops)?.into_iter().map(|(arrival, out)| element(topology, arrival, out)).collect()
-}
-
-/// The way back of a route as it travels: from the host that the hops lead to, through the same
-/// xbars. What is legal one way is legal the other way.
-///
-/// # Errors
-/// As [`wire_route`].
-pub fn wire_way_back(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
-    let turns = turns(topology, from, hops)?;
-    let back = |(arrival, out): (PortRef, u8)| {
-        element(topology, PortRef { xbar: arrival.xbar, port: out }, arrival.port)
-    };
-    turns.into_iter().rev().map(back).collect()
-}
-
-fn element(topology: &Topology, arrival: PortRef, out: u8) -> Result<Element, RoutingError> {
-    match i8::try_from(i16::from(out) - i16::from(arrival.port)) {
-        Ok(delta @ -31..=31) => Ok(Element::Relative(delta)),
-        _ if topology.is_tagged(arrival.xbar) => Ok(Element::Absolute(out)),
-        _ => Err(RoutingError::DeltaTooLarge { xbar: arrival.xbar, arrival: arrival.port, out }),
-    }
 }

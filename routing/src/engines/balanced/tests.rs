@@ -1,5 +1,8 @@
 //! The engines of this module against what is right by definition.
 
+mod evenness;
+mod settings;
+
 use std::collections::BTreeSet;
 
 use mapper_fabric::generate;
@@ -8,9 +11,7 @@ use proptest::prelude::*;
 
 use super::fill::Filler;
 use super::*;
-use crate::engines::Balance;
 use crate::proof::{ProofRules, prove_tables};
-use crate::quality::{Quality, TableRoutes};
 use crate::tables::SlotEnd;
 use crate::{Far, Tables, Topology, fabrics};
 
@@ -301,40 +302,6 @@ fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables
     }
 }
 
-fn quality(subnet: &Subnet, tables: &Tables) -> Quality {
-    Quality::measure(&TableRoutes::new(subnet, tables), 1)
-}
-
-#[test]
-fn a_full_tree_is_loaded_evenly() {
-    for (spec, index) in [("xgft:h=2;m=6,12;w=1,6", 66.0), ("xgft:h=3;m=4,4,8;w=1,4,4", 124.0)] {
-        let subnet = subnet(spec);
-        for engine in [Engine::Minhop, Engine::Updn, Engine::Dnup] {
-            let found = tables(engine, &subnet, &Settings::default());
-            assert!(proved(&subnet, &found).holds(), "{spec} {engine}");
-            let quality = quality(&subnet, &found);
-            assert_eq!(quality.edge_forwarding_index, index, "{spec} {engine}");
-        }
-    }
-}
-
-#[test]
-fn no_tree_is_worse_than_by_counters_of_single_xbars() {
-    let specs = ["xgft:h=2;m=18,36;w=1,18", "xgft:h=3;m=6,6,12;w=1,6,6"];
-    for (spec, per_mille) in specs.into_iter().flat_map(|spec| [(spec, 0), (spec, 10), (spec, 50)]) {
-        let subnet = degraded(spec, per_mille);
-        for engine in [Engine::Minhop, Engine::Updn] {
-            let ours = tables(engine, &subnet, &Settings::default());
-            assert!(proved(&subnet, &ours).holds(), "{spec} {engine}");
-            let settings = Settings { balance: Balance::Opensm, ..Settings::default() };
-            let Ok(theirs) = engine.compute(&subnet, &settings) else { continue };
-            let (ours, theirs) = (quality(&subnet, &ours), quality(&subnet, &theirs.tables));
-            let (ours, theirs) = (ours.effective_bisection, theirs.effective_bisection);
-            assert!(ours >= theirs, "{spec} less {per_mille} per mille, {engine}: {ours} and {theirs}");
-        }
-    }
-}
-
 #[test]
 fn addresses_of_a_host_are_reached_by_different_spines() {
     let fabric = generate("xgft:h=2;m=4,8;w=1,4").unwrap();
@@ -350,102 +317,4 @@ fn addresses_of_a_host_are_reached_by_different_spines() {
             assert_eq!(ports.len(), 4, "host {host} from leaf {leaf}");
         }
     }
-}
-
-#[test]
-fn weighted_steps_are_shunned() {
-    // On a ring of 4, frames from 0 to 1 go the long way round if the short one counts 5.
-    let subnet = subnet("ring:n=4,hosts=1");
-    let port_to = |from: u32, to: u32| {
-        let mut channels = subnet.topology.channels_of(from);
-        subnet.topology.tail(channels.find(|&channel| subnet.topology.head(channel).xbar == to).unwrap())
-    };
-    let settings = Settings { hop_weights: [(port_to(0, 1), 5)].into(), ..Settings::default() };
-    let found = tables(Engine::Minhop, &subnet, &settings);
-    let slot = subnet.destinations.host_slots_of(1).start;
-    assert_eq!(found.port(0, slot), port_to(0, 3).port);
-    assert_eq!(found.port(3, slot), port_to(3, 2).port);
-}
-
-#[test]
-fn dor_takes_the_first_port_in_the_order_that_is_given() {
-    let subnet = subnet("hypercube:d=3,hosts=2");
-    let first = |settings: &Settings, to: u32| {
-        let slot = subnet.destinations.host_slots_of(to).start;
-        let port = tables(Engine::Dor, &subnet, settings).port(0, slot);
-        let Far::Channel(channel) = subnet.topology.far(PortRef { xbar: 0, port }) else { panic!("a cable") };
-        subnet.topology.head(channel).xbar
-    };
-    let ports: Vec<u8> =
-        subnet.topology.channels_of(0).map(|channel| subnet.topology.tail(channel).port).collect();
-    let plain = first(&Settings::default(), 7);
-    let backwards = ports.iter().rev().copied().collect();
-    let reversed = first(&Settings { port_order: [(0, backwards)].into(), ..Settings::default() }, 7);
-    assert_ne!(plain, reversed);
-    assert!(proved(&subnet, &tables(Engine::Dor, &subnet, &Settings::default())).holds());
-}
-
-#[test]
-fn uncounted_ports_attract_and_settings_without_effect_are_told() {
-    let subnet = subnet("xgft:h=2;m=4,8;w=1,4");
-    let settings = Settings { port_shifting: true, connect_roots: true, ..Settings::default() };
-    let told = Engine::Minhop.without_effect(&settings);
-    assert_eq!(told.len(), 2, "{told:?}");
-    // The cable down to leaf 0 from the first spine counts nothing: all hosts there choose it.
-    let spine = (0..12).find(|&xbar| !subnet.is_leaf(xbar)).unwrap();
-    let channel = subnet.topology.channels_of(spine).next().unwrap();
-    let settings =
-        Settings { uncounted_ports: [subnet.topology.tail(channel)].into(), ..Settings::default() };
-    let found = tables(Engine::Minhop, &subnet, &settings);
-    let leaf = subnet.topology.head(channel).xbar;
-    let up = subnet.topology.tail(subnet.topology.reverse(channel));
-    let far = (0..12).find(|&xbar| subnet.is_leaf(xbar) && xbar != leaf).unwrap();
-    let to_spine = subnet.topology.channels_of(far).find(|&c| subnet.topology.head(c).xbar == spine).unwrap();
-    let port = subnet.topology.tail(to_spine).port;
-    for slot in subnet.destinations.host_slots_of(leaf) {
-        assert_eq!(found.port(far, slot), port, "by the spine at {up:?}");
-    }
-}
-
-#[test]
-fn connected_roots_reach_each_other_without_a_cycle() {
-    for spec in ["xgft:h=2;m=4,8;w=1,4", "xgft:h=3;m=3,3,4;w=1,3,3"] {
-        let subnet = subnet(spec);
-        let rules = ProofRules { max_hops: 64, xbar_destinations: true };
-        let prove = |connect_roots| {
-            let settings = Settings { connect_roots, ..Settings::default() };
-            let found = tables(Engine::Updn, &subnet, &settings);
-            let kept = Settings { previous: Some(found.clone()), ..settings };
-            assert_eq!(tables(Engine::Updn, &subnet, &kept), found, "{spec}");
-            let proof = prove_tables(&subnet, &found, &crate::tables::Layers::single(), &rules);
-            assert!(proof.holds(), "{spec}");
-            let roots =
-                find_roots(&subnet, &Settings::default(), &Tiers::of(&subnet.topology)).unwrap().xbars;
-            let apart = |&from: &u32, to: u32| {
-                from != to && found.port(from, subnet.destinations.slot_of_xbar(to)) == Tables::NONE
-            };
-            roots.iter().map(|&to| roots.iter().filter(|&from| apart(from, to)).count()).sum::<usize>()
-        };
-        assert!(prove(false) > 0, "{spec}");
-        assert_eq!(prove(true), 0, "{spec}");
-    }
-}
-
-#[test]
-fn a_random_fabric_is_balanced_better_than_by_counters_of_single_xbars() {
-    let subnet = subnet("random:xbars=64,ports=24,hosts=384,links=300,seed=1");
-    let ours = tables(Engine::Minhop, &subnet, &Settings::default());
-    let settings = Settings { balance: Balance::Opensm, ..Settings::default() };
-    let theirs = Engine::Minhop.compute(&subnet, &settings).unwrap().tables;
-    let (ours, theirs) = (quality(&subnet, &ours), quality(&subnet, &theirs));
-    assert!(ours.effective_bisection >= theirs.effective_bisection);
-    assert!(ours.edge_forwarding_index <= theirs.edge_forwarding_index);
-}
-
-#[test]
-fn tables_of_another_fabric_are_refused() {
-    let subnet = subnet("ring:n=4,hosts=1");
-    let settings = Settings { previous: Some(Tables::empty(4, 7)), ..Settings::default() };
-    let error = Engine::Minhop.compute(&subnet, &settings).unwrap_err();
-    assert!(error.why.to_string().contains("4 xbars and 7 destinations"), "{}", error.why);
 }
