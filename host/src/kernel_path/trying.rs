@@ -11,8 +11,8 @@ impl KernelPath {
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
         let is_holding = self.is_holding();
         let Self { prober, destinations, own, agent_port, table, .. } = self;
-        // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
-        // has other reasons, and its packets are better left to the tap interface.
+        // Where an agent has crashed, other agents hold its cables for dead. If no cable is held for dead, a
+        // host that answers no probe has other reasons, and its packets are better left to the tap interface.
         let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
         let mut renewed = Vec::new();
         while let Some((mac, number)) = prober.next_due(now) {

@@ -51,7 +51,7 @@ fn ways_that_are_proved_do_not_wait_for_first_probes_and_these_wait_for_answers(
 
     assert!(ways[0].answered(START, RECHECK_EVERY).0);
     prober.schedule(START, mac(1), &ways[0]);
-    assert_eq!(fire_all(&mut prober, START, &mut ways).len(), 1, "the one that is proved");
+    assert_eq!(fire_all(&mut prober, START, &mut ways).len(), 1, "the way that is proved");
 
     sent.iter().for_each(|&nonce| assert!(prober.take(nonce).is_some()));
     let more = fire_all(&mut prober, START, &mut ways).len();
@@ -74,7 +74,7 @@ fn the_more_ways_there_are_the_less_often_each_is_tried() {
 
 #[test]
 fn ways_that_do_not_work_are_left_alone_for_longer_where_there_are_many() {
-    /// For how long one of so many ways is left alone that is tried and tried in vain.
+    /// How long one of `count` ways is left alone at most that are all tried in vain again and again.
     fn longest_pause(count: u32) -> Duration {
         let mut prober = Prober::new(1);
         let mut ways: Vec<Way> = (0..count).map(|number| way(number, number)).collect();
@@ -90,5 +90,5 @@ fn ways_that_do_not_work_are_left_alone_for_longer_where_there_are_many() {
         longest
     }
     assert_eq!(longest_pause(2), Duration::from_secs(32));
-    assert_eq!(longest_pause(1000), 999 * REFUTED_PAUSE, "for each of the others");
+    assert_eq!(longest_pause(1000), 999 * REFUTED_PAUSE, "a pause for each of the other ways");
 }

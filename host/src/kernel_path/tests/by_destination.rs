@@ -14,7 +14,8 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     }
     ring.settle();
     assert_eq!(ring.check_plain(), 2 * 5 * 4);
-    // A new map takes what it has otherwise out of use before anything is said of it, and the rest stays.
+    // Ways that the new map does not have go out of use before other hosts hear of it, and the other ways
+    // stay.
     let table = plain_table(&map_without(5, 0, 2), 0);
     ring.install(0, &table);
     ring.change(0);
@@ -55,7 +56,7 @@ fn plain_table(map: &Map, node: usize) -> Arc<RouteTable> {
 }
 
 impl Ring {
-    /// As [`Self::check`], where packets need not keep to source routes.
+    /// Checks the same as [`Self::check`], but that packets keep to source routes.
     fn check_plain(&self) -> usize {
         let all = self.pairs().flat_map(|(from, to)| [v4(to), v6(to)].map(|address| (from, to, address)));
         let flows = all.map(|(from, to, address)| self.flows(from, to, address));
@@ -87,7 +88,7 @@ proptest! {
                 let now = ring.now;
                 ring.nodes[node].kernel.network_complete(now, newest.version);
             }
-            // That none loops is asserted where packets go.
+            // `cross` asserts that no packet loops.
             ring.settle();
             ring.check_plain();
         }
@@ -120,7 +121,7 @@ fn what_is_proved_stays_though_agents_end_one_by_one_where_that_is_wanted() {
             ring.wait(10);
             assert_eq!(ring.nodes[node].kernel.wanted(), before);
         }
-        // A map with all of them, and others, is taken still.
+        // A later map with all of the hosts and others is still taken.
         for node in 0..3 {
             let table = plain_table(&map(5, 3), node);
             ring.nodes[node].kernel.install(ring.now, &table, BTreeMap::new());
@@ -138,7 +139,7 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
         ring.nodes[node].kernel.network_complete(now, version);
     }
     ring.settle();
-    // The route that a node's kernel has to it.
+    // The route that a node's kernel has to node 1.
     let to_it = |ring: &Ring, node: usize| {
         let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(1)) };
         ring.nodes[node].kernel.wanted().routes.get(&key).cloned()
@@ -162,15 +163,15 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
     }
     ring.nodes[1].addresses = vec![v4(1), v6(1)];
     let arrived = ring.travel(0, None, Packet::new(v4(1), Vec::new()), 0, Vec::new());
-    assert_eq!(arrived.map(|(at, _)| at), Some(1), "its kernel goes on");
+    assert_eq!(arrived.map(|(at, _)| at), Some(1), "the kernel of the node without an agent goes on");
     assert!(before.is_some() && to_it(&ring, 0) == before && to_it(&ring, 3).is_some());
-    // Where the cable there is put elsewhere, the table is of no use any more.
+    // If the cable to the node is moved, the table is of no use any more.
     let mut ports: Vec<KernelPort> = ring.nodes[0].kernel.ports.values().cloned().collect();
     (ports[0].cabled.neighbour, ports[0].tag) = (port_mac(2, 2), Some(3));
     let now = ring.now;
     ring.nodes[0].kernel.set_ports(now, ports);
     assert_eq!(to_it(&ring, 0), None);
-    // In any case it is given up in the end.
+    // The node is given up in the end, whatever happens.
     ring.now = ring.now + UNLISTED_FOR;
     ring.run(3);
     assert_eq!(to_it(&ring, 3), None);

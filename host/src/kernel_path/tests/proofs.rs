@@ -22,7 +22,7 @@ fn a_way_is_tried_again_after_an_address_was_away() {
 #[test]
 fn a_host_that_takes_nothing_any_more_is_left_to_the_tap_though_its_kernel_forwards() {
     let mut ring = Ring::new(3, |_| ABLE);
-    // A firewall there drops what is for the machine itself.
+    // A firewall of node 1 drops what is for the machine itself.
     ring.nodes[1].addresses.clear();
     ring.wait(20);
     assert!(ring.flows(0, 1, v4(1)).is_empty());
@@ -60,7 +60,7 @@ fn probes_of_ways_that_are_given_up_are_forgotten() {
         ring.nodes[0].kernel.set_addresses(ring.now, addresses);
         ring.run(0);
     }
-    // Those of the last two seconds, of two hosts.
+    // Only the probes of the last two seconds to two hosts are waited for.
     assert!(ring.nodes[0].kernel.prober.under_way() <= 2 * 101 + 2);
 }
 
