@@ -55,7 +55,7 @@ pub struct Basis {
     by_tag: Vec<(u64, u32)>,
     /// What each port is cabled to.
     ports: PortsInUse,
-    /// What hosts were last told of the names and addresses of these hosts.
+    /// What hosts were last told of the names and addresses of the map's hosts.
     last_told: LastTold,
 }
 
@@ -159,8 +159,8 @@ impl RouteTable {
         Ok(Self { basis, whole, topology, routes, next_hops: None, count: OnceLock::new() })
     }
 
-    /// Derives and proves the routes by destination of the xbar that the host is cabled to, too. None on fabrics
-    /// that are too large.
+    /// Derives and proves the routes by destination of the xbar that the host is cabled to, too. On fabrics
+    /// that are too large there are none.
     ///
     /// # Errors
     /// If a proof fails, which is a fault of this program.
@@ -245,9 +245,9 @@ impl RouteTable {
 
     /// Whether some route is safe only as long as the cables proved dead are dead: see [`repair`].
     ///
-    /// A host need not ask: it tests what it holds for dead all the while, and the first answer closes the turns. In
-    /// between, for as long as one test takes, routes of several hosts may close a circle. A simulator tells such a
-    /// circle from one that must never be.
+    /// A host need not ask this: it goes on testing the cables that it holds for dead, and the first answer
+    /// closes the turns. For as long as one test takes, routes of several hosts may close a circle. A
+    /// simulator asks, to tell such a circle from one that must never be.
     pub fn depends_on_the_dead(&self) -> bool {
         self.routes.opened()
     }
@@ -326,7 +326,7 @@ impl RouteTable {
             (Far::Channel(arrival), Far::Channel(out)) if topology.head(arrival).xbar == by.xbar => {
                 self.basis.order_by_destination().allows((arrival, out))
             }
-            // Nothing comes, or waits, where the map has no such cable.
+            // Where the map has no such cable, no packet comes in and none waits.
             _ => true,
         }
     }

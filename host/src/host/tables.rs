@@ -105,7 +105,7 @@ impl Host {
         let was_newest = self.computation.lose();
         let newest = self.newest.as_ref().map(|(map, _)| map.version);
         if let Some(version) = newest.filter(|_| was_newest) {
-            self.fail_routing(now, version, "the computation of routes broke off".to_owned());
+            self.fail_routing(now, version, "the computation of routes ended without a result".to_owned());
         }
         self.settle(now);
     }
