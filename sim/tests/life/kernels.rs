@@ -8,12 +8,12 @@ use mapper_sim::fabric::{PlantNode, Xbars};
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
 use mapper_sim::world::{CircleCause, KernelChoice, Until, World};
 
-/// Four nodes in a ring, whose users send through kernels; `faults` befall them.
+/// Four nodes in a ring, whose users send through kernels. `faults` are the faults that strike.
 fn ring(faults: &str) -> World {
     ring_by(KernelChoice::Auto, faults)
 }
 
-/// The same with hosts that are set so.
+/// The same ring with hosts that have this setting.
 fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
     let users = UserSetup { rate: 100.0, partners: 3, from: None, flows: 2, broadcasts: false };
     let setup = Setup {
@@ -32,14 +32,14 @@ fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
     world
 }
 
-/// Runs up to this moment. What is said of users' packets at all times holds.
+/// Runs up to this moment, and checks what must hold of users' packets at all times.
 fn run_watched(world: &mut World, ms: u64) {
     let time = Duration::from_millis(ms);
     world.run(Until::After(time), Instant::ZERO + time).unwrap();
     world.check_traffic().unwrap();
 }
 
-/// As [`run_watched`], and the routes in force close no circle meanwhile.
+/// Does the same as [`run_watched`], and checks that the routes in force close no circle meanwhile.
 fn run_to(world: &mut World, ms: u64) {
     run_watched(world, ms);
     assert_eq!(world.take_circles(), []);
@@ -127,7 +127,7 @@ fn a_leader_that_starts_again_takes_over_from_its_kernel_which_has_carried_the_p
     run_to(&mut world, 1990);
     let leader = world.verdict().leaders[0].host;
     assert_eq!(world.plant().name(PlantNode::Host(leader)), "h4");
-    // What the kernel holds is of the map before, so that it may close a circle with the routes of the next one.
+    // The kernel holds routes of the map before, which may close a circle with the routes of the next one.
     for ms in [2590, 6000] {
         let by_kernel = world.stats().by_kernel;
         run_watched(&mut world, ms);
