@@ -1,13 +1,14 @@
-//! What is to be written: what is wanted, less what was found.
+//! What is to be written: everything that is wanted and was not found so.
 //!
-//! Writes stand in phases. All of a phase are confirmed before the next begins, so that only what is in one phase may
-//! be in force in any mixture:
+//! Writes stand in phases. All writes of a phase are confirmed before the next phase begins, so that only
+//! writes of one phase are ever in force in part:
 //!
-//! 1. addresses, and ports that are up are armed: they take packets and send none;
-//! 2. entries of tables are emptied that could close a circle together with new ones, and those of multicast tables
-//!    that are only of an old tree;
-//! 3. all other entries change, of which any mixture is free of circles, and multicast tables get theirs;
-//! 4. what was emptied gets its new entries;
+//! 1. ports get their addresses, and those that are up are armed, so that they take packets and send none;
+//! 2. entries of tables are emptied that could close a circle together with new ones, and so are entries of
+//!    multicast tables that are only in an old tree;
+//! 3. all other entries change, which are free of circles in any mixture of old and new, and multicast tables
+//!    get the entries of new trees;
+//! 4. the entries that were emptied get their new values;
 //! 5. ports become active.
 //!
 //! Between 2, 3 and 4 packets that are under way by old entries get the time to arrive or to be dropped.
@@ -30,7 +31,7 @@ use multicast::{Groups, PartOf};
 
 /// How many entries of a table a datagram has.
 pub(crate) const BLOCK: usize = 64;
-/// No port: nothing leads there.
+/// The entry of a table that leads nowhere.
 pub(crate) const NO_PORT: u8 = 0xFF;
 /// What a write is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -47,7 +48,7 @@ pub(crate) enum Purpose {
     Lanes { guid: u64, attribute: Attribute, modifier: u32 },
 }
 
-/// A write and the way to who takes it.
+/// A write, and the route to the node that takes it.
 pub(crate) type Write = (Order<Purpose>, Route);
 
 /// Writes that may be carried out in any order.
@@ -77,8 +78,8 @@ pub(crate) struct Held {
     pub(crate) tables: BTreeMap<u64, Vec<u8>>,
     /// What they said of themselves.
     pub(crate) infos: BTreeMap<u64, SwitchInfo>,
-    /// Switches whose mark of a change was cleared since their tables were read. If such a switch started again just before,
-    /// nothing else tells that its table is gone, so it is read anew.
+    /// Switches whose mark of a change was cleared since their tables were read. If such a switch started
+    /// again just before, nothing else shows that its table is gone, so the table is read anew.
     pub(crate) doubted: BTreeSet<u64>,
     /// The parts of multicast tables that were read or written. A switch has either all that groups need, or none.
     pub(crate) multicast: BTreeMap<PartOf, MulticastTable>,
@@ -87,7 +88,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Forgets what is not among these nodes any more: whoever manages it meanwhile may write to it.
+    /// Forgets switches that are not among these nodes any more, as another manager may write to them
+    /// meanwhile.
     pub(crate) fn keep_only(&mut self, nodes: &BTreeMap<u64, NodeInfo>) {
         self.tables.retain(|guid, _| nodes.contains_key(guid));
         self.infos.retain(|guid, _| nodes.contains_key(guid));
@@ -96,7 +98,7 @@ impl Held {
         self.lanes.retain(|(guid, _, _), _| nodes.contains_key(guid));
     }
 
-    /// The LIDs that tables lead somewhere.
+    /// The LIDs for which some table has an entry that leads somewhere.
     pub(crate) fn lids_in_use(&self) -> BTreeSet<u16> {
         let mut leads = vec![false; usize::from(u16::MAX) + 1];
         for table in self.tables.values() {
@@ -108,7 +110,7 @@ impl Held {
     }
 }
 
-/// All phases, of which some may be empty.
+/// All phases in their order. Some may be empty.
 pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> Vec<Phase> {
     let mut addresses = Phase::default();
     let mut activation = Phase::default();
@@ -121,15 +123,16 @@ pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> 
     vec![addresses, empty, change, fill, activation]
 }
 
-/// Those of multicast groups alone.
+/// The phases for multicast groups alone.
 pub(crate) fn phases_of_groups(inventory: &Inventory, groups: &Groups, held: &Held) -> Vec<Phase> {
     let (mut empty, mut fill) = (Phase::default(), Phase::default());
     multicast::program(inventory, groups, held, &mut empty, &mut fill);
     vec![empty, fill]
 }
 
-/// Whether packets that leave by a port come to a node that no table was computed for, as one that did not answer. It may go
-/// on forwarding by a table that nobody knows, so what was proved of all others does not hold of packets that pass it.
+/// Whether packets that leave by a port come to a node for which no table was computed, such as one that did
+/// not answer. It may go on forwarding by a table that is not known, so what was proved of all others does
+/// not hold for packets that pass it.
 fn leads_astray(switch: &Switch, port: u8, is_known: impl Fn(u64) -> bool) -> bool {
     if port == NO_PORT || port == 0 {
         return false;
@@ -158,7 +161,7 @@ pub(crate) fn is_taken(order: &Order<Purpose>, now: &Data) -> bool {
         Purpose::Port { .. } => {
             let (wanted, now) = (PortSettings::parse(&order.data), PortSettings::parse(now));
             let is_as = |port: &PortSettings| (port.lid(), port.manager_lid(), port.lmc(), port.lanes());
-            // A link that is in use may be active before it is told to be, as soon as a packet comes.
+            // An armed link may become active before it is told to, as soon as a packet comes.
             let state = order.data[32] & 0xF;
             is_as(&wanted) == is_as(&now) && (state == 0 || wanted.state() <= now.state())
         }

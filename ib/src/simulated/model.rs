@@ -8,7 +8,7 @@ use crate::mad::{
 };
 use crate::sweep::PortOf;
 
-/// The status of a value that cannot be taken.
+/// The status that says that a value is invalid.
 const INVALID: u16 = 7 << 2;
 const CAPACITY: u16 = 0x4000;
 const MULTICAST_CAPACITY: u16 = 1024;
@@ -87,7 +87,7 @@ impl Model {
         self.set_states([a, b], PortState::Down);
     }
 
-    /// A switch starts again, and knows nothing.
+    /// Has a switch start again without its tables.
     pub(crate) fn reset(&mut self, node: usize) {
         let ends: Vec<_> = self.cables.range((node, 0)..=(node, u8::MAX)).map(|(&a, &b)| [a, b]).collect();
         let switch = &mut self.nodes[node];
@@ -100,7 +100,7 @@ impl Model {
         ends.into_iter().for_each(|ends| self.set_states(ends, PortState::Initialize));
     }
 
-    /// A manager runs behind an adapter's port, or none does any more, which that port tells.
+    /// Sets whether a manager runs behind an adapter's port, which the port tells.
     pub(crate) fn set_manager(&mut self, host: usize, is_there: bool) {
         /// The byte of PortInfo with the capability, and its bit.
         const IS_MANAGER: (usize, u8) = (23, 1 << 1);
@@ -153,7 +153,7 @@ impl Model {
         }
     }
 
-    /// The port that a datagram comes to which leaves an adapter by a directed route.
+    /// The port at which a datagram arrives that leaves an adapter by a directed route.
     pub(crate) fn walk(&self, from: usize, route: &Route) -> Option<PortOf> {
         let mut at = (from, 1);
         for (hop, &port) in route.ports().iter().enumerate() {
@@ -165,7 +165,7 @@ impl Model {
         Some(at)
     }
 
-    /// What is answered at the end of a directed route, if anybody is there.
+    /// The answer of the node at the end of a directed route, if there is one.
     pub(crate) fn answer(
         &mut self,
         from: usize,
@@ -197,7 +197,7 @@ impl Model {
                 Ok(NodeInfo { port_guid: info.guid + u64::from(own), local_port: came_by, ..info }.emit())
             }
             Attribute::NodeDescription => Ok(NodeDescription(format!("node {at}")).emit()),
-            // An adapter's port tells and takes nothing by another port.
+            // An adapter answers questions about a port only if they come in by that port.
             Attribute::PortInfo
                 if self.nodes[at].info.kind != NodeKind::Switch && asked.modifier != u32::from(came_by) =>
             {
@@ -262,7 +262,7 @@ impl Model {
         };
         *settings = with_state(&wanted, state);
         let now = settings.emit();
-        // What a port says of itself cannot be written.
+        // The capabilities of a port cannot be written.
         let is_manager = self.nodes[at].is_manager;
         if self.nodes[at].info.kind == NodeKind::Adapter {
             self.set_manager(at, is_manager);
@@ -276,14 +276,16 @@ impl Model {
         hosts.map(|(at, node)| (at, node.ports[&1].lid())).collect()
     }
 
-    /// Where a packet comes to that leaves by a port, if that is active and the port behind it takes packets.
+    /// The port to which a packet comes that leaves by a port, if that port is active and the one behind it
+    /// takes packets.
     fn beyond(&self, from: PortOf) -> Option<PortOf> {
         let state = |(node, port): PortOf| self.nodes[node].ports[&port].state();
         let to = *self.cables.get(&from)?;
         (state(from) == PortState::Active && state(to) >= PortState::Armed).then_some(to)
     }
 
-    /// The node that a packet comes to that goes from a node to a LID by the tables in force, switches' own LIDs among them.
+    /// The node and port at which a packet from a node to a LID arrives by the tables in force. The LID may
+    /// be that of a switch.
     pub(crate) fn reached(&self, from: usize, lid: u16) -> Option<PortOf> {
         let entry = |node: usize| {
             let here = &self.nodes[node];
@@ -302,7 +304,7 @@ impl Model {
         None
     }
 
-    /// The cables that a packet takes, by the ports that it leaves; whether it arrives.
+    /// The cables that a packet takes, by the ports that it leaves by, and whether it arrives.
     pub(crate) fn trace(&self, from: usize, to: u16) -> (Vec<PortOf>, bool) {
         let mut way = Vec::new();
         let mut at = self.beyond((from, 1));
@@ -323,13 +325,13 @@ impl Model {
         (way, false)
     }
 
-    /// The hosts that a packet to a multicast LID reaches, each as often as it does.
+    /// The hosts that a packet to a multicast LID reaches, each as often as a copy reaches it.
     ///
     /// # Errors
-    /// If it goes round.
+    /// If a copy goes round.
     pub(crate) fn flood(&self, from: usize, lid: u16) -> Result<Vec<usize>, String> {
         let mut reached = Vec::new();
-        // Each copy with the ports that it left by.
+        // The copies that are under way, each with the ports that it left by.
         let mut open: Vec<(PortOf, Vec<PortOf>)> =
             self.beyond((from, 1)).into_iter().map(|at| (at, Vec::new())).collect();
         while let Some(((at, came_by), way)) = open.pop() {
@@ -357,7 +359,7 @@ impl Model {
         Ok(reached)
     }
 
-    /// Whether a packet to IPoIB's group of broadcast ends, from wherever it comes.
+    /// Checks that a packet to the broadcast group of IPoIB never goes round, wherever it comes from.
     ///
     /// # Errors
     /// If one goes round.
@@ -365,7 +367,8 @@ impl Model {
         self.hosts().into_iter().try_for_each(|(host, _)| self.flood(host, 0xC000).map(drop))
     }
 
-    /// Whether a packet to a multicast LID from each of these hosts reaches the others, once each.
+    /// Checks that a packet to a multicast LID from each of these hosts reaches each of the others exactly
+    /// once.
     ///
     /// # Errors
     /// If it reaches others.
@@ -382,10 +385,11 @@ impl Model {
         Ok(())
     }
 
-    /// Whether packets between hosts cannot wait for each other in a circle, by the tables that switches hold now.
+    /// Checks that packets between hosts cannot wait for each other in a circle, by the tables that switches
+    /// hold now.
     ///
     /// # Errors
-    /// If they can; the circle is among the ports that are named, each with those that follow.
+    /// If they can. The error names the ports that are left, each with those that follow it, and the circle is among them.
     pub(crate) fn check_circles(&self) -> Result<(), String> {
         let mut after: BTreeMap<PortOf, BTreeSet<PortOf>> = BTreeMap::new();
         let lids: BTreeSet<u16> =
@@ -407,7 +411,7 @@ impl Model {
         if after.is_empty() { Ok(()) } else { Err(format!("packets wait in a circle: {after:?}")) }
     }
 
-    /// Whether every cable is up and every host reaches every other, each with a LID of its own.
+    /// Checks that every cable is up, and that every host has a LID of its own and reaches every other.
     ///
     /// # Errors
     /// If not.
@@ -437,7 +441,7 @@ impl Model {
 
 fn with_state(settings: &PortSettings, state: PortState) -> PortSettings {
     let mut data = settings.emit_set(Some(state));
-    // One lane and 4096 bytes are what each port can.
+    // Each port can use one lane, and takes packets of 4096 bytes.
     data[37] = 1 << 4;
     data[41] = 5;
     PortSettings::parse(&data)

@@ -4,11 +4,12 @@
 //! of its ports (PortInfo): all ports of a switch, and of an adapter the one that the question came in by, as others
 //! may lead into other fabrics. Behind every port whose cable works it asks what is there.
 //!
-//! A cable between switches is asked from both ends, so that two nodes with one GUID show: their ends do not agree.
+//! A cable between switches is asked about from both ends, so that two nodes with one GUID show, as the ends
+//! do not agree.
 //!
-//! Who does not answer is asked again once everything else was asked, so that silent nodes take no turn from
-//! others. Nothing waits for an answer but what can only be known by it. All is bounded: by the greatest number of
-//! nodes, by the ports that a node can have, and by the length of routes.
+//! A node that does not answer is asked again once everything else was asked, so that silent nodes do not
+//! hold up others. A question waits only for answers without which it could not be asked. All is bounded: by
+//! the greatest number of nodes, by the ports that a node can have, and by the length of routes.
 //!
 //! Whoever drives sends what [`Sweep::poll_transmit`] gives, hands what comes to [`Sweep::handle_mad`], and calls
 //! [`Sweep::handle_timeout`] at the moment that [`Sweep::poll_timeout`] names, until [`Sweep::is_done`].
@@ -47,13 +48,13 @@ pub struct Settings {
     pub timeout: Duration,
     /// How often a question is asked again.
     pub retries: u32,
-    /// Most nodes that are taken note of; the rest is told of and left out.
+    /// Most nodes that are taken note of. Further ones are reported and left out.
     pub max_nodes: usize,
     /// The key of management, for ports that tell nothing without it; 0 for none.
     pub key: u64,
 }
 
-/// The status bit of a node that has no time: it is to be asked again.
+/// The status bit of a node that is busy and is to be asked again.
 const BUSY: u16 = 1;
 
 /// The exploration of a fabric.
@@ -74,7 +75,8 @@ impl Sweep {
         Self::with_transactions_from(settings, 1)
     }
 
-    /// A sweep whose transactions are numbered from this one on, so that late answers to others count for nothing.
+    /// A sweep whose transactions are numbered from `first_tid` on, so that late answers to others do not
+    /// count.
     pub(crate) fn with_transactions_from(settings: Settings, first_tid: u32) -> Self {
         let mut requests = Requests::new(settings.window.get(), first_tid);
         requests.ask(Question::Node { behind: None }, Route::LOCAL);
@@ -88,7 +90,8 @@ impl Sweep {
         }
     }
 
-    /// The next question to send, if one may go out now. It is one by its type: nobody can write by it.
+    /// The next question to send, if one may go out now. Its type makes sure that it is a question, and does
+    /// not write.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Smp> {
         let (tid, request) = self.requests.send(now + self.settings.timeout)?;
         Some(Smp::asking(tid, request.question.asks(), self.settings.key, request.route.clone()))
@@ -116,7 +119,7 @@ impl Sweep {
         }
     }
 
-    /// Takes what came from the fabric. What answers no question that is open is passed over.
+    /// Takes a datagram from the fabric. Datagrams that answer no open question are ignored.
     pub fn handle_mad(&mut self, mad: &[u8]) {
         let Ok(answer) = Smp::<Method>::parse(mad) else { return };
         // Whatever carries datagrams uses the upper half of the transaction's number.
@@ -175,7 +178,7 @@ impl Sweep {
     fn found_node(&mut self, behind: Option<PortOf>, info: NodeInfo, route: &Route) {
         let question = Question::Node { behind };
         if behind.is_some() && info.local_port == 0 {
-            // Port 0 has no cable, so nobody comes in by it.
+            // Port 0 has no cable, so no question can come in by it.
             let wrong = NodeInfoError::LocalPort { port: 0, ports: info.ports };
             return self.blame(question, route.clone(), Fault::Wrong(wrong));
         }
@@ -223,7 +226,7 @@ impl Sweep {
         port.settings = Some(PortSettings::parse(data));
         let leads_on = match self.nodes[node].info.kind {
             NodeKind::Switch => number != 0,
-            // An adapter hands on only what it sends itself.
+            // An adapter forwards nothing but its own datagrams.
             NodeKind::Adapter | NodeKind::Router => *route == Route::LOCAL,
         };
         if !leads_on || !info.is_up {
