@@ -28,8 +28,9 @@ fn settings(mtu: u8, rate: LaneRate) -> PortSettings {
     PortSettings::parse(&info.emit()).with_link(mtu, 1)
 }
 
-/// Hosts 1 and 2 at one switch, host 3 at another, in ports of these numbers; the switches are joined by their ports 4,
-/// by a cable that takes shorter packets. The GUID of a host's port is its LID. The manager is at host 1.
+/// Hosts 1 and 2 are at one switch and host 3 at another, each in the port with its number. The switches are
+/// joined by their ports 4, by a cable that takes shorter packets. The GUID of a host's port is its LID. The
+/// manager is at host 1.
 fn inventory() -> Inventory {
     let mut all = Inventory { own: 1, ..Inventory::default() };
     for (at, hosts) in [(0, &[1_u64, 2][..]), (1, &[3])] {
@@ -124,13 +125,13 @@ fn request(method: SaMethod, attribute: SaAttribute, mask: u64, record: &[u8]) -
     mad.with_record(record)
 }
 
-/// What a host's queue pair 1 sends.
+/// Sends a datagram from a host's queue pair 1.
 fn send(administration: &mut Administration, lid: u16, mad: &SaMad, now: Instant) {
     let address = Address::Lid { lid, queue_pair: 1, level: 0 };
     administration.handle_packet(&Packet { address, mad: mad.emit() }, now);
 }
 
-/// The answer that comes at once.
+/// Sends a request, and returns the answer, which comes at once.
 fn ask(administration: &mut Administration, lid: u16, mad: &SaMad) -> SaMad {
     send(administration, lid, mad, Instant::ZERO);
     let packet = administration.poll_transmit(Instant::ZERO).unwrap();
@@ -241,7 +242,7 @@ fn all_ports_of_a_switch_are_found_by_its_lid() {
     assert_eq!((first.data[..3].to_vec(), first.rmpp.length), (vec![0, 11, 0], 5 * 72 + 2 * 20));
     let third = ask(&mut administration, 2, &by_lid(3, 3));
     assert_eq!((third.data[..3].to_vec(), third.rmpp.length), (vec![0, 11, 3], 72 + 20));
-    // Some ask for all that have a capability, whatever else they have.
+    // A request can be for all ports that have a capability, whatever other ones they have.
     let mut capable =
         request(SaMethod::GetTable, SaAttribute::PortInfoRecord, 1 << 7, &[&[0; 26][..], &[0x40]].concat());
     capable.modifier = 1 << 31;
@@ -262,7 +263,7 @@ fn without_a_subnet_that_is_up_whoever_asks_is_to_ask_again() {
     assert_eq!(ask(&mut administration, 2, &asked).status, SaStatus::Busy.code());
 }
 
-/// What a host asks for that joins a group, or makes one.
+/// The record of a request to join a group, or to make one.
 fn joining(host: u64, group: Gid, state: JoinState) -> MemberRecord {
     let port = Gid::of_port(PREFIX, host);
     MemberRecord { group, port, state, partition: 0xFFFF, queue_key: 5, ..MemberRecord::parse(&[]) }
@@ -300,7 +301,7 @@ fn hosts_join_the_group_of_broadcast_and_leave_it() {
     assert!(administration.groups().generation() > before);
     let group = administration.groups().all().next().unwrap();
     assert_eq!(group.members(), &BTreeMap::from([(2, JoinState::FULL)]));
-    // Nobody else may change what a port joined itself.
+    // Only the port itself may change how it takes part if it joined by itself.
     let foreign = request(SaMethod::Set, SaAttribute::MemberRecord, JOIN, &record.emit());
     assert_eq!(ask(&mut administration, 3, &foreign).status, SaStatus::Denied.code());
     let left = member(&mut administration, SaMethod::Delete, &record, JOIN).unwrap();
@@ -419,7 +420,7 @@ fn subscribers_are_told_of_ports_and_groups_until_they_take_note() {
     let at = administration.poll_timeout().unwrap();
     administration.handle_timeout(at);
     assert_eq!(administration.poll_transmit(at), Some(told.clone()), "told again");
-    // A carrier of datagrams may have put its own number into the upper half.
+    // Whatever carries datagrams may have put its own number into the upper half.
     let note = SaMad { method: SaMethod::ReportResponse, tid: report.tid | 1 << 40, ..report };
     send(&mut administration, 2, &note, at);
     assert_eq!(administration.poll_timeout(), None);
@@ -523,7 +524,7 @@ proptest! {
         for (method, attribute, mask, data, (lid, state)) in requests {
             let mut mad = request(SaMethod::Get, SaAttribute::NodeRecord, mask, &data);
             if attribute == 0x38 {
-                // Half of them are of a port that is there, and of one of a few groups.
+                // Half of the requests are about a port that is there, and about one of a few groups.
                 let port = Gid::of_port(PREFIX, lid.into());
                 let group = Gid(MADE.0 + u128::from(state & 3));
                 let record = MemberRecord { port, group, partition: 0xFFFF, ..MemberRecord::parse(&data) };

@@ -70,7 +70,7 @@ use wrong_keys::WrongKeys;
 /// What a manager is doing.
 #[derive(Debug)]
 enum Stage {
-    /// It does nothing until this moment.
+    /// It waits until this moment.
     Waiting { until: Instant },
     /// It explores the subnet.
     Sweeping(Box<Sweep>),
@@ -79,12 +79,12 @@ enum Stage {
     /// It waits for the tables that it asked for.
     Computing {
         number: u64,
-        /// The LIDs of adapters that nobody knows to be there, which get no entries.
+        /// The LIDs of the adapters that stand in for unknown nodes. They get no entries.
         stand_ins: Vec<u16>,
     },
-    /// It writes what differs from the tables that it has.
+    /// It writes whatever is not as it is to be.
     Writing(Box<Writing>),
-    /// It looks at all switches, whether anything has changed there.
+    /// It looks at all switches to see whether anything has changed.
     Watching(Box<Watch>),
     /// It looks at the switches that told of a change.
     Glancing(Box<Glances>),
@@ -92,7 +92,7 @@ enum Stage {
     Polling(Polling),
 }
 
-/// The manager of a subnet, or one that stands by.
+/// The manager of a subnet, which may be its master or stand by.
 #[derive(Debug)]
 pub struct SubnetManager {
     settings: Settings,
@@ -103,18 +103,19 @@ pub struct SubnetManager {
     held: Held,
     /// Other managers, as they answered last.
     others: Vec<Manager>,
-    /// How often in a row all that switches hold was read anew, as another master is there that may write to them.
+    /// How often in a row all that switches hold was read anew, because another master is there that may
+    /// write to them.
     contested: u8,
-    /// Whether a manager that a port says it has did not answer, and may be master.
+    /// Whether a port says that a manager runs behind it which did not answer and may be master.
     has_silent_manager: bool,
-    /// Whether a port did not tell whether a cable is there, or what is behind it did not say what it is: another manager may be
-    /// there.
+    /// Whether a port did not tell whether it has a cable, or the node behind a port did not say what it is,
+    /// so that another manager may be there.
     is_somebody_silent: bool,
-    /// The one that is waited for, while standing by.
+    /// The manager that is waited for while standing by.
     master: Option<Manager>,
-    /// What hosts ask, and are answered.
+    /// The administration, which answers hosts.
     administration: Administration,
-    /// What this one looks at for the master while it stands by, beside all else.
+    /// The switches that this manager looks at for the master while it stands by, beside all else.
     share: Option<Box<Share>>,
     share_seen: Option<ShareSeen>,
     polls_without_share: u32,
@@ -124,23 +125,24 @@ pub struct SubnetManager {
     reported: BTreeMap<u64, usize>,
     /// Agents that did not report, and for how many looks they are given no share.
     resting: BTreeMap<u64, u8>,
-    /// How often a switch did not answer an agent by LID and answered the master, by the GUIDs of the agent's port and of the
-    /// switch, since it was last well; and how often an agent did not report, with its port's GUID for that of a switch.
+    /// How often in a row a switch did not answer an agent by LID but answered the master, by the GUIDs of
+    /// the agent's port and of the switch. An agent that did not report is counted under its port's GUID
+    /// twice.
     unreached: BTreeMap<(u64, u64), u8>,
-    /// What programs of this machine ask.
+    /// The questions of programs of this machine.
     inquiries: Inquiries,
-    /// Commands to other managers, beside all else.
+    /// Commands to other managers, which are sent beside all else.
     commands: Exchange<election::Told>,
-    /// Questions for tables that somebody wants to know, beside all else.
+    /// Questions for tables that somebody asked about, which are sent beside all else.
     tables: Exchange<TableOf>,
     out: VecDeque<Packet>,
     task: Option<Task>,
     events: VecDeque<Event>,
-    /// What was wrong at the last sweep, so that it is told once.
+    /// What was wrong at the last sweep, in words, so that it is told only once.
     problems: Vec<String>,
-    /// Which switches did not tell what they hold at the last reading.
+    /// The switches that did not tell what they hold at the last reading, in words.
     left_out: Vec<String>,
-    /// What was not written the last time.
+    /// What could not be written the last time, in words.
     unwritten: Vec<String>,
     wrong_keys: WrongKeys,
     /// Why there are no tables for the subnet as it is.
@@ -149,22 +151,22 @@ pub struct SubnetManager {
     is_up: bool,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
-    /// When everything is to be looked at again, as marks were cleared or something did not answer.
+    /// When everything is to be looked at again, because marks were cleared or something did not answer.
     recheck_at: Option<Instant>,
-    /// Switches that told that a port changed and were not looked at since, by GUID.
+    /// The switches that told that a port changed and were not looked at since, by GUID.
     changed: BTreeSet<u64>,
-    /// Whether tables are wanted as soon as may be, as a cable failed.
+    /// Whether tables are wanted as soon as possible, because a cable failed.
     is_urgent: bool,
     /// Whether hosts are to be asked to join and subscribe again.
     reregister: bool,
     groups: Groups,
-    /// Whether they changed since they were written last.
+    /// Whether groups have changed since they were last written.
     are_groups_new: bool,
-    /// Switches that did not tell their multicast tables, by GUID.
+    /// The switches that did not tell their multicast tables, by GUID.
     without_groups: BTreeSet<u64>,
     engine: Option<String>,
-    /// How many failures, switches and adapters there were when it was last told that the subnet is up; `None` if it went down
-    /// since.
+    /// How many failures, switches and adapters there were when people were last told that the subnet is up;
+    /// `None` if it has gone down since.
     told_up: Option<[usize; 3]>,
     /// The tables that were written last.
     routes: Option<Routes>,
@@ -177,15 +179,15 @@ pub struct SubnetManager {
     leaving: bool,
 }
 
-/// Where the transactions of commands begin, far from those of everything else.
+/// The first number of transactions of commands, which is far from those of everything else.
 const FIRST_COMMAND: u32 = 1 << 31;
-/// How long an answer of the subnet's administration is waited for at least, as it may have much to do.
+/// The least time that an answer of the subnet's administration is waited for, as it may have much to do.
 const ADMINISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most events that wait to be told.
 const MAX_EVENTS: usize = 1000;
 
 impl SubnetManager {
-    /// A manager that begins to explore at once, and gave these LIDs before.
+    /// A manager that begins to explore at once, with the LIDs that were given before.
     pub fn new(settings: Settings, lids: Lids, now: Instant) -> Self {
         let mut manager = Self {
             settings,
@@ -285,7 +287,7 @@ impl SubnetManager {
         stage.into_iter().chain(others.flatten()).min()
     }
 
-    /// Acts on what time brings.
+    /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(done) = self.commands.handle_timeout(now) {
             self.command_ended(&done, now);
@@ -416,7 +418,7 @@ impl SubnetManager {
         self.next_tid = if next < FIRST_COMMAND / 2 { next } else { 1 };
     }
 
-    /// Tells what is wrong, unless it was so the last time.
+    /// Tells what is wrong, unless it was wrong the last time, too.
     fn tell_problems(&mut self, problems: Vec<String>) {
         for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
             if self.events.len() < MAX_EVENTS {
@@ -438,7 +440,7 @@ impl SubnetManager {
     }
 }
 
-/// What an order that failed means, in words.
+/// Why an order failed, in words.
 fn why(failure: Failure) -> String {
     match failure {
         Failure::Silent => "no answer".to_owned(),

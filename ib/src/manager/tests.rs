@@ -1,4 +1,4 @@
-//! What is in the switches, whatever becomes of datagrams.
+//! Switches get the right tables, whatever happens to datagrams.
 
 mod asking;
 mod managers;
@@ -21,7 +21,7 @@ use crate::mad::{
 use crate::record::{Direction, Recorded};
 use crate::simulated::{self, Model, settings, trap_of};
 
-/// The tables that the engines make, proved.
+/// Computes tables by the engines, and proves them.
 pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
     let switches = task.switches.iter().map(|switch| Switch {
         guid: switch.guid,
@@ -66,7 +66,7 @@ pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
     })
 }
 
-/// What becomes of a datagram.
+/// What happens to a datagram.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Fine,
@@ -98,9 +98,9 @@ struct Trial {
     now: Instant,
     events: Vec<Event>,
     fates: std::vec::IntoIter<Fate>,
-    /// What was sent and came, if that is to be known.
+    /// The record of all datagrams, if one is kept.
     record: Option<String>,
-    /// What hosts were answered.
+    /// The answers to hosts.
     answers: Vec<Packet>,
 }
 
@@ -131,7 +131,7 @@ impl Trial {
         self.manager.handle_packet(&packet, self.now);
     }
 
-    /// Carries a datagram to the subnet and its answer back. After each write the tables are looked at.
+    /// Carries a datagram to the subnet and its answer back. After each write the tables are checked.
     fn carry(&mut self, packet: &Packet) {
         self.note(Direction::Sent, packet);
         let Ok(asked) = Smp::<ManagerMethod>::parse(&packet.mad) else {
@@ -158,7 +158,8 @@ impl Trial {
         }
         let mut mad = answer.emit();
         if let Fate::OtherBytes(at, value) = fate {
-            // Data that is not as it was written is read back; what was read wrongly is another matter.
+            // Only data of writes is garbled, as it is read back. Nothing protects against garbled data of
+            // reads.
             if asked.method == ManagerMethod::Set || !(64..128).contains(&at) {
                 mad[at] = value;
             }
@@ -199,7 +200,7 @@ fn a_subnet_comes_up_and_nothing_is_written_again() {
     trial.run(Duration::from_secs(1));
     trial.model.check_up().unwrap();
     assert_eq!((trial.ups(), trial.manager.role()), (1, SmState::Master));
-    // One look at everything follows, as marks were cleared, and then looks at switches alone.
+    // As marks were cleared, one look at everything follows, and then only looks at switches.
     let written = trial.model.table_writes;
     trial.run(Duration::from_secs(25));
     let sent = trial.manager.sent();
@@ -226,7 +227,7 @@ fn a_manager_whose_own_cable_failed_explores_again_once_it_is_mended() {
     let mut trial = Trial::new(Model::ring(4));
     trial.run(Duration::from_secs(15));
     trial.model.cut((0, 1));
-    // A look at the switches finds none, and nobody tells the manager anything any more.
+    // A look at the switches finds no switch, and no trap reaches the manager any more.
     trial.run(Duration::from_secs(60));
     trial.model.cable((0, 1), (4, 1));
     trial.run(Duration::from_secs(15));
@@ -254,7 +255,8 @@ fn both_ports_of_adapters_come_up_those_of_the_managers_own_too() {
     assert!(trial.events.iter().all(|event| !matches!(event, Event::Problem(_))), "{:?}", trial.events);
 }
 
-/// Plays a record again: what came then comes again, and what is sent must be what was sent then.
+/// Plays a record again. The datagrams that came then come again, and what is sent must be what was sent
+/// then.
 fn replay(record: &str) -> SubnetManager {
     let mut manager = SubnetManager::new(settings(), Lids::default(), Instant::ZERO);
     for line in record.lines() {
@@ -302,7 +304,7 @@ fn a_manager_that_takes_over_changes_no_lid_and_no_table() {
     assert_eq!((next.model.table_writes, next.model.hosts()), (written, lids));
 }
 
-/// A host joins a group, which is made by the first, or leaves it.
+/// Has a host join a group, which the first one makes, or leave it.
 fn take_part(trial: &mut Trial, host: usize, method: SaMethod) {
     let (_, lid) = trial.model.hosts()[host];
     let record = MemberRecord {
@@ -390,7 +392,7 @@ fn paths_from_the_masters_own_port_are_found_and_hold_until_the_subnet_changes()
 #[test]
 fn a_switch_that_refuses_a_block_is_named_and_asked_again() {
     let mut trial = Trial::new(Model::ring(3));
-    // All writes are refused for a while, however often they are tried.
+    // For a while all writes are refused, however often they are tried.
     trial.fates = vec![Fate::Refused; 2000].into_iter();
     trial.run(Duration::from_secs(60));
     let named = trial.events.iter().any(|event| {
@@ -420,7 +422,7 @@ proptest! {
             let at = count + usize::from(which) % count;
             match kind {
                 0 => trial.model.reset(at),
-                // One cable of the ring may be away, so that all still reach each other.
+                // At most one cable of the ring may be missing, so that all still reach each other.
                 1 if is_cut.is_empty() => {
                     is_cut.insert((at, 2_u8), trial.model.cables[&(at, 2)]);
                     trial.model.cut((at, 2));

@@ -1,4 +1,4 @@
-//! From LIDs and tables to what ports and switches hold.
+//! Writes LIDs and tables to ports and switches.
 
 use std::collections::VecDeque;
 
@@ -16,18 +16,19 @@ pub(super) struct Writing {
     exchange: Exchange<Purpose>,
     /// The phases that follow.
     phases: VecDeque<Phase>,
-    /// Until when packets under way are waited for, once the exchange is empty.
+    /// Whether packets under way are waited for once the exchange is empty.
     drains: bool,
     drained_at: Option<Instant>,
     routes: Routes,
     blocks: u64,
-    /// What was not written, in words.
+    /// What could not be written, in words.
     failures: Vec<String>,
-    /// Whether a table is among it, so that nothing of a later phase may be written.
+    /// Whether a table could not be written, so that nothing of a later phase may be written.
     is_broken: bool,
-    /// Whether a part of a multicast table is among it, so that no other is written before all are read again.
+    /// Whether a part of a multicast table could not be written, so that no other part is written before all
+    /// are read again.
     is_multicast_broken: bool,
-    /// Whether it is for groups that changed, and not after a sweep.
+    /// Whether this is for groups that changed, and not after a sweep.
     is_of_groups: bool,
     /// Whether a switch's mark that a port changed was cleared. A change since the sweep is then not seen by the mark.
     is_cleared: bool,
@@ -44,7 +45,7 @@ impl Writing {
 }
 
 impl SubnetManager {
-    /// Gives LIDs, and asks for tables.
+    /// Gives ports their LIDs, and asks for tables.
     pub(super) fn compute(&mut self, now: Instant) {
         let before = self.lids.clone();
         let without = self.lids.assign(&self.inventory.wanting(self.settings.lmc), &self.held.lids_in_use());
@@ -91,7 +92,7 @@ impl SubnetManager {
         self.write(routes, false, now);
     }
 
-    /// Writes what multicast groups that changed need, as long as nothing else does.
+    /// Writes what multicast groups that have changed need, unless something else is to be done.
     pub(super) fn regroup(&mut self, now: Instant) {
         let mut switches = self.inventory.switches.iter();
         let all_known = switches.all(|switch| {
@@ -111,7 +112,7 @@ impl SubnetManager {
             key: self.settings.sweep.key,
             routes: &routes,
             groups: &self.groups,
-            // Other layers mean other service levels, which hosts have to ask for.
+            // With other layers, service levels change, which hosts have to ask for again.
             reregister: self.reregister || before.max(routes.layers) > 1,
         };
         let phases = if is_of_groups {
@@ -153,7 +154,7 @@ impl SubnetManager {
         }
     }
 
-    /// Takes note of what became of a write.
+    /// Takes note of the result of a write.
     fn written(&mut self, done: &Done<Purpose>) {
         let Stage::Writing(writing) = &mut self.stage else { return };
         let held = &mut self.held;
@@ -191,7 +192,8 @@ impl SubnetManager {
         };
         let (guid, what) = match done.order.purpose {
             Purpose::Table { switch, block } => {
-                // Whether it took effect is not known: it is read before anything else is written there.
+                // It is not known whether the write took effect, so the table is read before anything else is
+                // written there.
                 held.tables.remove(&switch);
                 writing.is_broken = true;
                 (switch, format!("block {block} of its forwarding table"))
@@ -211,7 +213,7 @@ impl SubnetManager {
                 (guid, format!("{} {modifier:#x}", attribute.name()))
             }
         };
-        // A port with another key drops writes without a word, and answers questions.
+        // A port with another key drops writes silently, but answers questions.
         let hint = if failure == Failure::Silent && self.inventory.is_protected(guid) {
             "; it may have another key of management (M_Key): see m-key-file"
         } else {
@@ -224,7 +226,7 @@ impl SubnetManager {
         }
     }
 
-    /// Begins the next phase once all of the one before is confirmed.
+    /// Begins the next phase once all writes of the one before are confirmed.
     fn go_on_writing(&mut self, now: Instant) {
         loop {
             let Stage::Writing(writing) = &mut self.stage else { return };
@@ -253,7 +255,7 @@ impl SubnetManager {
         }
     }
 
-    /// All is written, or as much as may be.
+    /// Ends writing, as all is written, or as much as may be.
     fn stop_writing(&mut self, now: Instant) {
         let waiting = Stage::Waiting { until: now + self.settings.watch_interval };
         let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
@@ -301,7 +303,8 @@ impl SubnetManager {
         if self.is_stale {
             self.begin_sweep(now);
         } else {
-            // What was lost may answer the next time, and what changed while marks were cleared shows then.
+            // A node that did not answer may do so the next time, and changes that happened while marks were
+            // cleared show then.
             let lacks_parts =
                 self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
             let is_unsure = !self.problems.is_empty() || self.has_silent_manager;
@@ -313,8 +316,8 @@ impl SubnetManager {
         }
     }
 
-    /// Waits until it is time to look again, or for nothing if something is to be done. What is put off in favour of what
-    /// changed meanwhile keeps its moment.
+    /// Waits until it is time to look again, or not at all if something is to be done. A look at everything
+    /// that is put off because of what changed meanwhile keeps its moment.
     pub(super) fn wait_for_more(&mut self, now: Instant) {
         let next = now + self.settings.watch_interval;
         let until = if self.is_more() { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };

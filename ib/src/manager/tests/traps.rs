@@ -1,4 +1,4 @@
-//! What switches tell by traps is healed without an exploration.
+//! Failures that switches tell of by traps are healed without an exploration.
 
 use super::*;
 
@@ -17,10 +17,10 @@ fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
     trial.manager.handle_timeout(trial.now);
     trial.run(Duration::from_secs(4));
     trial.model.check_up().unwrap();
-    // Its three ports are asked, and no others; all else are writes.
+    // Only its three ports are asked. All other datagrams are writes.
     let written = trial.model.table_writes - written;
     assert!(trial.manager.sent() - sent <= 1 + 3 + written, "{} sent", trial.manager.sent() - sent);
-    // The mark of the change has everything looked at later.
+    // Because of the mark of the change everything is looked at later.
     trial.run(Duration::from_secs(15));
     trial.model.check_up().unwrap();
 }
@@ -45,7 +45,7 @@ fn both_ends_of_a_failed_cable_tell_and_the_farther_is_asked_by_a_way_that_is_le
 #[test]
 fn a_second_failure_right_behind_the_first_takes_no_sweep_either() {
     let mut model = Model::ring(5);
-    // Another way from one side of the ring to the other.
+    // This cable is another way from one side of the ring to the other.
     model.cable((6, 4), (8, 4));
     let mut trial = Trial::new(model);
     trial.run(Duration::from_secs(25));
