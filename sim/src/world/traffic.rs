@@ -1,7 +1,8 @@
 //! Users' frames: who sends to whom, and what becomes of them.
 //!
-//! Every host sends at an even rate, to a few others in turn. Each frame tells whose it is and the how manyth,
-//! so that whoever receives it can tell what was lost, came twice or was overtaken. Some also send to all at once.
+//! Every host sends at an even rate, to a few others in turn. Each frame has its sender and its number, so
+//! that the receiver can tell which were lost, came twice or were overtaken. In some runs hosts also send
+//! broadcasts.
 
 mod frame;
 mod pair;
@@ -21,7 +22,7 @@ pub(super) use frame::UserFrame;
 pub use pair::LOST_AFTER;
 use pair::{Arrival, Gap, Pair, Upheavals};
 
-/// Names the seed of who sends to whom.
+/// Names the stream of seeds for the choice of who sends to whom.
 const TRAFFIC: u64 = 6;
 /// Most faults whose effect is told.
 const MAX_EFFECTS: usize = 1000;
@@ -33,7 +34,7 @@ const MAX_GAPS: usize = 100_000;
 pub struct PairGap {
     /// When the first of them was sent.
     pub from: Instant,
-    /// When the first behind them was sent, or the end of the run.
+    /// When the first frame that arrived behind them was sent, or the end of the run.
     pub to: Instant,
 }
 
@@ -52,16 +53,16 @@ pub struct FaultEffect {
     pub longest_gap: Duration,
     /// How long after it the last of these pairs had a route again.
     pub routes_after: Duration,
-    /// How many of these pairs have none still, though cables lead there.
+    /// How many of these pairs still have no route, though cables lead there.
     pub still_without: usize,
-    /// How long after it all hosts were configured with a map of the fabric as it then was; `None` if they
-    /// were not before the next fault or the end.
+    /// How long after the fault all hosts were configured with a map of the fabric as it then was; `None` if
+    /// they were not before the next fault or the end.
     pub new_map_after: Option<Duration>,
-    /// If it struck when all was well: the longest time that a pair lost all frames which could send to each
-    /// other before, and which cables joined all the while. What comes after the next fault does not count.
+    /// The longest time that a pair lost all frames up to the next fault, if this fault struck when all was
+    /// well. Only pairs count that could send to each other before and that cables joined all the while.
     pub kept_gap: Option<Duration>,
-    /// If frames are neither lost, copied nor held up at random behind it: the longest time that a pair went on
-    /// to lose all frames when all hosts had that new map, until the next fault.
+    /// The longest time that a pair went on losing all frames after all hosts had that new map, up to the
+    /// next fault; `None` if frames were lost, copied or held up at random behind this fault.
     pub mapped_gap: Option<Duration>,
 }
 
@@ -92,15 +93,15 @@ pub(super) struct Traffic {
     interval: Duration,
     started: bool,
     stopped: bool,
-    /// How many flows the frames of a pair are of, in turn.
+    /// How many flows the frames of a pair belong to, in turn.
     flows: u64,
-    /// By host: to whom it sends, in turn.
+    /// For each host the hosts to which it sends, in turn.
     pairs: Vec<Vec<Pair>>,
-    /// By host: its broadcasts to each other host; nothing where hosts send none.
+    /// For each host its broadcasts, as frames to each other host; empty if hosts send none.
     broadcasts: Vec<Vec<Pair>>,
-    /// By host: how many frames it has sent to single hosts.
+    /// For each host how many frames it has sent to single hosts.
     sent: Vec<u64>,
-    /// By host: whose turn it is.
+    /// For each host the place in `pairs` of the one whose turn it is.
     turns: Vec<usize>,
     duplicated: u64,
     reordered: u64,
@@ -109,7 +110,7 @@ pub(super) struct Traffic {
     longest_gap: Duration,
     /// Since when cables keep frames in order and carry each once; `None` while noise does otherwise.
     orderly_since: Option<Instant>,
-    /// The first thing that must never happen.
+    /// The first thing that happened and never must, in words.
     wrong: Option<String>,
 }
 
@@ -144,8 +145,8 @@ impl Traffic {
         }
     }
 
-    /// A fault struck. Before it `all_well`, behind it frames go `orderly`: see [`World::all_is_well`] and
-    /// [`World::is_orderly`].
+    /// Takes in that a fault struck. `all_well` says how it was before (see [`World::all_is_well`]), and
+    /// `orderly` how frames go behind it (see [`World::is_orderly`]).
     pub(super) fn strike(
         &mut self,
         now: Instant,
@@ -188,7 +189,8 @@ impl Traffic {
         Some(UserFrame { from: host, to: UserFrame::ALL, number })
     }
 
-    /// What was sent by this host, and is for one host as `to` says, or for all.
+    /// The pairs of `from` and `to`, of frames to single hosts and of broadcasts. If `to` stands for all,
+    /// these are its broadcasts to each host.
     fn pairs_to(&mut self, from: u32, to: u32) -> impl Iterator<Item = &mut Pair> {
         let (of, to) = match to {
             UserFrame::ALL => (&mut self.broadcasts, None),
@@ -205,10 +207,11 @@ impl Traffic {
         }
     }
 
-    /// A frame reached the user of a host; its sender's flows have moved so often by now. Returns what is wrong about
-    /// how it arrived: cables are not to blame, nor was the flow's route lost while it was under way.
+    /// Takes in that a frame reached the user of a host. `upheavals` says how often the sender's flows have
+    /// moved by now. Returns what is wrong about how the frame arrived, if neither cables are to blame nor
+    /// the flow's route was lost while the frame was under way.
     fn arrive(&mut self, at: u32, frame: UserFrame, upheavals: Upheavals) -> Option<&'static str> {
-        // A host that has the address of another gets what is for that one.
+        // A host that has the address of another also gets frames that are for that one.
         let to = if frame.to == UserFrame::ALL { at } else { frame.to };
         let pair = self.pairs_to(frame.from, frame.to).find(|pair| pair.to == to)?;
         let (sent_at, wrong) = match pair.arrive(frame.number) {
@@ -229,8 +232,8 @@ impl Traffic {
                 (sent_at, "arrived twice")
             }
         };
-        // Each host gets a copy of a broadcast, and nothing in it says which host's copy it is. Where a cable leads elsewhere
-        // than in the map, the copy of one host may reach another, beside its own.
+        // Each host gets a copy of a broadcast, and nothing in a copy says for which host it is. If a cable
+        // leads elsewhere than in the map, a host may get the copy of another beside its own.
         let may_stray = frame.to == UserFrame::ALL && !self.had_true_map(sent_at);
         self.orderly_since.filter(|&since| sent_at >= since && !may_stray).map(|_| wrong)
     }
@@ -246,7 +249,7 @@ impl Traffic {
         }
     }
 
-    /// Puts a gap down to the last fault before it.
+    /// Attributes a gap to the last fault before it.
     fn note(effects: &mut [FaultEffect], gap: Gap, hit_at: &mut Option<Instant>) {
         let Some(effect) = effects.iter_mut().rev().find(|effect| effect.at <= gap.from) else { return };
         effect.pairs += usize::from(hit_at.replace(effect.at) != Some(effect.at));
@@ -254,7 +257,7 @@ impl Traffic {
         effect.routes_after = effect.routes_after.max(gap.to.since(effect.at));
     }
 
-    /// Puts the parts of a gap that lie behind each fault down to it, up to the next one: see
+    /// Attributes to each fault the part of a gap that lies behind it, up to the next fault: see
     /// [`FaultEffect::kept_gap`] and [`FaultEffect::mapped_gap`].
     fn note_parts(effects: &mut [FaultEffect], gap: Gap) {
         let mut until = gap.to;
@@ -285,7 +288,7 @@ impl Traffic {
                 Self::note_parts(&mut self.effects, gap);
             }
         }
-        // Nothing is promised of the gaps of broadcasts but that they end.
+        // The only promise about gaps of broadcasts is that they end.
         for pair in self.broadcasts.get_mut(host as usize).into_iter().flatten() {
             while pair.expire(now).is_some() {}
         }
@@ -296,7 +299,7 @@ impl Traffic {
         (0..self.pairs.len() as u32).for_each(|host| self.settle(host, now));
     }
 
-    /// All hosts have a map of the fabric as it is.
+    /// Takes in that all hosts have a map of the fabric as it is.
     fn configured(&mut self, now: Instant) {
         if let Some(effect) = self.effects.last_mut() {
             effect.new_map_after.get_or_insert(now.since(effect.at));
@@ -308,7 +311,7 @@ impl Traffic {
     }
 }
 
-/// Some others, each at most once, in an order of their own.
+/// Some other hosts in random order, each at most once.
 fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let others = hosts.saturating_sub(1) as usize;
     if others <= count {
@@ -359,7 +362,7 @@ impl World {
         Some(report)
     }
 
-    /// After a change of the plant: notes which pairs cables join now.
+    /// Notes which pairs cables join now, after the plant has changed.
     pub(super) fn part_users(&mut self) {
         if self.traffic.is_none() {
             return;
@@ -377,7 +380,7 @@ impl World {
         }
     }
 
-    /// An agent starts at this host: it and its partners have to find each other anew.
+    /// Takes in that an agent starts at this host, so that it and its partners have to find each other anew.
     pub(super) fn renew_users_of(&mut self, host: u32) {
         let now = self.now;
         let pairs = self.traffic.iter_mut().flat_map(|traffic| (0..).zip(&mut traffic.pairs));
@@ -409,12 +412,12 @@ impl World {
             && !self.has_twins()
     }
 
-    /// After a change of the noise or of a host: notes whether cables keep frames in order and carry each once,
-    /// and no hostile host sends again the frames of others that reached it. Users' frames are not signed, so
-    /// that such a frame counts where it arrives.
+    /// Notes, after a change of the noise or of a host, whether cables keep frames in order and carry each
+    /// once, and whether no hostile host replays frames of others. Users' frames are not signed, so a
+    /// replayed frame counts where it arrives.
     pub(super) fn note_order(&mut self) {
         let replayed = self.hosts.iter().any(|slot| slot.node.as_ref().is_some_and(|node| node.replays()));
-        // One flipped bit of its route leads a broadcast to a host that has a copy of its own.
+        // If a bit of its route flips, a broadcast may reach a host that has a copy of its own.
         let may_stray =
             self.noise.corrupt > 0.0 && self.options.traffic.is_some_and(|users| users.broadcasts);
         let orderly =
