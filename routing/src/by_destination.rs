@@ -1,19 +1,21 @@
-//! Routes by destination for a fabric whose crossbars forward so, several ports where several ways are as short.
+//! Routes by destination, for a fabric whose crossbars forward by the destination. An xbar has several ports
+//! for a destination if several ways are equally short.
 //!
 //! A table of an InfiniBand switch has one port for each destination. IP can have several, and spreads flows over
 //! them. So here each xbar has all ports by which legal ways to a destination are shortest.
 //!
-//! An xbar either falls or rises towards a destination: where ways down alone lead there, it falls, and all others
-//! rise. What falls is never left upwards, so all dependencies are up-up, up-down and down-down, and none closes a
-//! circle (Schroeder et al., "Autonet", 1991). Each step is one nearer to the destination, so no packet loops as
-//! long as all xbars have routes of one map.
+//! An xbar either *falls* or *rises* towards a destination: it falls if a way that only goes down leads
+//! there, and otherwise it rises. A packet that has begun to fall never rises again, so all dependencies are
+//! up-up, up-down and down-down, and none closes a circle (Schroeder et al., "Autonet", 1991). Each step is
+//! one nearer to the destination, so no packet loops as long as all xbars have routes of one map.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use super::proof::Violation;
 use super::{Direction, Orientation, Topology};
 
-/// The most xbars of a fabric that is routed so: tables of all of them are derived and proved at each host.
+/// The most xbars of a fabric that is routed by destination, as each host derives and proves the tables of
+/// all xbars.
 const MOST_XBARS: usize = 2048;
 
 /// The routes of all xbars to one of them.
@@ -21,7 +23,7 @@ const MOST_XBARS: usize = 2048;
 struct ToXbar {
     /// Steps from each xbar; `u32::MAX` where no legal way leads there.
     steps: Vec<u32>,
-    /// Whether ways down alone lead there from each xbar.
+    /// Whether a way that only goes down leads there from each xbar.
     falls: Vec<bool>,
 }
 
@@ -30,9 +32,10 @@ struct ToXbar {
 pub struct OrderByDestination(Orientation);
 
 impl OrderByDestination {
-    /// That of a fabric.
+    /// The order of a fabric's xbars.
     pub fn new(topology: &Topology) -> Self {
-        // Direction order goes by what a route has passed, which a table by destination does not know.
+        // Direction order depends on what a route has passed, which a table by destination does not know, so
+        // it is not used.
         Self(Orientation::by_xbars(topology))
     }
 
@@ -41,8 +44,8 @@ impl OrderByDestination {
         self.0.allows(first, second)
     }
 
-    /// The turns that packets to an xbar take at another one: the channel that they come in by, and one that they may leave by.
-    /// Takes one search of the fabric.
+    /// The turns that packets to an xbar take at another one, each as the channel that they come in by and
+    /// one that they may leave by. This takes one search of the fabric.
     pub fn turns(&self, topology: &Topology, at: u32, to: u32) -> Vec<(u32, u32)> {
         let routes = ToXbar::search(topology, &self.0, to);
         let leave = routes.next(topology, &self.0, at);
@@ -58,7 +61,8 @@ impl OrderByDestination {
 /// Routes by destination, of one xbar, proved together with those of all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextHops {
-    /// The channels out of the xbar, for each destination xbar. Empty for itself, and where no way leads.
+    /// The channels out of the xbar, for each destination xbar. There are none for the xbar itself, and for
+    /// destinations to which no way leads.
     channels: Vec<Vec<u32>>,
 }
 
@@ -139,8 +143,8 @@ impl ToXbar {
         topology.channels_of(xbar).filter(leads_on).collect()
     }
 
-    /// Proves that each xbar that has a way leaves by channels that lead nearer, and that no channel leads on to one
-    /// that the orientation does not allow behind it.
+    /// Proves that packets leave each xbar that has a way by channels that lead nearer, and that no channel
+    /// is followed by one that the orientation does not allow behind it.
     fn prove(&self, topology: &Topology, orientation: &Orientation, to: u32) -> Result<(), Violation> {
         for xbar in (0..topology.xbar_count() as u32).filter(|&xbar| xbar != to) {
             for channel in self.next(topology, orientation, xbar) {
@@ -164,7 +168,7 @@ fn neighbours(
     xbar: u32,
     direction: Direction,
 ) -> impl Iterator<Item = u32> {
-    // The way here is the way back of the channel out of here.
+    // A channel that leads to this xbar is the reverse of one that leads out of it.
     let leads_here = move |&channel: &u32| orientation.direction(topology.reverse(channel)) == direction;
     topology.channels_of(xbar).filter(leads_here).map(|channel| topology.head(channel).xbar)
 }
@@ -176,7 +180,8 @@ mod tests {
     use super::*;
     use crate::fabrics;
 
-    /// Walks from one xbar to another, by whichever ports a number says. Returns how many steps it took.
+    /// Walks from one xbar to another, by ports that the number `choice` selects. Returns how many steps it
+    /// took.
     fn walk(topology: &Topology, hops: &[NextHops], from: u32, to: u32, mut choice: usize) -> Option<usize> {
         let mut at = from;
         for steps in 0..=topology.xbar_count() {

@@ -10,7 +10,7 @@ pub(super) trait Algorithm: Sync {
     /// The name that a user gives.
     fn name(&self) -> &'static str;
 
-    /// What it is for, in less than a line of the help.
+    /// What the engine is for, in less than a line of the help.
     fn summary(&self) -> &'static str;
 
     /// The settings that decide what it computes, when it is given these. [`Self::compute`] sees all others

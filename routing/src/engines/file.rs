@@ -1,7 +1,7 @@
 //! The engine `file`: tables that somebody else made.
 //!
-//! They are served as they are. What is wrong with them is the proof's to find, as with any engine's. Where none are given,
-//! those that were in force are served.
+//! They are served as they are. It is for the proof to find what is wrong with them, as with tables of any
+//! engine. If no tables are given, those that were in force are served.
 
 use super::algorithm::Algorithm;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
@@ -35,7 +35,8 @@ impl Algorithm for File {
 enum FileRefusal {
     #[error("no tables were given to load; name a dump of tables (--lfts-file, or --previous)")]
     NoTables,
-    /// They are of another fabric: its xbars and destinations, and those of this one.
+    /// They are of another fabric. The numbers are those of its xbars and destinations, and of those of this
+    /// fabric.
     #[error("the tables are of {} and {}, but the fabric has {} and {}",
             plural(tables.0, "xbar"), plural(tables.1, "destination"), fabric.0, fabric.1)]
     OtherSize { tables: (usize, usize), fabric: (usize, usize) },

@@ -5,7 +5,8 @@ use thiserror::Error;
 use super::{Refusal, Settings};
 use crate::{Subnet, Tables};
 
-/// The tables that were in force are of another fabric: its xbars and destinations, and those of this one.
+/// The tables that were in force are of another fabric. The numbers are those of its xbars and destinations,
+/// and of those of this fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "the previous tables are of {} xbars and {} destinations, the fabric has {} and {}; \
@@ -17,7 +18,7 @@ struct OtherPrevious {
     fabric: (usize, usize),
 }
 
-/// The tables that were in force, if what is right in them is to stay.
+/// The tables that were in force, if their right entries are to stay.
 ///
 /// # Errors
 /// If they are of another fabric.

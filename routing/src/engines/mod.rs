@@ -40,8 +40,8 @@ use super::Subnet;
 use super::tables::{Layers, Tables};
 use algorithm::Algorithm;
 
-/// Makes the modules of the engines and [`Engine`] of one list. A line names a module, what implements
-/// [`Algorithm`] there, which is also the name of the variant, and what is said of the variant.
+/// Makes the modules of the engines and [`Engine`] from one list. A line names a module, the type there that
+/// implements [`Algorithm`], whose name is also that of the variant, and the doc comment of the variant.
 macro_rules! engines {
     ($($visible:vis mod $module:ident: $Engine:ident, $doc:literal;)*) => {
         $($visible mod $module;)*
@@ -53,7 +53,7 @@ macro_rules! engines {
         }
 
         impl Engine {
-            /// All of them.
+            /// All engines.
             pub const ALL: [Self; [$(Self::$Engine),*].len()] = [$(Self::$Engine),*];
 
             fn algorithm(self) -> &'static dyn Algorithm {
@@ -159,7 +159,8 @@ pub struct Routing {
     pub tables: Tables,
     /// The layer of each pair.
     pub layers: Layers,
-    /// What a user should know: guesses that were made, values of settings that are taken otherwise.
+    /// What a user should know: guesses that were made, and values of settings that are taken otherwise than
+    /// they were given.
     pub notes: Vec<String>,
 }
 

@@ -1,13 +1,13 @@
 //! minhop, updn, dnup and dor, balanced over the whole fabric.
 //!
-//! 1. [`ways`]: to each destination xbar, by which ports of each xbar a legal shortest way leads on; 64
+//! 1. [`ways`]: by which ports of each xbar a legal shortest way leads on to each destination xbar, for 64
 //!    destinations at once, a bit each.
 //! 2. [`chains`]: by which xbars each host's routes come in, so that channels serve as few hosts as they can.
 //! 3. [`sweep`]: each destination's entries, near to far along its chains, then far to near by the loads; once for all
 //!    xbars that are [`alike`].
-//! 4. [`fill`]: all destinations in rounds, parts of a round in parallel.
-//!    Where loads decided, all is chosen once more, now that the loads are known.
-//! 5. [`kept`]: what is right in tables that were in force stays.
+//! 4. [`fill`]: all destinations in rounds, parts of a round in parallel. If loads decided anything, all is
+//!    chosen once more, now that the loads are known.
+//! 5. [`kept`]: right entries of tables that were in force stay.
 //!
 //! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
 

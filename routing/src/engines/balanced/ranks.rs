@@ -19,10 +19,10 @@ pub(in crate::engines) struct Roots {
 /// Why no xbar is a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(in crate::engines) enum NoRoots {
-    /// None of those that were named is there.
+    /// None of the roots that were named is in the fabric.
     #[error("none of the roots that were named is in this fabric; name others (--root-guid-file), or none")]
     Named,
-    /// None was named, and none is found.
+    /// No root was named, and none was found.
     #[error(
         "no xbar is as far from nearly all hosts as a root is, and the fabric is no folded Clos; \
          name the roots (--root-guid-file)"
@@ -30,14 +30,15 @@ pub(in crate::engines) enum NoRoots {
     Found,
 }
 
-/// The roots that the settings name, else the top tier of a folded Clos or of each part that has service adapters
-/// above its leaves, else those of the xbars that [`detect_roots`] finds which are farthest from all hosts.
+/// The roots that the settings name; or else the top tier of a folded Clos, or of each part that has service
+/// adapters above its leaves; or else, of the xbars that [`detect_roots`] finds, those that are farthest from
+/// all hosts.
 ///
 /// In a tree of many branches [`detect_roots`] finds nearly every xbar: from a leaf, too, nearly all
 /// hosts are equally far. Then routes would turn anywhere. So only the highest tier of them serves.
 ///
 /// # Errors
-/// If there are none.
+/// If there are no roots.
 pub(in crate::engines) fn find_roots(
     subnet: &Subnet,
     settings: &Settings,
@@ -101,7 +102,8 @@ fn roots_among(topology: &Topology, hosts: &[u64], block: &[u32]) -> Vec<u32> {
     }
     let mut frontier = block.to_vec();
     let mut alive = u64::MAX;
-    // For each xbar of the block: distances of more than 90 % and of more than 5 %, hosts elsewhere.
+    // For each xbar of the block, how many distances are those of more than 90 % and of more than 5 % of the
+    // hosts, and how many hosts have not been reached.
     let (mut most, mut many, mut rest) = ([0_u8; 64], [0_u8; 64], [0_u64; 64]);
     while !frontier.is_empty() && alive != 0 {
         let mut here = [0_u64; 64];
@@ -123,7 +125,7 @@ fn roots_among(topology: &Topology, hosts: &[u64], block: &[u32]) -> Vec<u32> {
     (0..block.len()).filter(is_root).map(|bit| block[bit]).collect()
 }
 
-/// One step of the searches that are alive. Returns the xbars that any of them is new to.
+/// Takes one step of the searches that are alive. Returns the xbars that any of them has newly reached.
 fn step(
     topology: &Topology,
     frontier: &[u32],
@@ -154,7 +156,7 @@ fn step(
     next
 }
 
-/// Calls with the number of each bit that is set, by rising number.
+/// Calls `call` with the number of each bit that is set, by rising number.
 pub(super) fn each_bit(mut bits: u64, mut call: impl FnMut(usize)) {
     while bits != 0 {
         call(bits.trailing_zeros() as usize);
@@ -162,7 +164,7 @@ pub(super) fn each_bit(mut bits: u64, mut call: impl FnMut(usize)) {
     }
 }
 
-/// The highest tier of a folded Clos; nothing if the fabric is none, or has one tier only.
+/// The highest tier of a folded Clos; empty if the fabric is no folded Clos, or has only one tier.
 fn top_of_clos(topology: &Topology, tiers: &Tiers) -> Vec<u32> {
     let Shape::Clos { tiers: count } = *Orientation::new(topology, false).shape() else { return Vec::new() };
     let is_top = |&xbar: &u32| count > 1 && tiers.height(xbar) == Some(count - 1);
@@ -195,8 +197,8 @@ pub(in crate::engines) struct Order {
 }
 
 impl Order {
-    /// The order that an engine keeps to, with these roots: one by which also the service adapters above the
-    /// leaves are reached. None for minhop if there are no such adapters, and for dor.
+    /// The order that an engine keeps to with these roots, by which service adapters above the leaves are
+    /// reached as well. `None` for dor, and for minhop if there are no such adapters.
     pub(super) fn of(
         engine: Engine,
         subnet: &Subnet,
@@ -240,13 +242,15 @@ impl Order {
         Self { place, has_one_top: false }
     }
 
-    /// This order, if all service adapters are on leaves. Else a leaf is put above the xbars that have some, so
-    /// that these reach each other, and all leaves, by going up and then down; routes between leaves stay as they are.
+    /// This order if all service adapters are on leaves. Otherwise a leaf is put above the xbars that have
+    /// some, so that these reach each other and all leaves by going up and then down. Routes between leaves
+    /// stay as they are.
     pub(in crate::engines) fn with_one_top(self, topology: &Topology, tiers: &Tiers) -> Self {
         self.with_one_top_over(topology, tiers, tiers.served())
     }
 
-    /// The same for the parts of these xbars, whether or not they have service adapters. This order if there are none.
+    /// Does the same for the connected parts of these xbars, whether or not they have service adapters.
+    /// Without any xbars it is this order.
     pub(in crate::engines) fn with_one_top_over(
         self,
         topology: &Topology,
@@ -259,7 +263,7 @@ impl Order {
         Self { place: with_one_top(topology, tiers, &self.place, xbars), has_one_top: true }
     }
 
-    /// Whether some xbars of the tree stand below a leaf, for the sake of service adapters.
+    /// Whether some xbars of the tree stand below a leaf, so that their service adapters are reached.
     pub(super) fn has_one_top(&self) -> bool {
         self.has_one_top
     }
@@ -275,8 +279,9 @@ impl Order {
     }
 }
 
-/// How far each xbar is from the roots. Where no roots are named and the tiers were found in spite of service
-/// adapters, these say it: an xbar that no cable joins with a root is no lower than a leaf for that.
+/// How far each xbar is from the roots. If no roots are named and the tiers were found in spite of service
+/// adapters, the tiers give the ranks, so that an xbar that no cable joins with a root does not come out
+/// lower than a leaf.
 fn updn_ranks(topology: &Topology, settings: &Settings, tiers: &Tiers, roots: &[u32]) -> Vec<u32> {
     if settings.roots.is_some() || tiers.served().is_empty() {
         return distances(topology, roots);
@@ -284,8 +289,8 @@ fn updn_ranks(topology: &Topology, settings: &Settings, tiers: &Tiers, roots: &[
     tiers.heights().iter().map(|&height| u32::MAX - height).collect()
 }
 
-/// In each connected part the xbars of the highest rank. If all have hosts, one of them: that with the most
-/// cables, of equal ones the one with the smallest GUID.
+/// In each connected part the xbars of the highest rank. If all xbars have hosts, it is only one of these:
+/// the one with the most cables, and among equals the one with the smallest GUID.
 fn lowest(subnet: &Subnet, ranks: &[u32]) -> Vec<u32> {
     let topology = &subnet.topology;
     let mut highest = vec![0; ranks.len()];

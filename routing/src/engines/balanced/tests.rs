@@ -1,4 +1,4 @@
-//! The engines of this module against what is right by definition.
+//! The engines of this module are compared with what is right by definition.
 
 mod evenness;
 mod settings;
@@ -27,7 +27,7 @@ fn subnet(spec: &str) -> Subnet {
     Subnet::new(&generate(spec).unwrap(), None).unwrap()
 }
 
-/// A generated fabric less a share of its cables, every so many-th of a thousand.
+/// A generated fabric without `per_mille` of each thousand cables.
 fn degraded(spec: &str, per_mille: usize) -> Subnet {
     let mut fabric = generate(spec).unwrap();
     let mut number = 0;
@@ -39,7 +39,8 @@ fn degraded(spec: &str, per_mille: usize) -> Subnet {
 }
 
 fn tables(engine: Engine, subnet: &Subnet, settings: &Settings) -> Tables {
-    // What an engine makes of it may be a refusal, as dnup's of pairs that it leaves apart.
+    // Tables are taken from the module itself, as an engine may refuse them, for instance dnup if it leaves
+    // pairs apart.
     compute(engine, subnet, &settings.only(engine.obeys(settings))).unwrap().tables
 }
 
@@ -51,7 +52,7 @@ fn proved(subnet: &Subnet, tables: &Tables) -> crate::TablesProof {
     prove_tables(subnet, tables, &crate::tables::Layers::single(), &rules())
 }
 
-/// Steps to an xbar from all others, by a search of the plainest kind.
+/// The steps to an xbar from all others, by the simplest kind of search.
 fn distances(topology: &Topology, to: u32) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.xbar_count()];
     distances[to as usize] = Some(0);
@@ -79,7 +80,7 @@ fn shortest(topology: &Topology, distances: &[Option<u32>], xbar: u32) -> BTreeS
     topology.channels_of(xbar).filter(nearer).map(|channel| topology.tail(channel).port).collect()
 }
 
-/// Each slot that is another xbar's, with the right ports to it by the rule of `minhop`.
+/// Checks that each entry is a right one by the rule of `minhop`.
 fn check_minimal(subnet: &Subnet, tables: &Tables) {
     let topology = &subnet.topology;
     for to in 0..topology.xbar_count() as u32 {
@@ -116,7 +117,7 @@ fn legally_reached(topology: &Topology, order: &Order, from: u32) -> BTreeSet<u3
     seen.into_iter().map(|(xbar, _)| xbar).collect()
 }
 
-/// Follows an entry's route; whether it arrives. Each step must be legal in the order.
+/// Follows a route, whose steps must all be legal in the order. Returns whether it arrives.
 fn arrives(subnet: &Subnet, tables: &Tables, order: &Order, from: u32, slot: u32) -> bool {
     let (mut at, mut fell) = (from, false);
     for _ in 0..=subnet.topology.xbar_count() {
@@ -248,7 +249,8 @@ proptest! {
     }
 }
 
-/// What is computed for one xbar and serves all that are alike is what each of them would get by itself, loads and all.
+/// What is computed for one xbar and serves all that are alike is exactly what each of them would get by
+/// itself, including the loads.
 #[test]
 fn xbars_that_are_alike_get_what_they_would_get_alone() {
     let specs = [
@@ -281,7 +283,7 @@ fn xbars_that_are_alike_get_what_they_would_get_alone() {
     }
 }
 
-/// Whether exactly those entries stayed that are still right.
+/// Checks that exactly those entries stayed that are still right.
 fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables, new: &Tables) {
     let order = order(engine, subnet, settings);
     let ports = XbarPorts::new(&subnet.topology, settings, order.as_ref());

@@ -5,20 +5,20 @@ use crate::engines::{Engine, Settings};
 use crate::tables::Tables;
 use crate::{Subnet, Tiers, Topology};
 
-/// Stands for the hops of an xbar from which no entries lead on.
+/// The hops of an xbar from which no entries lead on.
 const NO_WAY: u32 = u32::MAX;
 
 /// Tables in which each destination has a route from all that send frames.
 pub(super) struct Seed {
     pub(super) tables: Tables,
-    /// Whether the fabric is a tree in which all these routes are shortest. Then trees that are grown freely
-    /// have no turns that these lack.
+    /// Whether the fabric is a tree in which all these routes are shortest, so that trees that are grown
+    /// freely would have no other turns.
     pub(super) is_enough: bool,
 }
 
 impl Seed {
-    /// The tables of dnup if they serve all pairs; else those that go up to the middle of the fabric and down
-    /// again, which do.
+    /// The tables of dnup if they serve all pairs, or else tables whose routes go up to the middle of the
+    /// fabric and down again, which do.
     pub(super) fn find(subnet: &Subnet, xbar_destinations: bool, ends: &[u32]) -> Option<Self> {
         let settings = Settings { xbar_destinations, ..Settings::default() };
         let from_middle = || Settings { roots: Some(roots(subnet)), ..settings.clone() };
@@ -75,7 +75,7 @@ impl<'a> Hops<'a> {
         Self { topology, shortest: vec![NO_WAY; xbars], along: vec![NO_WAY; xbars], queue: Vec::new() }
     }
 
-    /// Along the entries of a row, and on the shortest way.
+    /// The hops along the entries of a row, and on the shortest way.
     fn of(&self, xbar: u32) -> (u32, u32) {
         (self.along[xbar as usize], self.shortest[xbar as usize])
     }

@@ -1,4 +1,4 @@
-//! How evenly cables are loaded, against counters of single xbars.
+//! How evenly cables are loaded, compared with tables that each xbar balances by its own counters.
 
 use super::*;
 use crate::engines::Balance;

@@ -41,7 +41,7 @@ fn uncounted_ports_attract_and_settings_without_effect_are_told() {
     let settings = Settings { port_shifting: true, connect_roots: true, ..Settings::default() };
     let told = Engine::Minhop.without_effect(&settings);
     assert_eq!(told.len(), 2, "{told:?}");
-    // The cable down to leaf 0 from the first spine counts nothing: all hosts there choose it.
+    // The cable from the first spine down to leaf 0 does not count, so all hosts there choose it.
     let spine = (0..12).find(|&xbar| !subnet.is_leaf(xbar)).unwrap();
     let channel = subnet.topology.channels_of(spine).next().unwrap();
     let settings =
