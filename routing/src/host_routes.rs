@@ -61,13 +61,13 @@ impl Source {
 
 /// One host's routes to all others: up to [`Options::passes`] different ones a destination.
 ///
-/// They are kept as a few shortest-path trees out of the host's xbar, one a search and a byte a state,
-/// and written out on demand. A tree has a state an xbar and phase of the orientation: the xbar reached in
-/// this phase or an earlier one (of up*/down*: by up channels alone, and anyhow). A state is entered by one
-/// channel, which tells the phase before, so a route is read backwards from its destination's state of
-/// the last phase. Each search whose route to an xbar is like
-/// no earlier one's has its bit set there; the hosts of an xbar take turns over these bits, so
-/// routes to neighbours spread too.
+/// They are kept as a few shortest-path trees out of the host's xbar, one for each search with a byte for
+/// each state, and written out on demand. A tree has a state for each xbar and phase of the orientation,
+/// which stands for reaching the xbar in this phase or an earlier one. (The two phases of up*/down* are by up
+/// channels alone, and by any.) A state is entered by one channel, which also gives the phase before it, so a
+/// route is read backwards from its destination's state of the last phase. Each search whose route to an xbar
+/// differs from all earlier ones has its bit set there. The hosts of an xbar take turns over these bits, so
+/// that routes to neighbours spread, too.
 ///
 /// The topology passed to its methods must be the one it was computed from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,13 +78,13 @@ pub struct HostRoutes {
     pub(super) xbars: usize,
     /// How many phases the orientation has.
     pub(super) phases: u8,
-    /// The channel by which search f enters xbar x in phase p or an earlier one:
-    /// `entries[(phases f + phases - 1 - p) xbars + x]`. It is named by its way back's place among the
-    /// channels out of x.
+    /// The channel by which search f enters xbar x in phase p or an earlier one: `entries[(phases f + phases
+    /// - 1 - p) xbars + x]`. It is stored as the place of the reverse channel among the channels out of x.
     pub(super) entries: Vec<u8>,
-    /// For each channel, the last phase in which routes may take its way back: the orientation's own.
+    /// For each channel, the last phase in which routes may take its reverse. It is shared with the
+    /// orientation.
     pub(super) backwards: Arc<[u8]>,
-    /// For each xbar, the searches (a bit each) whose route there is like no earlier one's.
+    /// For each xbar, the searches (a bit each) whose route there differs from all earlier ones.
     pub(super) distinct: Vec<u64>,
     /// For each xbar, the searches (a bit each) whose route there crosses a dead cable; empty if
     /// no cable is known dead.
@@ -156,7 +156,7 @@ impl HostRoutes {
     /// The routes to a host as they travel.
     ///
     /// # Errors
-    /// Each for itself, as for [`wire_route`].
+    /// Each route has an error of its own, as of [`wire_route`].
     pub fn wire_routes_to<'a>(
         &'a self,
         topology: &'a Topology,
@@ -178,15 +178,16 @@ impl HostRoutes {
         let passes = usize::from(self.options.passes);
         let start = self.first_turn(xbar) + turn * passes;
         let (all, lost) = (self.distinct_to(xbar), self.lost_to(xbar));
-        // Routes that are left stay with their hosts; whose are all lost gets those of others.
+        // Routes that are left stay with their hosts. A host that has lost all of its routes gets those of
+        // others.
         match window(all, start, passes) & !lost {
             0 if lost != 0 => window(all & !lost, start, passes),
             kept => kept,
         }
     }
 
-    /// The xbar that a host is cabled to, and the searches (a bit each) that serve the host; none if it
-    /// is cabled to no xbar, or this one's source is not.
+    /// The xbar that a host is cabled to, and the searches (a bit each) that serve the host; `None` if that
+    /// host or this one is not cabled to an xbar.
     pub(super) fn searches_to_host(&self, topology: &Topology, to: u32) -> Option<(u32, u64)> {
         match (self.source, topology.attachment(to)) {
             (Source::Xbar(_), Attachment::Port(at)) if to != self.from => {
@@ -207,7 +208,8 @@ impl HostRoutes {
         window(self.distinct_to(xbar), self.first_turn(xbar), routes)
     }
 
-    /// For the searches that serve hosts at an xbar: how many, a host with n routes counting 1/n.
+    /// For each search that serves hosts at an xbar, how many hosts it serves. A host with n routes counts
+    /// 1/n.
     pub(super) fn load_by_search(
         &self,
         topology: &Topology,
@@ -245,12 +247,12 @@ impl HostRoutes {
         self.lost.get(xbar as usize).copied().unwrap_or_default()
     }
 
-    /// Whose turn it is first at an xbar: not the same search everywhere.
+    /// The search whose turn is first at an xbar, which is not the same everywhere.
     fn first_turn(&self, xbar: u32) -> usize {
         xbar as usize + self.from as usize
     }
 
-    /// The way back of the channel by which a search enters a state, if that state has one.
+    /// The reverse of the channel by which a search enters a state, if it enters that state.
     pub(super) fn entry(&self, topology: &Topology, search: usize, phase: u8, xbar: u32) -> Option<u32> {
         if self.starts_at(xbar) {
             return None;
@@ -262,7 +264,7 @@ impl HostRoutes {
         (channel < channels.end).then_some(channel)
     }
 
-    /// The phase of the state before one that is entered by a channel, which is named by its way back.
+    /// The phase of the state before one that is entered by the reverse of the channel `back`.
     pub(super) fn phase_before(&self, phase: u8, back: u32) -> u8 {
         self.backwards[back as usize].min(phase)
     }
@@ -272,7 +274,7 @@ impl HostRoutes {
         self.phases - 1
     }
 
-    /// The way back from an xbar to the source, as the ways back of the channels of its route.
+    /// The way from an xbar back to the source, as the reverses of the channels of its route.
     pub(super) fn entered<'a>(
         &'a self,
         topology: &'a Topology,
@@ -280,7 +282,7 @@ impl HostRoutes {
         xbar: u32,
     ) -> impl Iterator<Item = u32> + 'a {
         let (mut xbar, mut phase) = (xbar, self.last_phase());
-        // No route is longer than the limit, which bounds a table that went bad, too.
+        // No route is longer than the limit, which also bounds the walk if a table is damaged.
         std::iter::from_fn(move || {
             let channel = self.entry(topology, search, phase, xbar)?;
             phase = self.phase_before(phase, channel);

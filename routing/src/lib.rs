@@ -16,7 +16,7 @@
 //! 2. [`engines::select`] tries engines in turn; an [`engines::Engine`] computes [`Tables`] and layers.
 //! 3. [`prove_tables`] proves them before anybody gets them.
 //!
-//! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
+//! A host's route is a list of hops: for each xbar the [`mapper_proto::map::PortRef`] to leave by.
 
 mod by_destination;
 pub mod cache;

@@ -42,7 +42,7 @@ pub struct Selection {
     pub proof: TablesProof,
     /// How long the engine took, in milliseconds.
     pub compute_ms: f64,
-    /// What all matchings of the settings' seed show, if that was looked for.
+    /// The bisection by all matchings of the settings' seed, if it was measured.
     pub bisection: Option<Bisection>,
 }
 
@@ -76,7 +76,7 @@ pub struct SourceSelection<'a> {
     pub engine: Engine,
     /// Those that were tried before it.
     pub tried: Vec<Tried>,
-    /// What it computed. It is computed again for whoever reads it.
+    /// The routes that it computed. They are computed again each time that they are read.
     pub routes: AllHosts<'a>,
     /// What was proved of that. It holds, unless the caller asked for unproved routes.
     pub proof: SourceProof,
@@ -95,13 +95,13 @@ pub enum Answer<'a> {
     SourceRoutes(Box<SourceSelection<'a>>),
 }
 
-/// What the first engine computes that computes anything which passes the proof: tables, or source routes
-/// if [`Engine::Dispersive`] is the one.
+/// The answer of the first engine whose answer passes the proof: tables, or source routes if it is
+/// [`Engine::Dispersive`].
 ///
 /// With `unproved`, the first engine that computes anything serves; the proof says what is wrong with it.
 ///
 /// # Errors
-/// If none serves.
+/// If no engine serves.
 pub fn answer<'a>(
     subnet: &'a Subnet,
     engines: &[Engine],
@@ -137,7 +137,7 @@ pub fn answer<'a>(
 /// With `unproved`, the first engine that computes any serves; the proof says what is wrong with them.
 ///
 /// # Errors
-/// If none serves.
+/// If no engine serves.
 pub fn select(
     subnet: &Subnet,
     engines: &[Engine],
@@ -165,7 +165,7 @@ fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) 
     Ok(computed.selected(engine, proof))
 }
 
-/// What an engine computed, and what is not proved yet.
+/// What an engine computed, which is not proved yet.
 #[derive(Debug)]
 pub(super) struct Computed {
     pub(super) routing: Routing,
@@ -175,7 +175,7 @@ pub(super) struct Computed {
 /// Has an engine compute tables.
 ///
 /// # Errors
-/// If it cannot serve; also if nobody can as hosts are too far apart, unless `unproved`.
+/// If the engine cannot serve; unless `unproved`, also if no engine can, as hosts are too far apart.
 pub(super) fn compute(
     subnet: &Subnet,
     engine: Engine,
@@ -206,17 +206,17 @@ impl Computed {
     }
 }
 
-/// Two hosts that are farther from each other than any route may be long, if a quick look finds some: no
-/// engine serves then, and the tables of a large fabric need not be made to know it.
+/// Two hosts that are farther apart than the longest route that is allowed, if a quick look finds some. No
+/// engine serves then, and the tables of a large fabric need not be computed to know that.
 ///
-/// Looks from the first xbar with hosts of each part, and again from the one that is farthest from that. So
-/// it may miss some, which the proof finds then; those that it finds are some.
+/// It searches from the first xbar with hosts of each part, and again from the one that is farthest from
+/// that. So it may miss such hosts, which the proof then finds; but those that it finds are too far apart.
 fn too_far(subnet: &Subnet, max_hops: u8) -> Option<TableViolation> {
     let topology = &subnet.topology;
     let mut hops = vec![0_u32; topology.xbar_count()];
     let leaves = (0..topology.xbar_count() as u32).filter(|&xbar| has_cabled_host(subnet, xbar));
     for leaf in leaves {
-        // Every part is looked at once.
+        // Each part is looked at only once.
         if hops[leaf as usize] > 0 {
             continue;
         }
@@ -242,8 +242,8 @@ fn has_cabled_host(subnet: &Subnet, xbar: u32) -> bool {
     !subnet.destinations.host_slots_of(xbar).is_empty()
 }
 
-/// Writes for each xbar that cables lead to how many xbars the shortest way to it passes, both ends
-/// counted; and tells them, the nearest first. What is not 0 is not looked at.
+/// Writes for each xbar to which cables lead how many xbars the shortest way to it passes, with both ends
+/// counted, and returns these xbars, the nearest first. Xbars whose number is not 0 are passed over.
 fn search(topology: &Topology, from: u32, hops: &mut [u32]) -> Vec<u32> {
     hops[from as usize] = 1;
     let mut seen = vec![from];

@@ -11,13 +11,13 @@ use crate::Topology;
 /// Why a host gets no routes, or a route cannot travel.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RoutingError {
-    /// A number of passes that no table can hold.
+    /// No table can hold so many passes.
     #[error("{0} routes a destination were asked for; give 1 to {max}", max = Options::MAX_PASSES)]
     Passes(u8),
-    /// A limit on length that no route fits, or that no frame can carry.
+    /// The limit on length is one that no route fits, or longer than a frame can carry.
     #[error("routes of at most {0} hops were asked for; give 1 to {max}", max = Options::MAX_HOPS)]
     MaxHops(u8),
-    /// A host that the topology does not have.
+    /// The topology has no such host.
     #[error("there is no host {host}; the map lists {hosts}, counted from 0")]
     NoSuchHost {
         /// The index asked for.
@@ -40,7 +40,7 @@ pub enum RoutingError {
         /// The limit.
         max_hops: u8,
     },
-    /// A hop that no route element can ask for.
+    /// No route element can ask for a hop.
     #[error(
         "xbar {xbar} is to turn from port {arrival} to port {out}: it obeys only deltas of -31 to 31, because it has \
          no identity"
@@ -53,7 +53,7 @@ pub enum RoutingError {
         /// The port that they are to leave by.
         out: u8,
     },
-    /// Hops that no cable joins.
+    /// No cable joins two hops.
     #[error("no cable leads on from xbar {} port {}", .port.xbar, .port.port)]
     NoCable {
         /// The port that leads nowhere.

@@ -41,7 +41,7 @@ pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Ro
 /// xbars. What is legal one way is legal the other way.
 ///
 /// # Errors
-/// As [`wire_route`].
+/// If [`wire_route`] fails.
 pub fn wire_way_back(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
     let turns = turns(topology, from, hops)?;
     let back = |(arrival, out): (PortRef, u8)| {

@@ -1,4 +1,4 @@
-//! Recognises a folded Clos, whatever cables it lost.
+//! Recognises a folded Clos, even if it has lost cables.
 
 use std::cmp::Reverse;
 

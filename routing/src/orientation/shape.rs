@@ -17,8 +17,8 @@ pub enum Shape {
     },
     /// A torus or mesh of at least two dimensions, by direction order.
     Grid {
-        /// How many coordinates each dimension has, as the map suggests the order; the routes' X may be
-        /// another.
+        /// How many coordinates each dimension has, in the order that the map suggests. The routes may take
+        /// another dimension for X.
         sizes: Vec<u8>,
     },
     /// Anything else, by up*/down*.
@@ -29,7 +29,7 @@ pub enum Shape {
 }
 
 impl fmt::Display for Shape {
-    /// How routes go, in words.
+    /// Writes in words how routes go.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Clos { tiers } => write!(f, "up and down a folded Clos of {}", plural(*tiers, "tier")),

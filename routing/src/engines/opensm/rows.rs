@@ -76,7 +76,7 @@ fn transpose(from: &[u8], slots: usize, to: &mut [u8], xbars: usize) {
     });
 }
 
-/// What a row is computed in; kept from row to row.
+/// The memory in which a row is computed. It is kept from row to row.
 struct Memory {
     counters: Vec<u32>,
     candidates: Vec<u8>,
@@ -231,7 +231,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Where in the order of ports a scan begins: behind the port of the destination's path before.
+    /// Where in the order of ports a scan begins, which is behind the port of the destination's previous
+    /// path.
     fn start(&self, slot: u32, path: u32) -> u32 {
         if path == 0 || self.rows.one_neighbour {
             return 1;
@@ -263,7 +264,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Where each port stands in an order that may leave out some: these follow, by rising number.
+/// Where each port stands in an order. Ports that the order leaves out follow, by rising number.
 fn port_ranks(order: &[u8]) -> Vec<u8> {
     let mut ranks = vec![0; usize::from(u8::MAX) + 1];
     let mut next = 1_u8;

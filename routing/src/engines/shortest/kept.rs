@@ -1,4 +1,4 @@
-//! Tables that were in force: of their trees all that leads on along a shortest way stays.
+//! Tables that were in force. All entries of their trees that lead on along a shortest way stay.
 
 use mapper_proto::map::PortRef;
 
@@ -8,7 +8,7 @@ use crate::engines::{Refusal, Routing, Settings, in_force};
 use crate::tables::Layers;
 use crate::{Far, Subnet, Tables};
 
-/// What is told where the kept trees cannot serve.
+/// The note if the kept trees cannot serve.
 const ALL_ANEW: &str = "previous tables: with what is right in them, routes need more layers than may be used; all is routed anew";
 
 /// Trees that keep entries of tables that were in force.
@@ -18,9 +18,9 @@ struct KeptTrees<'a> {
     trees: Trees,
 }
 
-/// The tables that keep all of those in force that leads on along a shortest way, if there were some. They are in one layer if
-/// that is free of circles, or else in those that `layers_of` finds for their trees; if it finds none, `notes` says why all is
-/// routed anew.
+/// The tables that keep all entries of those in force that lead on along a shortest way, if there were tables
+/// in force. They are in one layer if that is free of circles, or else in those that `layers_of` finds for
+/// their trees; if it finds none, `notes` says why all is routed anew.
 ///
 /// # Errors
 /// If the tables that were in force are of another fabric.
@@ -42,8 +42,8 @@ pub(in crate::engines) fn serve(
 }
 
 impl<'a> KeptTrees<'a> {
-    /// Grows the trees. Entries that do not lead on are chosen by the least loads, when all that stay whole are counted; and
-    /// once more, when all are.
+    /// Grows the trees. Entries that do not lead on are chosen by the least loads once all trees that stay
+    /// whole are counted, and again once all trees are.
     fn grow(subnet: &Subnet, in_force: &'a Tables) -> Self {
         let mut trees = Trees::begin(subnet.topology.xbar_count());
         let mut grower = Grower::new(subnet, Choice::LeastLoadedByHost);
@@ -67,8 +67,8 @@ impl<'a> KeptTrees<'a> {
         Self { in_force, trees: trees.without_doubles() }
     }
 
-    /// The trees as tables. Entries for xbars' own addresses stay by themselves, unless frames for these are proved, too: then
-    /// they go along the trees, for which layers were found.
+    /// The trees as tables. Entries for xbars' own addresses stay as they are. But if frames for these are
+    /// proved, too, they go along the trees, for which layers were found.
     fn tables(&self, subnet: &Subnet, settings: &Settings) -> Tables {
         let mut tables = self.trees.tables(subnet);
         if settings.xbar_destinations {

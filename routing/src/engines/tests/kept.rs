@@ -5,7 +5,7 @@ use mapper_proto::map::PortRef;
 
 const KEEPING: [Engine; 4] = [Engine::Sssp, Engine::Dfsssp, Engine::Lash, Engine::Dmodc];
 
-/// Whether all was routed anew, which a note tells then.
+/// Whether all was routed anew, which a note says.
 fn is_anew(routing: &Routing) -> bool {
     routing.notes.iter().any(|note| note.contains("all is routed anew"))
 }
@@ -56,7 +56,8 @@ fn what_needs_more_layers_than_may_be_used_is_not_kept_and_that_is_told() {
     assert!(!is_anew(&kept) && kept.layers.count > 1);
 }
 
-/// Hops from each xbar to one of them, found by taking all cables in turn until nothing gets nearer.
+/// Hops from each xbar to one of them, found by going over all cables again and again until no xbar gets
+/// nearer.
 fn hops_to(subnet: &Subnet, end: u32) -> Vec<u32> {
     let topology = &subnet.topology;
     let mut hops = vec![u32::MAX; topology.xbar_count()];
@@ -73,7 +74,8 @@ fn hops_to(subnet: &Subnet, end: u32) -> Vec<u32> {
     }
 }
 
-/// Entries that lead along a shortest way, and are others now. Those for xbars' own addresses count if `own`.
+/// How many entries that lead along a shortest way have changed. Those for xbars' own addresses count only
+/// with `own`.
 fn lost(subnet: &Subnet, before: &Tables, now: &Tables, own: bool) -> usize {
     let topology = &subnet.topology;
     let mut lost = 0;
@@ -113,7 +115,8 @@ fn without_cables(fabric: &Fabric, cut: &[usize]) -> Fabric {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every entry stays that leads along a shortest way when cables are gone, unless a note tells that none does.
+    /// Every entry that still leads along a shortest way when cables are gone stays, unless a note says that
+    /// all is routed anew.
     #[test]
     fn entries_that_still_lead_on_stay(
         seed: u64, cut in proptest::collection::vec(any::<usize>(), 0..4),

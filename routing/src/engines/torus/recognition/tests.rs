@@ -93,10 +93,10 @@ fn sorted(dimensions: &[Dimension]) -> Vec<Dimension> {
     sorted
 }
 
-/// Whether two lists of coordinates are the same but for the order, the ways and the shifts of dimensions.
+/// Whether two lists of coordinates are the same apart from the order, directions and shifts of dimensions.
 fn is_isomorphic(dimensions: &[Dimension], a: &[[u8; 3]], b: &[[u8; 3]]) -> bool {
-    // Neighbouring places of one must be neighbouring places of the other: for whole grids this is all
-    // there is to it, and for broken ones it is what coordinates are for.
+    // Neighbouring places of one list must be neighbouring places of the other. For whole grids nothing more
+    // is needed, and for broken ones this is what coordinates are used for.
     let steps = |coordinates: &[[u8; 3]]| {
         let mut steps = BTreeSet::new();
         let sizes: Vec<_> = dimensions.iter().map(|d| i16::from(d.size)).collect();
@@ -255,7 +255,7 @@ fn a_missing_xbar_leaves_a_hole() {
 
 #[test]
 fn service_rows_are_found_and_make_out_x() {
-    // Rows along the last dimension have lost their links: it is X.
+    // Rows along the last dimension have lost their links, so it is X.
     let dimensions = [RING(5), RING(5), RING(6)];
     let mut map = grid_map(&dimensions);
     let at = |xbar: u32| [xbar % 5, xbar / 5 % 5, xbar / 25];
@@ -364,8 +364,8 @@ fn a_chord_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Many faults: what is found has no more links missing than the truth, and each cable fits (the grid
-    /// is checked as it is built).
+    /// With many faults, the grid that is found has no more missing links than the true one, and each cable
+    /// fits, which is checked as the grid is built.
     #[test]
     fn many_faults_are_survived(seed: u64, cut in 0..45_usize, holes in 0..4_u32) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -384,7 +384,7 @@ proptest! {
         prop_assert_eq!(sorted(grid.dimensions()), sorted(&dimensions));
     }
 
-    /// Nothing makes it panic, and it is the same each time.
+    /// No fabric causes a panic, and the answer is the same each time.
     #[test]
     fn any_fabric_is_answered(seed: u64) {
         let map = crate::fabrics::random(seed);

@@ -1,4 +1,4 @@
-//! Shapes of which a user states something.
+//! Recognition of shapes about which a user states something.
 
 use super::*;
 
