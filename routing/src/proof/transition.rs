@@ -160,8 +160,9 @@ mod tests {
             let (old, new) = (ring_cut_at(&subnet, from), ring_cut_at(&subnet, to));
             emptied_first(&subnet, &old, &new, &Layers::single())
         };
-        // From the cable behind xbar 0 to the next one: to the host of xbar 1 all others turn round, so that frames could go
-        // to and fro between two of which one is new. To all other hosts only xbar 1 does.
+        // The cut moves from the cable behind xbar 0 to the next one. On the way to the host of xbar 1 all
+        // other xbars turn round, so that frames could go to and fro between two xbars of which one is new.
+        // On the way to all other hosts only xbar 1 turns round.
         let of_the_second: Vec<u32> = subnet.destinations.slots_of(1).collect();
         let first = emptied(0, 1);
         assert!(first.len() == 1 && of_the_second.contains(&first[0]), "{first:?}");
