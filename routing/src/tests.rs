@@ -15,7 +15,7 @@ fn tables(topology: &Topology, orientation: &Orientation, options: &Options) -> 
         .collect()
 }
 
-/// Xbars on a shortest way that need not be legal, from a plain search.
+/// How many xbars a shortest way has that need not be legal, found by a plain search.
 fn shortest_hops(topology: &Topology, from: u32, to: u32) -> Option<usize> {
     let (Attachment::Port(from), Attachment::Port(to)) = (topology.attachment(from), topology.attachment(to))
     else {
@@ -140,7 +140,7 @@ fn a_clos_of_128_hosts_uses_its_eight_spines_for_every_pair() {
             assert_eq!(routes.len(), if far { 8 } else { usize::from(to != table.from()) });
         }
     }
-    // Every pair over every spine: 8 x 120 pairs leave a leaf by 8 channels.
+    // Every pair uses every spine, so 8 x 120 pairs leave a leaf by 8 channels.
     assert!((loads.edge_forwarding_index() - 120.0).abs() < 1e-6, "{}", loads.edge_forwarding_index());
     assert!((loads.mean() - 120.0).abs() < 1e-6);
 }

@@ -1,4 +1,4 @@
-//! How high each xbar stands: told by the shape of a fabric, and not by who has a host.
+//! How high each xbar stands. The shape of a fabric tells that, and not who has a host.
 //!
 //! Switches of real clusters carry service adapters (a SHARP aggregation node, a management host, a gateway), and
 //! spines do too. Such an adapter makes no leaf of a spine. [`Tiers`] says which xbars are leaves and how many steps
@@ -42,7 +42,7 @@ impl Tiers {
         &self.heights
     }
 
-    /// How many steps an xbar is above the nearest leaf; nothing if none reaches it.
+    /// How many steps an xbar is above the nearest leaf, or `None` if no leaf reaches it.
     pub fn height(&self, xbar: u32) -> Option<u32> {
         Some(self.heights[xbar as usize]).filter(|&height| height != Self::UNREACHED)
     }
@@ -57,7 +57,7 @@ impl Tiers {
         self.leaves.binary_search(&xbar).is_ok()
     }
 
-    /// The xbars above the leaves that have hosts, which are service adapters: by rising number.
+    /// The xbars above the leaves that have hosts, by rising number. These hosts are service adapters.
     pub fn served(&self) -> &[u32] {
         &self.served
     }
@@ -97,7 +97,7 @@ pub(crate) fn cabled_hosts(topology: &Topology, xbar: u32) -> usize {
     topology.hosts_of(xbar).iter().filter(is_cabled).count()
 }
 
-/// What an xbar's live cables lead to, other xbars only, one for each cable.
+/// The other xbars that an xbar's live cables lead to, one for each cable.
 fn neighbours(topology: &Topology, xbar: u32) -> impl Iterator<Item = u32> + '_ {
     let live = topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel));
     live.map(|channel| topology.head(channel).xbar).filter(move |&head| head != xbar)

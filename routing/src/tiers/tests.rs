@@ -90,8 +90,8 @@ fn climbs(place: &[u32], from: u32, to: u32) -> bool {
 }
 
 proptest! {
-    /// In the order with one top all xbars of a part climb to one, and what goes up and then down a tree between
-    /// leaves, on a shortest way, goes up and then down in that order, too.
+    /// In the order with one top all xbars of a part climb to one, and a shortest way between leaves that
+    /// goes up and then down a tree goes up and then down in that order, too.
     #[test]
     fn an_order_with_one_top_joins_all_and_keeps_the_routes_between_leaves(
         leaves in 2_u64..9,
