@@ -1,17 +1,17 @@
 //! The engine `sssp`: shortest routes, a tree to each address, balanced over the whole fabric.
 //!
-//! For one address after another a tree of shortest routes is grown along the least loaded channels, and what it
-//! puts on each channel counts when the next is grown (Hoefler, Schneider, Lumsdaine: "Optimized Routing for
-//! Large-Scale InfiniBand Networks", 2009). All is in one layer: where that closes a circle, it does not pass
-//! the proof, and dfsssp is what serves. Of tables that were in force all that leads on along a shortest way stays,
-//! unless that closes a circle.
+//! For one address after another a tree of shortest routes is grown along the least loaded channels, and the
+//! load that it puts on each channel counts when the next tree is grown (Hoefler, Schneider, Lumsdaine:
+//! "Optimized Routing for Large-Scale InfiniBand Networks", 2009). All routes are in one layer. If they close
+//! a circle, they do not pass the proof, and dfsssp serves in place of sssp. If tables were in force, all
+//! their entries that lead on along a shortest way stay, unless they close a circle.
 
 use super::algorithm::Algorithm;
 use super::shortest::{self, Choice, ShortestTrees};
 use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 
-/// Shortest routes, each address by the channels that are least loaded so far.
+/// Shortest routes to each address along the channels that are least loaded so far.
 pub(super) struct Sssp;
 
 impl Algorithm for Sssp {

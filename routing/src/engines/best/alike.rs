@@ -6,11 +6,12 @@ use rayon::prelude::*;
 use crate::engines::Routing;
 use crate::{Far, Subnet};
 
-/// Whether frames between hosts go the same ways in the same layers by two routings. What is proved of one, but for xbars'
-/// own addresses, and what is measured of it, is then true of the other.
+/// Whether frames between hosts go the same ways in the same layers by two routings. What is proved and
+/// measured of one is then true of the other, except what is proved of xbars' own addresses.
 ///
-/// Entries that no such frame comes by may differ, as engines fill them by turns of their own: of a tree of three tiers
-/// each xbar of the middle has many, although all engines that rank lead all frames there alike.
+/// Entries that no such frame comes by may differ, as each engine fills them in its own way. In a tree of
+/// three tiers each xbar of the middle tier has many such entries, although all engines that rank lead all
+/// frames there alike.
 pub(super) fn lead_hosts_alike(subnet: &Subnet, one: &Routing, other: &Routing) -> bool {
     if one.layers != other.layers || one.tables.slot_count() != other.tables.slot_count() {
         return false;
@@ -29,8 +30,8 @@ pub(super) fn lead_hosts_alike(subnet: &Subnet, one: &Routing, other: &Routing) 
     xbars.into_par_iter().map_init(passed, is_alike).all(|alike| alike)
 }
 
-/// Whether frames for a slot that begin at an xbar go the same way by two rows of tables, as far as it is not noted in
-/// `passed` that others for this slot were seen to pass.
+/// Whether frames for a slot that begin at an xbar go the same way by two rows of tables. They are followed
+/// to the first xbar that `passed` notes, which other frames for this slot were seen to pass.
 fn is_way_alike(
     subnet: &Subnet,
     (one, other): (&[u8], &[u8]),
@@ -72,7 +73,7 @@ mod tests {
         assert!(!lead_hosts_alike(&subnet, &compute(Engine::Dor), &ftree));
     }
 
-    /// Whether each host's way to each address of all others is the same: followed pair by pair.
+    /// Whether each host's way to each address of all others is the same, followed pair by pair.
     fn are_ways_same(subnet: &Subnet, one: &Routing, other: &Routing) -> bool {
         let topology = &subnet.topology;
         let hosts = 0..topology.host_count() as u32;
@@ -85,8 +86,8 @@ mod tests {
     }
 
     proptest! {
-        /// Tables of which some entries are others are alike just if all pairs' ways are the same, and then the same is
-        /// proved of both.
+        /// Tables of which some entries were changed are alike just if all pairs' ways are the same, and then
+        /// the same is proved of both.
         #[test]
         fn tables_are_alike_if_all_ways_are(
             seed: u64, entries in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u32>()), 0..6),
@@ -98,7 +99,7 @@ mod tests {
             for (xbar, slot, port) in entries {
                 let xbar = xbar % xbars;
                 let channels = subnet.topology.channels_of(xbar);
-                // Another cable, so that the tables still lead somewhere.
+                // The entry gets another cable, so that the tables still lead somewhere.
                 let Some(channel) = channels.clone().nth(port as usize % channels.len().max(1)) else { continue };
                 other.tables.set_port(xbar, slot % slots, subnet.topology.tail(channel).port);
             }

@@ -20,7 +20,7 @@ fn layers_of(spec: &str) -> u8 {
     routing.layers.count
 }
 
-/// Checks what holds of all tables and layers.
+/// Checks what must hold for all tables and layers.
 fn check(subnet: &Subnet, routing: &Routing, rules: &ProofRules) {
     let proof = prove_tables(subnet, &routing.tables, &routing.layers, rules);
     assert!(proof.holds(), "{proof}");
@@ -35,7 +35,7 @@ fn check(subnet: &Subnet, routing: &Routing, rules: &ProofRules) {
 
 #[test]
 fn few_layers_are_enough() {
-    // OpenSM 3.3.23 needs 4, 3, 3, 5, 3, 3 of these.
+    // OpenSM 3.3.23 needs 4, 3, 3, 5, 3 and 3 layers for these fabrics.
     assert_eq!(layers_of("ring:n=8,hosts=1"), 2);
     assert_eq!(layers_of("ring:n=6,hosts=1"), 2);
     assert_eq!(layers_of("torus:x=5,y=5,hosts=1"), 2);
@@ -63,7 +63,7 @@ fn a_torus_of_150_routers_fits() {
 fn hosts_of_a_fat_tree_spread_over_the_spines() {
     let subnet = subnet("xgft:h=2;m=8,8;w=1,8");
     let trees = ShortestTrees::new(&subnet, Choice::LeastLoadedByHost);
-    // 64 hosts, of which each sends to the 56 elsewhere over 8 channels a leaf.
+    // Each of the 64 hosts sends to the 56 that are elsewhere, over 8 channels of its leaf.
     assert_eq!(trees.busiest, 56);
     assert_eq!(compute(&subnet, &Settings::default()).unwrap().layers.count, 1);
 }
