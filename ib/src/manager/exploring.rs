@@ -36,7 +36,7 @@ impl SubnetManager {
         let problems: Vec<String> = found.problems.iter().map(|problem| found.tell(problem)).collect();
         self.tell_problems(problems);
         self.is_somebody_silent = found.problems.iter().any(|problem| {
-            problem.attribute != Attribute::NodeDescription && problem.fault == sweep::Fault::Silent
+            problem.attribute != Attribute::NodeDescription && problem.kind == sweep::ProblemKind::Silent
         });
         if found.nodes.is_empty() {
             self.is_stale = true;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::found::{Fault, Node, PortOf, Problem};
+use super::found::{Node, PortOf, Problem, ProblemKind};
 use crate::mad::Attribute;
 
 /// The cables about which both ends agree, and problems about ports whose ends do not agree.
@@ -23,17 +23,17 @@ pub(super) fn agreed(nodes: &[Node], behind: &BTreeMap<PortOf, PortOf>) -> (Vec<
         }
         let other = behind.get(&to).or_else(|| taken.get(&to)).copied().filter(|&other| other != from);
         let is_down = nodes[to.0].ports.get(&to.1).and_then(|port| port.info).is_some_and(|info| !info.is_up);
-        let fault = match other {
-            Some(other) => Some(Fault::CabledElsewhere { end: to, other }),
-            None => is_down.then_some(Fault::NotCabled { end: to }),
+        let kind = match other {
+            Some(other) => Some(ProblemKind::CabledElsewhere { end: to, other }),
+            None => is_down.then_some(ProblemKind::NotCabled { end: to }),
         };
-        if let Some(fault) = fault {
+        if let Some(kind) = kind {
             let route = &nodes[from.0].route;
             problems.push(Problem {
                 at: Some(from),
                 attribute: Attribute::NodeInfo,
                 route: route.through(from.1).unwrap_or_else(|| route.clone()),
-                fault,
+                kind,
             });
             continue;
         }

@@ -73,12 +73,12 @@ pub struct Problem {
     /// The way to the node that was asked.
     pub route: Route,
     /// What is wrong.
-    pub fault: Fault,
+    pub kind: ProblemKind,
 }
 
 /// What can be wrong with an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum ProblemKind {
     /// There was no answer.
     Silent,
     /// It was refused with a status.
@@ -121,7 +121,7 @@ pub enum Fault {
 impl Found {
     /// A problem in words, which name the node that it is about by its description and the way to it.
     pub fn tell(&self, problem: &Problem) -> String {
-        let Problem { at, attribute, route, fault } = problem;
+        let Problem { at, attribute, route, kind } = problem;
         let who = match (*at, attribute) {
             (None, _) => "the port that asks".to_owned(),
             (Some(end), Attribute::NodeInfo) => format!("what is behind {}", self.port(end)),
@@ -129,24 +129,24 @@ impl Found {
             (Some(end), _) => self.port(end),
         };
         let asked = attribute.name();
-        let what = match fault {
-            Fault::Silent => format!("does not answer ({asked})"),
-            Fault::Refused { status } => format!("refused {asked} with status {status:#x}"),
-            Fault::Wrong(wrong) => format!("is no node: {wrong}"),
-            Fault::SameGuid { guid, other } => {
+        let what = match kind {
+            ProblemKind::Silent => format!("does not answer ({asked})"),
+            ProblemKind::Refused { status } => format!("refused {asked} with status {status:#x}"),
+            ProblemKind::Wrong(wrong) => format!("is no node: {wrong}"),
+            ProblemKind::SameGuid { guid, other } => {
                 format!("has GUID {guid:#x}, which another node has as well (directed route {other})")
             }
-            Fault::CabledElsewhere { end, other } => format!(
+            ProblemKind::CabledElsewhere { end, other } => format!(
                 "says that it is {}, but that is cabled to {}: two nodes have one GUID, or a cable was moved",
                 self.port(*end),
                 self.port(*other)
             ),
-            Fault::NotCabled { end } => format!(
+            ProblemKind::NotCabled { end } => format!(
                 "says that it is {}, but that has no cable: two nodes have one GUID, or a cable was moved",
                 self.port(*end)
             ),
-            Fault::TooMany { most } => format!("is left out, as there are more than {most} nodes"),
-            Fault::TooFar => "is farther away than directed routes can lead".to_owned(),
+            ProblemKind::TooMany { most } => format!("is left out, as there are more than {most} nodes"),
+            ProblemKind::TooFar => "is farther away than directed routes can lead".to_owned(),
         };
         format!("{who} {what} (directed route {route})")
     }

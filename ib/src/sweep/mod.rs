@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use mapper_proto::time::Instant;
 
-pub use found::{Fault, Found, Node, NodeIndex, Port, PortOf, Problem};
+pub use found::{Found, Node, NodeIndex, Port, PortOf, Problem, ProblemKind};
 pub use tables::{TableReading, TablesFound};
 
 use crate::mad::{
@@ -115,7 +115,7 @@ impl Sweep {
     /// Takes note of which questions were not answered in time.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(tid) = self.requests.expired(now) {
-            self.try_again(tid, Fault::Silent);
+            self.try_again(tid, ProblemKind::Silent);
         }
     }
 
@@ -132,16 +132,16 @@ impl Sweep {
             return;
         }
         if answer.status & BUSY != 0 {
-            return self.try_again(tid, Fault::Refused { status: answer.status });
+            return self.try_again(tid, ProblemKind::Refused { status: answer.status });
         }
         let Some((question, route)) = self.requests.take(tid) else { return };
         if answer.status != 0 {
-            return self.blame(question, route, Fault::Refused { status: answer.status });
+            return self.blame(question, route, ProblemKind::Refused { status: answer.status });
         }
         match question {
             Question::Node { behind } => match NodeInfo::parse(&answer.data) {
                 Ok(info) => self.found_node(behind, info, &route),
-                Err(wrong) => self.blame(question, route, Fault::Wrong(wrong)),
+                Err(wrong) => self.blame(question, route, ProblemKind::Wrong(wrong)),
             },
             Question::Description { node } => {
                 self.nodes[node].description = NodeDescription::parse(&answer.data).0;
@@ -159,19 +159,19 @@ impl Sweep {
         Found { nodes: self.nodes, cables, problems: self.problems }
     }
 
-    fn try_again(&mut self, tid: u32, fault: Fault) {
+    fn try_again(&mut self, tid: u32, kind: ProblemKind) {
         if let Some((question, route)) = self.requests.again(tid, self.settings.retries) {
-            self.blame(question, route, fault);
+            self.blame(question, route, kind);
         }
     }
 
-    fn blame(&mut self, question: Question, route: Route, fault: Fault) {
+    fn blame(&mut self, question: Question, route: Route, kind: ProblemKind) {
         let at = match question {
             Question::Node { behind } => behind,
             Question::Description { node } => Some((node, 0)),
             Question::Port { node, port } => Some((node, port)),
         };
-        self.problems.push(Problem { at, attribute: question.asks().0, route, fault });
+        self.problems.push(Problem { at, attribute: question.asks().0, route, kind });
     }
 
     /// A node answered behind a port, or is the one that sends.
@@ -180,16 +180,20 @@ impl Sweep {
         if behind.is_some() && info.local_port == 0 {
             // Port 0 has no cable, so no question can come in by it.
             let wrong = NodeInfoError::LocalPort { port: 0, ports: info.ports };
-            return self.blame(question, route.clone(), Fault::Wrong(wrong));
+            return self.blame(question, route.clone(), ProblemKind::Wrong(wrong));
         }
         let node = match self.by_guid.get(&info.guid) {
             Some(&node) if self.nodes[node].is_as(&info) => node,
             Some(&other) => {
                 let other = self.nodes[other].route.clone();
-                return self.blame(question, route.clone(), Fault::SameGuid { guid: info.guid, other });
+                return self.blame(question, route.clone(), ProblemKind::SameGuid { guid: info.guid, other });
             }
             None if self.nodes.len() == self.settings.max_nodes => {
-                return self.blame(question, route.clone(), Fault::TooMany { most: self.settings.max_nodes });
+                return self.blame(
+                    question,
+                    route.clone(),
+                    ProblemKind::TooMany { most: self.settings.max_nodes },
+                );
             }
             None => self.add_node(info, route),
         };
@@ -235,7 +239,7 @@ impl Sweep {
         let question = Question::Node { behind: Some(end) };
         match route.through(number) {
             Some(further) => self.requests.ask(question, further),
-            None => self.blame(question, route.clone(), Fault::TooFar),
+            None => self.blame(question, route.clone(), ProblemKind::TooFar),
         }
     }
 }

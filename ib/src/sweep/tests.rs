@@ -229,8 +229,8 @@ fn switches_with_one_guid_and_different_ports_are_named() {
     model.cable((1, 2), (twins[0], 1));
     model.cable((1, 3), (twins[1], 2));
     let found = explore(&model);
-    let faults: Vec<_> = found.problems.iter().map(|problem| problem.fault.clone()).collect();
-    assert_eq!(faults, [Fault::NotCabled { end: (2, 2) }]);
+    let kinds: Vec<_> = found.problems.iter().map(|problem| problem.kind.clone()).collect();
+    assert_eq!(kinds, [ProblemKind::NotCabled { end: (2, 2) }]);
 }
 
 #[test]
@@ -251,8 +251,8 @@ fn wrong_and_refused_answers_are_named() {
     };
     let (found, _) = run(Sweep::new(settings()), answers);
     assert_eq!(found.nodes.len(), 2);
-    let faults: Vec<_> = found.problems.iter().map(|problem| problem.fault.clone()).collect();
-    assert_eq!(faults, [Fault::Wrong(NodeInfoError::Ports(0)), Fault::Refused { status: 0x1c }]);
+    let kinds: Vec<_> = found.problems.iter().map(|problem| problem.kind.clone()).collect();
+    assert_eq!(kinds, [ProblemKind::Wrong(NodeInfoError::Ports(0)), ProblemKind::Refused { status: 0x1c }]);
 }
 
 #[test]
@@ -264,11 +264,14 @@ fn what_is_farther_than_routes_lead_or_beyond_the_bound_is_told() {
     }
     let found = explore(&model);
     assert_eq!(found.nodes.len(), 1 + MAX_HOPS);
-    assert_eq!(found.problems.iter().map(|problem| &problem.fault).collect::<Vec<_>>(), [&Fault::TooFar; 2]);
+    assert_eq!(
+        found.problems.iter().map(|problem| &problem.kind).collect::<Vec<_>>(),
+        [&ProblemKind::TooFar; 2]
+    );
     let few = Settings { max_nodes: 5, ..settings() };
     let answers =
         |mad: &[u8]| model.answer(mad).map(|smp| (DELAY, smp.emit().to_vec())).into_iter().collect();
     let (found, _) = run(Sweep::new(few), answers);
     assert_eq!((found.nodes.len(), found.problems.len()), (5, 1));
-    assert_eq!(found.problems[0].fault, Fault::TooMany { most: 5 });
+    assert_eq!(found.problems[0].kind, ProblemKind::TooMany { most: 5 });
 }
