@@ -9,6 +9,7 @@
 mod tests;
 
 use mapper_fabric::wording::plural;
+use rayon::prelude::*;
 
 use super::Settings;
 use super::balanced::ranks::Order;
@@ -67,20 +68,7 @@ pub(super) fn reach_xbars(
     tables: &mut Tables,
 ) {
     let topology = &subnet.topology;
-    let lacking = |end: u32, slot: u32| -> Vec<u32> {
-        let part = topology.component(end);
-        // Xbars above leaves have nothing to say to each other, and leaves have entries, or the tables serve nobody.
-        let speaks =
-            |&xbar: &u32| tiers.is_leaf(xbar) != tiers.is_leaf(end) && topology.component(xbar) == part;
-        let xbars = (0..topology.xbar_count() as u32).filter(speaks);
-        xbars.filter(|&xbar| tables.port(xbar, slot) == Tables::NONE).collect()
-    };
-    let ends = (0..topology.xbar_count() as u32)
-        .flat_map(|end| subnet.destinations.slots_of(end).map(move |slot| (end, slot)));
-    let missed: Vec<(u32, u32, Vec<u32>)> = ends
-        .map(|(end, slot)| (end, slot, lacking(end, slot)))
-        .filter(|(_, _, xbars)| !xbars.is_empty())
-        .collect();
+    let missed = missed(subnet, tiers, tables);
     if missed.is_empty() {
         return;
     }
@@ -106,6 +94,32 @@ pub(super) fn reach_xbars(
         }
     }
     *tables = wider;
+}
+
+/// The slots for which xbars lack entries that may have something to say to those there, each with its xbar and these. Xbars above
+/// leaves have nothing to say to each other, and leaves have entries for each other, or the tables serve nobody.
+fn missed(subnet: &Subnet, tiers: &Tiers, tables: &Tables) -> Vec<(u32, u32, Vec<u32>)> {
+    let topology = &subnet.topology;
+    let is_leaf: Vec<bool> = (0..topology.xbar_count() as u32).map(|xbar| tiers.is_leaf(xbar)).collect();
+    let lacking = |end: u32, slot: u32| -> Vec<u32> {
+        let row = tables.of_slot(slot);
+        // Nearly all rows are full, and that is seen at once.
+        if !row.contains(&Tables::NONE) {
+            return Vec::new();
+        }
+        let part = topology.component(end);
+        let speaks = |&xbar: &u32| {
+            row[xbar as usize] == Tables::NONE
+                && is_leaf[xbar as usize] != is_leaf[end as usize]
+                && topology.component(xbar) == part
+        };
+        (0..topology.xbar_count() as u32).filter(speaks).collect()
+    };
+    let of_end = |end: u32| {
+        let slots = subnet.destinations.slots_of(end);
+        slots.map(move |slot| (end, slot, lacking(end, slot))).filter(|(_, _, xbars)| !xbars.is_empty())
+    };
+    (0..topology.xbar_count() as u32).into_par_iter().flat_map_iter(of_end).collect()
 }
 
 /// A step to a neighbour: the neighbour, and the port that leads to it.

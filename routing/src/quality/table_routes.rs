@@ -173,18 +173,17 @@ impl PairRoutes for TableRoutes<'_> {
             return false;
         }
         let ports = self.tables.of_slot(slot);
-        for _ in 0..=self.longest {
-            if xbar == end {
-                return true;
-            }
+        let mut left = self.longest;
+        while xbar != end {
             let step = self.next(xbar, ports[xbar as usize]);
-            if step.channel == NOWHERE {
+            if step.channel == NOWHERE || left == 0 {
                 return false;
             }
             channels.push(step.channel);
             xbar = step.head;
+            left -= 1;
         }
-        false
+        true
     }
 
     fn census(&self) -> &Census {

@@ -1,10 +1,9 @@
 //! Whether engines lead hosts' frames the same ways, so that one of them need be proved and measured for all.
 
-use mapper_proto::map::PortRef;
 use rayon::prelude::*;
 
 use crate::engines::Routing;
-use crate::{Far, Subnet};
+use crate::{Far, Subnet, Topology};
 
 /// Whether frames between hosts go the same ways in the same layers by two routings. What is proved of one, but for xbars'
 /// own addresses, and what is measured of it, is then true of the other.
@@ -16,13 +15,14 @@ pub(super) fn lead_hosts_alike(subnet: &Subnet, one: &Routing, other: &Routing) 
         return false;
     }
     let xbars = 0..subnet.topology.xbar_count() as u32;
+    let heads = Heads::of(&subnet.topology);
     let leaves: Vec<u32> = xbars.clone().filter(|&xbar| subnet.is_leaf(xbar)).collect();
     let is_alike = |passed: &mut Vec<u32>, to: u32| {
         let is_joined = |&from: &u32| subnet.topology.component(from) == subnet.topology.component(to);
         subnet.destinations.host_slots_of(to).all(|slot| {
             let rows = (one.tables.of_slot(slot), other.tables.of_slot(slot));
             let mut leaves = leaves.iter().copied().filter(is_joined);
-            rows.0 == rows.1 || leaves.all(|from| is_way_alike(subnet, rows, (from, slot), passed))
+            rows.0 == rows.1 || leaves.all(|from| is_way_alike(&heads, rows, (from, slot), passed))
         })
     };
     let passed = || vec![u32::MAX; subnet.topology.xbar_count()];
@@ -32,7 +32,7 @@ pub(super) fn lead_hosts_alike(subnet: &Subnet, one: &Routing, other: &Routing) 
 /// Whether frames for a slot that begin at an xbar go the same way by two rows of tables, as far as it is not noted in
 /// `passed` that others for this slot were seen to pass.
 fn is_way_alike(
-    subnet: &Subnet,
+    heads: &Heads,
     (one, other): (&[u8], &[u8]),
     (from, slot): (u32, u32),
     passed: &mut [u32],
@@ -43,10 +43,42 @@ fn is_way_alike(
         if other[xbar as usize] != port {
             return false;
         }
-        let Far::Channel(channel) = subnet.topology.far(PortRef { xbar, port }) else { break };
-        xbar = subnet.topology.head(channel).xbar;
+        let Some(next) = heads.behind(xbar, port) else { break };
+        xbar = next;
     }
     true
+}
+
+/// The xbars that ports lead to, as one array: ways of large fabrics have millions of steps.
+struct Heads {
+    /// By `xbar * ports + port`; [`Self::NONE`] where no xbar is.
+    heads: Vec<u32>,
+    ports: usize,
+}
+
+impl Heads {
+    const NONE: u32 = u32::MAX;
+
+    fn of(topology: &Topology) -> Self {
+        let channels = 0..topology.channel_count() as u32;
+        let last = channels.clone().map(|channel| usize::from(topology.tail(channel).port)).max();
+        let ports = last.map_or(0, |last| last + 1);
+        let mut heads = vec![Self::NONE; ports * topology.xbar_count()];
+        // A dead cable leads nowhere.
+        for channel in
+            channels.filter(|&channel| topology.far(topology.tail(channel)) == Far::Channel(channel))
+        {
+            let tail = topology.tail(channel);
+            heads[tail.xbar as usize * ports + usize::from(tail.port)] = topology.head(channel).xbar;
+        }
+        Self { heads, ports }
+    }
+
+    fn behind(&self, xbar: u32, port: u8) -> Option<u32> {
+        let port = usize::from(port);
+        let head = (port < self.ports).then(|| self.heads[xbar as usize * self.ports + port])?;
+        (head != Self::NONE).then_some(head)
+    }
 }
 
 #[cfg(test)]
