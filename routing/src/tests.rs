@@ -177,6 +177,21 @@ fn a_clos_that_lost_cables_is_still_one() {
 }
 
 #[test]
+fn a_tree_that_is_no_clos_is_routed_by_its_tiers() {
+    let map = mapper_fabric::generate("irregular:h=3;x=128,64,24;up=3,4;hosts=128").unwrap().map;
+    let busiest = |non_clos| {
+        let (topology, orientation, tables) = check(&map, non_clos);
+        walk_all(&topology, &orientation, &tables);
+        let mut loads = ChannelLoads::new(&topology);
+        tables.iter().for_each(|table| loads.add_table(table));
+        (orientation.shape().clone(), loads.edge_forwarding_index())
+    };
+    let ((shape, by_tiers), (_, from_root)) = (busiest(false), busiest(true));
+    assert_eq!(shape, Shape::Tree { tiers: 3 });
+    assert!(1.5 * by_tiers < from_root, "{by_tiers} {from_root}");
+}
+
+#[test]
 fn non_clos_forces_up_down_from_a_root_in_the_middle() {
     let map = fabrics::clos(4, 2, 2);
     let (topology, orientation, tables) = check(&map, true);

@@ -103,16 +103,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// In trees of which no two switches are cabled alike, engines that rank serve, or say in their own words which
-    /// hosts they cannot join; and nue serves.
+    /// hosts they cannot join; updn and nue serve.
     #[test]
     fn irregular_trees_are_served_or_refused_plainly(leaves in 4_u64..24, up in 1_u64..4, seed in 0_u64..1000) {
         let (mids, tops, hosts) = (leaves / 2, leaves.div_ceil(6), 4 * leaves);
         let spec = format!("irregular:h=3;x={leaves},{mids},{tops};up={up},{};hosts={hosts};seed={seed}", up + 1);
         let subnet = Subnet::new(&generate(&spec).unwrap(), None).unwrap();
-        for engine in [Engine::Dnup, Engine::Ftree, Engine::Dmodc, Engine::Nue] {
+        for engine in [Engine::Dnup, Engine::Ftree, Engine::Dmodc, Engine::Updn, Engine::Nue] {
             let served = select(&subnet, &[engine], &Settings::default(), false);
             let Err(refused) = served else { continue };
-            prop_assert!(engine != Engine::Nue, "{spec}: {refused}");
+            prop_assert!(engine != Engine::Updn && engine != Engine::Nue, "{spec}: {refused}");
             let why_not = &refused.tried[0].why_not;
             prop_assert!(matches!(why_not, WhyNotServed::Refused(_)), "{spec}, {engine}: {why_not}");
         }

@@ -6,6 +6,7 @@ mod numbers;
 mod passage;
 mod reach;
 mod shape;
+mod tree;
 mod updown;
 
 use std::sync::Arc;
@@ -62,7 +63,8 @@ pub struct Orientation {
 
 impl Orientation {
     /// Orients a topology: by tiers if it is a Clos, by direction order if it is a torus or mesh on which
-    /// that joins every two hosts that cables join; unless `non_clos` forces up*/down*.
+    /// that joins every two hosts that cables join, by tiers again if it is another tree; unless `non_clos` forces
+    /// up*/down*.
     ///
     /// A Clos is recognised by [`Tiers`](crate::Tiers): every cable joins neighbouring tiers, and between
     /// any two leaves some route up and then down is as short as any route at all. A Clos that lost cables
@@ -71,16 +73,22 @@ impl Orientation {
     /// adapters, one leaf is put above them, by which these are reached; a fabric with many hosts on its
     /// spines is no Clos.
     pub fn new(topology: &Topology, non_clos: bool) -> Self {
-        let found = || clos::recognise(topology).or_else(|| direction_order::orient(topology));
+        let found = || {
+            clos::recognise(topology)
+                .or_else(|| direction_order::orient(topology))
+                .or_else(|| tree::orient(topology))
+        };
         if !non_clos && let Some(orientation) = found() {
             return orientation;
         }
         updown::orient(topology)
     }
 
-    /// An orientation in which xbars stand in one order: by tiers if it is a Clos, by up*/down* elsewhere.
+    /// An orientation in which xbars stand in one order: by tiers if it is a Clos or another tree, by up*/down* elsewhere.
     pub(crate) fn by_xbars(topology: &Topology) -> Self {
-        clos::recognise(topology).unwrap_or_else(|| updown::orient(topology))
+        clos::recognise(topology)
+            .or_else(|| tree::orient(topology))
+            .unwrap_or_else(|| updown::orient(topology))
     }
 
     /// The orientation with up towards the beginning of an order.

@@ -90,6 +90,29 @@ pub(super) fn legal_is_shortest(
     false
 }
 
+/// Steps from the sources to all targets that legal routes lead to, at most [`MAX_STEPS`].
+pub(super) fn legal_steps(
+    topology: &Topology,
+    orientation: &Orientation,
+    sources: &[u32],
+    targets: &[u32],
+) -> usize {
+    let mut rising = start(topology, sources);
+    let mut legal = rising.clone();
+    let mut most = 0;
+    for steps in 1..=MAX_STEPS {
+        let (next_rising, next_legal) = legal_step(topology, orientation, &rising, &legal);
+        if next_rising == rising && next_legal == legal {
+            break;
+        }
+        if targets.iter().any(|&target| next_legal[target as usize] != legal[target as usize]) {
+            most = steps;
+        }
+        (rising, legal) = (next_rising, next_legal);
+    }
+    most
+}
+
 /// One step of a search that goes up only (`rising`), and of one that goes up and then down
 /// (`legal`).
 fn legal_step(

@@ -6,13 +6,16 @@
 //! measures of quality, the descriptions and the drawings.
 //!
 //! 1. `leaves`: which xbars with hosts are leaves, and which stand above them.
-//! 2. `one_top`: an order of xbars for routes up and then down that joins the adapters of spines, too.
+//! 2. `meeting`: which leaves no way up and then down joins.
+//! 3. `one_top`: an order of xbars for routes up and then down that joins the adapters of spines, too.
 
 mod leaves;
+mod meeting;
 mod one_top;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use meeting::leaves_apart;
 pub(crate) use one_top::with_one_top;
 
 use crate::{Attachment, Topology};
@@ -45,6 +48,19 @@ impl Tiers {
     /// How many steps an xbar is above the nearest leaf; nothing if none reaches it.
     pub fn height(&self, xbar: u32) -> Option<u32> {
         Some(self.heights[xbar as usize]).filter(|&height| height != Self::UNREACHED)
+    }
+
+    /// How many tiers there are, if every cable between xbars joins neighbouring ones; none of that is asked of parts that
+    /// have no hosts.
+    pub fn count_if_stepwise(&self, topology: &Topology) -> Option<u32> {
+        let is_step = |channel: u32| {
+            let (tail, head) = (topology.tail(channel).xbar, topology.head(channel).xbar);
+            let (a, b) = (self.heights[tail as usize], self.heights[head as usize]);
+            tail == head || a == Self::UNREACHED || a.abs_diff(b) == 1
+        };
+        let reached = self.heights.iter().filter(|&&height| height != Self::UNREACHED);
+        let count = reached.max().map_or(0, |&top| top + 1);
+        (0..topology.channel_count() as u32).all(is_step).then_some(count)
     }
 
     /// The leaves, by rising number.

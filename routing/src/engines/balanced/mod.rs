@@ -37,7 +37,7 @@ use dimension::FirstPort;
 use fill::Filler;
 use kept::Previous;
 use ports::XbarPorts;
-use ranks::{Order, find_roots};
+use ranks::{Order, Roots, find_roots};
 
 /// Computes the tables of minhop, updn, dnup or dor.
 ///
@@ -47,12 +47,11 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     let topology = &subnet.topology;
     let mut notes = notes::taken_otherwise(settings);
     let tiers = Tiers::of(topology);
-    let mut roots = Vec::new();
+    let mut roots = Roots::none();
     if engine == Engine::Updn {
-        let found = find_roots(subnet, settings, &tiers)
+        roots = find_roots(subnet, settings, &tiers)
             .map_err(|why| EngineError::refuse(engine, Refusal::own(why)))?;
-        notes.extend(found.note);
-        roots = found.xbars;
+        notes.extend(roots.note.take());
     }
     let order = Order::of(engine, subnet, settings, &tiers, &roots);
     if order.is_some() {
@@ -67,7 +66,7 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     let filler = Filler::new(subnet, &ports, &chains, &alike, first_port.as_ref(), settings.scatter);
     let mut tables = filler.tables(previous.as_ref());
     if let Some(order) = order.as_ref().filter(|_| settings.connect_roots) {
-        let apart = connect::connect(subnet, order, &roots, &mut tables);
+        let apart = connect::connect(subnet, order, &roots.xbars, &mut tables);
         if apart > 0 {
             notes.push(format!("{apart} pairs of roots cannot be connected without a risk of deadlock"));
         }

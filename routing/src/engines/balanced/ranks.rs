@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::engines::{Engine, Settings};
-use crate::tiers::{cabled_hosts, distances, with_one_top};
+use crate::tiers::{cabled_hosts, distances, leaves_apart, with_one_top};
 use crate::{Orientation, Shape, Subnet, Tiers, Topology};
 
 /// The xbars that routes of `updn` turn at.
@@ -14,6 +14,15 @@ pub(in crate::engines) struct Roots {
     pub(in crate::engines) xbars: Vec<u32>,
     /// How the roots were guessed, if a user should know.
     pub(in crate::engines) note: Option<String>,
+    /// Whether they are the top tier of a tree in which every xbar stands by its tier.
+    pub(in crate::engines) are_tops: bool,
+}
+
+impl Roots {
+    /// Those of an engine whose routes need none.
+    pub(in crate::engines) fn none() -> Self {
+        Self { xbars: Vec::new(), note: None, are_tops: false }
+    }
 }
 
 /// Why no xbar is a root.
@@ -30,8 +39,9 @@ pub(in crate::engines) enum NoRoots {
     Found,
 }
 
-/// The roots that the settings name, else the top tier of a folded Clos or of each part that has service adapters
-/// above its leaves, else those of the xbars that [`detect_roots`] finds which are farthest from all hosts.
+/// The roots that the settings name, else the top tier of a folded Clos, else the top tier of each part of a tree or of a fabric
+/// with service adapters above its leaves, else those of the xbars that [`detect_roots`] finds which are farthest from all
+/// hosts.
 ///
 /// In a tree of many branches [`detect_roots`] finds nearly every xbar: from a leaf, too, nearly all
 /// hosts are equally far. Then routes would turn anywhere. So only the highest tier of them serves.
@@ -52,17 +62,19 @@ pub(in crate::engines) fn find_roots(
         if xbars.is_empty() {
             return Err(NoRoots::Named);
         }
-        return Ok(Roots { xbars, note: None });
+        return Ok(Roots { xbars, note: None, are_tops: false });
     }
-    let xbars = if tiers.served().is_empty() { top_of_clos(topology, tiers) } else { tops(topology, tiers) };
+    let of_clos = if tiers.served().is_empty() { top_of_clos(topology, tiers) } else { Vec::new() };
+    let are_tops = of_clos.is_empty() && is_tree(topology, tiers);
+    let xbars = if are_tops { tops(topology, tiers) } else { of_clos };
     if !xbars.is_empty() {
-        let kind = if tiers.served().is_empty() { "folded Clos" } else { "tree" };
+        let kind = if are_tops { "tree" } else { "folded Clos" };
         let note = if let [_] = xbars[..] {
             format!("the root is the xbar of the top tier of this {kind}")
         } else {
             format!("the roots are the {} xbars of the top tier of this {kind}", xbars.len())
         };
-        return Ok(Roots { xbars, note: Some(note) });
+        return Ok(Roots { xbars, note: Some(note), are_tops });
     }
     let found = detect_roots(topology);
     let height = |xbar: u32| tiers.heights()[xbar as usize];
@@ -76,7 +88,7 @@ pub(in crate::engines) fn find_roots(
     } else {
         format!("the roots are the {} xbars that are as far from nearly all hosts", xbars.len())
     };
-    Ok(Roots { xbars, note: Some(note) })
+    Ok(Roots { xbars, note: Some(note), are_tops: false })
 }
 
 /// The xbars that are as far from nearly all hosts: exactly one distance is that of more than 90 % of
@@ -162,6 +174,12 @@ pub(super) fn each_bit(mut bits: u64, mut call: impl FnMut(usize)) {
     }
 }
 
+/// Whether xbars stand by tiers: service adapters above the leaves say so, or several tiers of which every cable joins
+/// neighbouring ones.
+fn is_tree(topology: &Topology, tiers: &Tiers) -> bool {
+    !tiers.served().is_empty() || tiers.count_if_stepwise(topology).is_some_and(|count| count > 1)
+}
+
 /// The highest tier of a folded Clos; nothing if the fabric is none, or has one tier only.
 fn top_of_clos(topology: &Topology, tiers: &Tiers) -> Vec<u32> {
     let Shape::Clos { tiers: count } = *Orientation::new(topology, false).shape() else { return Vec::new() };
@@ -196,25 +214,30 @@ pub(in crate::engines) struct Order {
 
 impl Order {
     /// The order that an engine keeps to, with these roots: one by which also the service adapters above the
-    /// leaves are reached. None for minhop if there are no such adapters, and for dor.
+    /// leaves are reached, and all leaves of a tree if its top tier are the roots. None for minhop if there are no such
+    /// adapters, and for dor.
     pub(super) fn of(
         engine: Engine,
         subnet: &Subnet,
         settings: &Settings,
         tiers: &Tiers,
-        roots: &[u32],
+        roots: &Roots,
     ) -> Option<Self> {
+        let mut joined = tiers.served().to_vec();
         let order = match engine {
-            Engine::Updn => {
-                let ranks = updn_ranks(&subnet.topology, settings, tiers, roots);
+            Engine::Updn if roots.are_tops => {
+                // By tiers: an xbar that no cable joins with a root is no lower than a leaf for that.
+                let ranks: Vec<u32> = tiers.heights().iter().map(|&height| u32::MAX - height).collect();
+                joined.extend(leaves_apart(&subnet.topology, tiers));
                 Self::updn(subnet, settings, &ranks)
             }
+            Engine::Updn => Self::updn(subnet, settings, &distances(&subnet.topology, &roots.xbars)),
             Engine::Dnup => Self::dnup(subnet, settings, tiers.heights()),
             // Shortest routes to service adapters above the leaves close circles, unless they keep to an order.
             Engine::Minhop if !tiers.served().is_empty() => Self::dnup(subnet, settings, tiers.heights()),
             _ => return None,
         };
-        Some(order.with_one_top(&subnet.topology, tiers))
+        Some(order.with_one_top_over(&subnet.topology, tiers, &joined))
     }
 
     /// The order of `updn`, by [`distances`] from the roots. UP is towards the lower rank; between equal
@@ -273,15 +296,6 @@ impl Order {
     pub(in crate::engines) fn climbs(&self, from: u32, to: u32) -> bool {
         self.place[to as usize] < self.place[from as usize]
     }
-}
-
-/// How far each xbar is from the roots. Where no roots are named and the tiers were found in spite of service
-/// adapters, these say it: an xbar that no cable joins with a root is no lower than a leaf for that.
-fn updn_ranks(topology: &Topology, settings: &Settings, tiers: &Tiers, roots: &[u32]) -> Vec<u32> {
-    if settings.roots.is_some() || tiers.served().is_empty() {
-        return distances(topology, roots);
-    }
-    tiers.heights().iter().map(|&height| u32::MAX - height).collect()
 }
 
 /// In each connected part the xbars of the highest rank. If all have hosts, one of them: that with the most
