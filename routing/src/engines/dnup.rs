@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::algorithm::Algorithm;
+use super::shared::Shared;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, balanced, opensm};
 use crate::tables::Tables;
 use crate::{Subnet, Topology};
@@ -54,6 +55,15 @@ impl Algorithm for Dnup {
                 Some(apart) => Err(EngineError::refuse(Engine::Dnup, Refusal::own(apart))),
             }
         }
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
+        shared.dnup(settings).cloned().unwrap_or_else(|| self.compute(subnet, settings))
     }
 }
 

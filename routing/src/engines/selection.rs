@@ -5,6 +5,7 @@ use std::time::Instant;
 use thiserror::Error;
 
 use super::dispersive::{AllHosts, SourceProof};
+use super::shared::Shared;
 use super::{Engine, Refusal, Routing, Settings, WhyNotServed};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
 use crate::{Bisection, Options, Quality, Subnet, TableRoutes, Topology};
@@ -40,7 +41,8 @@ pub struct Selection {
     pub routing: Routing,
     /// What was proved of that. It holds, unless the caller asked for unproved tables.
     pub proof: TablesProof,
-    /// How long the engine took, in milliseconds.
+    /// How long the engine took, in milliseconds. Among engines that are tried side by side, what several of them begin with
+    /// counts for the first that needed it.
     pub compute_ms: f64,
     /// What all matchings of the settings' seed show, if that was looked for.
     pub bisection: Option<Bisection>,
@@ -156,8 +158,9 @@ pub fn select(
 
 /// An engine's tables, or why it does not serve.
 fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
+    let shared = Shared::new(subnet, settings);
     let computed =
-        compute(subnet, engine, settings, unproved).map_err(|why_not| Tried { engine, why_not })?;
+        compute(subnet, engine, settings, &shared, unproved).map_err(|why_not| Tried { engine, why_not })?;
     let proof = computed.prove(subnet, settings);
     if !unproved && !proof.holds() {
         return Err(Tried { engine, why_not: WhyNotServed::Unproved(Box::new(proof)) });
@@ -172,7 +175,7 @@ pub(super) struct Computed {
     compute_ms: f64,
 }
 
-/// Has an engine compute tables.
+/// Has an engine compute tables, with what it shares with others.
 ///
 /// # Errors
 /// If it cannot serve; also if nobody can as hosts are too far apart, unless `unproved`.
@@ -180,6 +183,7 @@ pub(super) fn compute(
     subnet: &Subnet,
     engine: Engine,
     settings: &Settings,
+    shared: &Shared<'_>,
     unproved: bool,
 ) -> Result<Computed, WhyNotServed> {
     if engine == Engine::Dispersive {
@@ -190,7 +194,8 @@ pub(super) fn compute(
         return Err(WhyNotServed::Unproved(Box::new(proof)));
     }
     let started = Instant::now();
-    let routing = engine.compute(subnet, settings).map_err(|error| WhyNotServed::Refused(error.why))?;
+    let routing = engine.compute_sharing(subnet, settings, shared);
+    let routing = routing.map_err(|error| WhyNotServed::Refused(error.why))?;
     Ok(Computed { routing, compute_ms: started.elapsed().as_secs_f64() * 1e3 })
 }
 

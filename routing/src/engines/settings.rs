@@ -81,11 +81,6 @@ impl Settings {
     /// Longest route that InfiniBand knows, in hops.
     pub const MAX_HOPS: u8 = 64;
 
-    /// Whether tables were in force, of which what is right is to stay.
-    pub(super) fn keeps_previous(&self) -> bool {
-        self.previous.is_some() && !self.reassign
-    }
-
     /// How many layers an engine may use that takes as many as it needs.
     ///
     /// # Errors

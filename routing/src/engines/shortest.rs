@@ -2,7 +2,7 @@
 
 mod kept;
 
-pub(super) use kept::serve as serve_kept;
+pub(super) use kept::{KeptTrees, serve as serve_kept};
 
 use super::trees::Trees;
 use crate::Subnet;

@@ -7,8 +7,9 @@
 //! unless that closes a circle.
 
 use super::algorithm::Algorithm;
-use super::shortest::{self, Choice, ShortestTrees};
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::shared::Shared;
+use super::shortest;
+use super::{EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 
 /// Shortest routes, each address by the channels that are least loaded so far.
@@ -27,13 +28,19 @@ impl Algorithm for Sssp {
         &[Setting::Previous]
     }
 
-    /// # Errors
-    /// If the tables that were in force are of another fabric.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        self.compute_sharing(subnet, settings, &Shared::new(subnet, settings))
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
         let mut notes = Vec::new();
-        let kept = shortest::serve_kept(subnet, settings, &mut notes, |_| None);
-        let kept = kept.map_err(|why| EngineError::refuse(Engine::Sssp, why))?;
-        let anew = || ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees.tables(subnet);
+        let kept = shortest::serve_kept(subnet, settings, shared, &mut notes, |_| None);
+        let anew = || shared.by_host().trees.tables(subnet);
         let tables = kept.map_or_else(anew, |routing| routing.tables);
         Ok(Routing { notes, ..Routing::in_one_layer(tables) })
     }

@@ -2,6 +2,7 @@
 
 mod kept;
 mod obedience;
+mod sharing;
 
 use std::collections::BTreeSet;
 

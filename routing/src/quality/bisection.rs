@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::patterns::{LEAST_SAMPLES, Patterns};
+use super::patterns::Patterns;
 use super::samples::{self, Bandwidths, ByPair, Flows};
 use super::{PairRoutes, hosts_in_order};
 use crate::{Subnet, Topology};
 
-/// Of the matchings of many hosts, the first ones tell about how good routes are: one in so many.
+/// The first matchings tell about how good routes are: one in so many.
 const ONE_OF: usize = 4;
 
 /// What matchings showed.
@@ -46,14 +46,19 @@ impl Bisection {
     }
 
     fn new(all: &[Bandwidths], hosts: Option<&[Bandwidths]>) -> Self {
-        let Mean { value: mean, error } = Mean::of(all.iter().map(|bandwidths| bandwidths.of_all));
+        let Mean { value: mean, error } = Mean::of_all(all);
         let of_others = Mean::of(all.iter().map(|bandwidths| bandwidths.of_others)).value;
-        let of_hosts = hosts.map(|hosts| Mean::of(hosts.iter().map(|bandwidths| bandwidths.of_all)));
+        let of_hosts = hosts.map(Mean::of_all);
         Self { mean, error, of_others, of_hosts }
     }
 }
 
 impl Mean {
+    /// Of all flows of some matchings.
+    fn of_all(matchings: &[Bandwidths]) -> Self {
+        Self::of(matchings.iter().map(|bandwidths| bandwidths.of_all))
+    }
+
     /// The mean of samples. Without a sample, nothing stands in anybody's way.
     fn of(samples: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let count = samples.len() as f64;
@@ -99,7 +104,6 @@ pub struct Matchings {
 #[derive(Debug, Clone)]
 pub struct Measured {
     all: Vec<Bandwidths>,
-    hosts: Option<Vec<Bandwidths>>,
 }
 
 impl Matchings {
@@ -116,25 +120,28 @@ impl Matchings {
         self.hosts.is_some()
     }
 
-    /// Looks at the first matchings of all hosts: at a quarter of them if there are thousands of hosts, so that matchings
-    /// are large and as few as may be; otherwise at all, which takes milliseconds.
+    /// Looks at the first quarter of the matchings of all hosts.
     pub fn begin(&self, routes: &impl PairRoutes) -> Measured {
-        let all = self.all.matchings.len();
-        let first = if all <= LEAST_SAMPLES { all / ONE_OF } else { all };
-        Measured { all: look(routes, &self.all, 0..first), hosts: None }
+        let first = self.all.matchings.len() / ONE_OF;
+        Measured { all: look(routes, &self.all, 0..first) }
     }
 
     /// Looks at all that were not looked at yet. What comes out has the same bits as if all had been looked at at once.
     pub fn complete(&self, routes: &impl PairRoutes, measured: &mut Measured) {
         measured.all.extend(look(routes, &self.all, measured.all.len()..self.all.matchings.len()));
-        measured.hosts =
+    }
+
+    /// What matchings of hosts alone show, if there are service adapters: see [`Bisection::of_hosts`].
+    pub fn of_hosts(&self, routes: &impl PairRoutes) -> Option<Mean> {
+        let measured =
             self.hosts.as_ref().map(|patterns| look(routes, patterns, 0..patterns.matchings.len()));
+        measured.map(|measured| Mean::of_all(&measured))
     }
 }
 
 impl Measured {
-    /// What the matchings showed that were looked at.
+    /// What the matchings showed that were looked at; nothing of hosts alone.
     pub fn bisection(&self) -> Bisection {
-        Bisection::new(&self.all, self.hosts.as_deref())
+        Bisection::new(&self.all, None)
     }
 }

@@ -18,7 +18,7 @@ pub(super) const KEPT_FLOWS: usize = 1 << 21;
 /// between the two limits below.
 const RANDOM_FLOWS: usize = 1 << 18;
 /// Fewest matchings and fewest permutations: with 3,456 hosts, 64 matchings leave a standard error of 0.2 %.
-pub(super) const LEAST_SAMPLES: usize = 64;
+const LEAST_SAMPLES: usize = 64;
 /// Most matchings and most permutations: with 4 hosts, 4,096 leave a standard error below 0.5 %.
 const MOST_SAMPLES: usize = 4096;
 

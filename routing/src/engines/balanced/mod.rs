@@ -42,7 +42,7 @@ use ranks::{Order, Roots, find_roots};
 /// Computes the tables of minhop, updn, dnup or dor.
 ///
 /// # Errors
-/// If updn finds no roots, or the tables that were in force are of another fabric.
+/// If updn finds no roots.
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let topology = &subnet.topology;
     let mut notes = notes::taken_otherwise(settings);
@@ -57,8 +57,7 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     if order.is_some() {
         notes.extend(services::note(topology, &tiers));
     }
-    let in_force = in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
-    let previous = in_force.map(Previous::new);
+    let previous = in_force::tables(settings).map(Previous::new);
     let ports = XbarPorts::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let chains = Chains::new(subnet, settings, &ports);

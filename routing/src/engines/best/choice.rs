@@ -53,18 +53,26 @@ fn beaten(engine: Engine, bisection: Bisection) -> Tried {
     Tried { engine, why_not: WhyNotServed::Beaten { effective_bisection: bisection.mean } }
 }
 
-/// The candidates that are as good as the best, and the others.
-fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
-    let most = |leasts: &mut dyn Iterator<Item = f64>| leasts.fold(f64::NEG_INFINITY, f64::max);
-    let least = most(&mut candidates.iter().map(|candidate| {
+/// The least effective bisection of all with which a candidate is as good as the best. Where hosts are told apart from service
+/// adapters, what hosts alone get decides among these.
+pub(super) fn least_as_good(candidates: &[Candidate], are_hosts_apart: bool) -> f64 {
+    let least = |candidate: &Candidate| {
         let mean = candidate.of_all();
         let least = candidate.least_as_good(mean);
-        if candidate.bisection.of_hosts.is_some() { least.min(NEARLY * mean.value) } else { least }
-    }));
+        if are_hosts_apart { least.min(NEARLY * mean.value) } else { least }
+    };
+    candidates.iter().map(least).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The candidates that are as good as the best, and the others.
+fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
+    let are_hosts_apart = candidates.iter().any(|candidate| candidate.bisection.of_hosts.is_some());
+    let least = least_as_good(&candidates, are_hosts_apart);
     let (mut as_good, mut worse): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.bisection.mean >= least);
     let of_hosts = |candidate: &Candidate| candidate.bisection.of_hosts;
-    let least = most(&mut as_good.iter().filter_map(|one| Some(one.least_as_good(of_hosts(one)?))));
+    let least = as_good.iter().filter_map(|one| Some(one.least_as_good(of_hosts(one)?)));
+    let least = least.fold(f64::NEG_INFINITY, f64::max);
     worse.extend(as_good.extract_if(.., |one| of_hosts(one).is_some_and(|mean| mean.value < least)));
     (as_good, worse)
 }

@@ -75,8 +75,7 @@ impl Watch for () {}
 /// as can be measured it keeps the ones with fewer layers, or of the simpler engine; where tables were in force, those that
 /// change fewest of their entries. On any number of threads the choice is the same.
 ///
-/// Among thousands of hosts, the bisection of those that are far behind the next best is measured by a quarter of the
-/// matchings only.
+/// The bisection of those that are far behind the next best is measured by a quarter of the matchings only.
 ///
 /// # Errors
 /// If no engine serves.

@@ -90,7 +90,7 @@ impl Plan {
 
     /// The tables that were in force, if as much of them is to stay as can.
     pub(super) fn in_force(&self, subnet: &Subnet) -> Option<&Tables> {
-        in_force::tables(subnet, &self.settings).ok().flatten()
+        in_force::fitting(subnet, &self.settings)
     }
 
     /// Why an engine that was not tried was not.
@@ -114,7 +114,7 @@ impl Plan {
 fn cannot_serve(engine: Engine, settings: &Settings) -> Option<WhyNotServed> {
     match engine {
         Engine::Dispersive => Some(WhyNotServed::Refused(Refusal::NoTables)),
-        Engine::File if settings.file.is_none() && !settings.keeps_previous() => {
+        Engine::File if settings.file.is_none() && in_force::tables(settings).is_none() => {
             Some(WhyNotServed::NothingToLoad)
         }
         _ => None,

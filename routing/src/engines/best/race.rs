@@ -1,9 +1,11 @@
 //! Engines against each other: as much is proved and measured as it takes to tell the best, and the next best.
 //!
-//! 1. All compute. Where two engines lead frames alike, one of them is proved and measured for both.
-//! 2. What is proved is measured by the first matchings: by all, unless there are thousands of hosts. What is so far behind
-//!    that it is neither the best nor the next best is out, with the bisection that was seen so far.
-//! 3. All others are measured wholly.
+//! 1. All compute, and what several of them begin with is computed once. Where two engines lead frames alike, one of them is
+//!    proved and measured for both.
+//! 2. What is proved is measured by the first matchings. What is so far behind that it is neither the best nor the next
+//!    best is out, with the bisection that was seen so far.
+//! 3. All others are measured wholly; where hosts are told apart from service adapters, those that are as good as the best also
+//!    by matchings of hosts alone, which decide among them.
 //!
 //! Which engines compute side by side depends on the fabric alone, so the outcome is the same on any number of threads.
 
@@ -11,9 +13,10 @@ use rayon::prelude::*;
 
 use super::Watch;
 use super::alike::lead_hosts_alike;
-use super::choice::{Candidate, KEPT_SHARE, NEARLY};
+use super::choice::{self, Candidate, KEPT_SHARE, NEARLY};
 use super::plan::Plan;
 use crate::engines::selection::{self, Computed, Selection, Tried};
+use crate::engines::shared::Shared;
 use crate::engines::{Engine, Routing, WhyNotServed};
 use crate::{Bisection, Matchings, Measured, Subnet, TableRoutes};
 
@@ -47,13 +50,15 @@ pub(super) struct Race<'a> {
     subnet: &'a Subnet,
     plan: &'a Plan,
     matchings: &'a Matchings,
+    shared: Shared<'a>,
     contenders: Vec<Contender>,
     others: Vec<Tried>,
 }
 
 impl<'a> Race<'a> {
     pub(super) fn new(subnet: &'a Subnet, plan: &'a Plan, matchings: &'a Matchings) -> Self {
-        Self { subnet, plan, matchings, contenders: Vec::new(), others: Vec::new() }
+        let shared = Shared::new(subnet, plan.settings());
+        Self { subnet, plan, matchings, shared, contenders: Vec::new(), others: Vec::new() }
     }
 
     /// Has engines compete, which stand in the order in which they are preferred. Tells those of which one may serve, and
@@ -75,17 +80,29 @@ impl<'a> Race<'a> {
             matchings.complete(&routes(subnet, &contender.selection), &mut contender.measured);
             contender.candidate()
         };
-        (contenders.into_par_iter().map(complete).collect(), others)
+        let mut candidates: Vec<Candidate> = contenders.into_par_iter().map(complete).collect();
+        if matchings.tell_hosts_apart() {
+            let least = choice::least_as_good(&candidates, true);
+            candidates.par_iter_mut().filter(|candidate| candidate.bisection.mean >= least).for_each(
+                |Candidate { selection, bisection, .. }| {
+                    bisection.of_hosts = matchings.of_hosts(&routes(subnet, selection));
+                },
+            );
+        }
+        (candidates, others)
     }
 
     /// What engines compute that none before them has.
     fn compute(&mut self, engines: &[Engine], watch: &impl Watch) -> Vec<Entry> {
         let (subnet, settings) = (self.subnet, self.plan.settings());
         let compute = |&engine: &Engine| {
-            let computed = selection::compute(subnet, engine, settings, false);
+            let computed = selection::compute(subnet, engine, settings, &self.shared, false);
             watch.end_attempt();
             (engine, computed)
         };
+        if engines.contains(&Engine::Dnup) && engines.contains(&Engine::Nue) {
+            self.shared.begin_with_dnup(settings);
+        }
         let computed: Vec<_> = engines.par_iter().map(compute).collect();
         // Entries that no host's frame comes by count where those that were in force are to stay, and where frames for xbars
         // are proved, too.

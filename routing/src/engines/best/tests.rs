@@ -171,9 +171,18 @@ fn the_best_and_the_next_are_measured_as_the_report_measures_them() {
         let (next, told) = tried().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
         let alone = crate::engines::select(&subnet, &[next], &Settings::default(), false).unwrap();
         assert_eq!(told, bisection(&subnet, &alone), "{next} on {spec}");
+        let matchings = Matchings::draw(&subnet, Settings::default().seed);
         for (engine, told) in tried() {
             let alone = crate::engines::select(&subnet, &[engine], &Settings::default(), false).unwrap();
-            assert_eq!(told, bisection(&subnet, &alone), "{engine} on {spec}");
+            let routes = TableRoutes::proved(&subnet, &alone.routing.tables, alone.proof.max_hops);
+            let first = matchings.begin(&routes).bisection();
+            let is_far_behind = first.mean + 8.0 * first.error < told.max(served.bisection.unwrap().mean);
+            let measured = bisection(&subnet, &alone);
+            assert!(
+                told == measured || is_far_behind && told == first.mean,
+                "{engine} on {spec}: {told}, {measured}, {}",
+                first.mean
+            );
         }
     }
 }

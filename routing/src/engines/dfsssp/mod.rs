@@ -16,7 +16,8 @@ mod tests;
 use super::algorithm::Algorithm;
 use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
-use super::shortest::{self, Choice, ShortestTrees};
+use super::shared::Shared;
+use super::shortest::{self, ShortestTrees};
 use super::trees::Trees;
 use super::weighing::Weight;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
@@ -51,21 +52,29 @@ impl Algorithm for Dfsssp {
     /// # Errors
     /// If it needs more layers than are allowed; the error says how many.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        self.compute_sharing(subnet, settings, &Shared::new(subnet, settings))
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
         let refuse = |why: Refusal| EngineError::refuse(Engine::Dfsssp, why);
         let most = settings.layers_left().map_err(refuse)?;
         let mut notes = Vec::new();
-        let kept = shortest::serve_kept(subnet, settings, &mut notes, |trees| {
+        let kept = shortest::serve_kept(subnet, settings, shared, &mut notes, |trees| {
             layers_of(subnet, settings, trees, most)
         });
-        if let Some(routing) = kept.map_err(refuse)? {
+        if let Some(routing) = kept {
             return Ok(routing);
         }
-        let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost);
-        if by_host.trees.fit_one_layer(subnet, settings.xbar_destinations) {
+        if shared.are_by_host_in_one_layer() {
             let layers = Layers::starting_at(settings.first_layer);
-            return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes });
+            return Ok(Routing { tables: shared.by_host().trees.tables(subnet), layers, notes });
         }
-        let (sets, trees) = layered(subnet, settings, by_host, most);
+        let (sets, trees) = layered(subnet, settings, shared, most);
         if sets.len() > usize::from(most) {
             let (needed, first) = (sets.len(), settings.first_layer);
             let instead = "nue, which needs one";
@@ -94,25 +103,31 @@ fn numbered(subnet: &Subnet, settings: &Settings, sets: &[PairSet]) -> Layers {
     Layers::by_destination(sets.len() as u8, settings.first_layer, of, xbars)
 }
 
-/// The trees that are worth their layers, and the pairs of each layer: those that are given, or one for all hosts of an
-/// xbar.
-fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u8) -> (Vec<PairSet>, Trees) {
+/// The trees that are worth their layers, and the pairs of each layer: one tree for each address of a host, or one for all
+/// hosts of an xbar.
+fn layered<'a>(
+    subnet: &Subnet,
+    settings: &Settings,
+    shared: &'a Shared<'_>,
+    most: u8,
+) -> (Vec<PairSet>, &'a Trees) {
     let numbers = Numbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
-    let layered = |shortest: ShortestTrees| {
+    let layered = |shortest: &'a ShortestTrees| {
         let sets = Breaking::new(subnet, &shortest.trees, &numbers).layers(&pairs);
         (sets, shortest)
     };
-    let taken = |(sets, shortest): (Vec<PairSet>, ShortestTrees)| (sets, shortest.trees);
+    let taken = |(sets, shortest): (Vec<PairSet>, &'a ShortestTrees)| (sets, &shortest.trees);
+    let by_host = shared.by_host();
     if !by_host.trees.are_several_an_xbar() {
         return taken(layered(by_host));
     }
-    let by_xbar = || layered(ShortestTrees::new(subnet, Choice::LeastLoaded));
+    let by_xbar = || layered(shared.by_xbar());
     // That a tree to each address needs more than one layer is known.
     if most < 2 {
         return taken(by_xbar());
     }
-    let weight = |(sets, shortest): &(Vec<PairSet>, ShortestTrees)| Weight {
+    let weight = |(sets, shortest): &(Vec<PairSet>, &ShortestTrees)| Weight {
         layers: sets.len(),
         crowding: shortest.crowding(subnet),
     };

@@ -61,8 +61,7 @@ impl Algorithm for Dmodc {
             return Err(refuse(DmodcRefusal::Apart { from, to }));
         }
         let numbers = Numbers::new(subnet, leaves, &costs);
-        let in_force =
-            in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(Engine::Dmodc, why))?;
+        let in_force = in_force::tables(settings);
         let mut tables = fill::tables(&Filling { subnet, tiers: &tiers, in_force }, leaves, &costs, &numbers);
         let order = || Order::updn(subnet, &Settings::default(), &tiers.depths());
         if by_shape.served().is_empty() {

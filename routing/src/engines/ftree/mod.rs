@@ -33,8 +33,8 @@ pub use order::{HostOrder, LeafOrder};
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, services};
-use crate::tables::{SlotEnd, Tables};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force, services};
+use crate::tables::SlotEnd;
 use crate::{Subnet, Tiers};
 use detours::Detours;
 use ranks::Ranks;
@@ -90,7 +90,7 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         );
     }
     let (reversed, joins_services) = reversed(&tree, &reach, settings, &tiers).map_err(refuse)?;
-    let in_force = previous(subnet, settings, &mut notes);
+    let in_force = in_force::tables(settings);
     let mut tables = match in_force {
         Some(previous) => kept::mend(&tree, &reach, previous),
         None => {
@@ -137,21 +137,6 @@ fn reversed(
 
 fn refuse(why: FtreeRefusal) -> EngineError {
     EngineError::refuse(Engine::Ftree, Refusal::own(why))
-}
-
-/// The tables to keep what is right of.
-fn previous<'a>(subnet: &Subnet, settings: &'a Settings, notes: &mut Vec<String>) -> Option<&'a Tables> {
-    let previous = settings.previous.as_ref().filter(|_| !settings.reassign)?;
-    let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
-    if (previous.xbar_count(), previous.slot_count()) == (xbars, slots) {
-        return Some(previous);
-    }
-    notes.push(format!(
-        "the previous tables have {} xbars and {} destinations, the fabric {xbars} and {slots}: all is routed anew",
-        previous.xbar_count(),
-        previous.slot_count()
-    ));
-    None
 }
 
 /// The host that a slot leads to.

@@ -29,6 +29,7 @@ mod turns;
 
 use super::algorithm::Algorithm;
 use super::filling::{self, NO_CHANNEL};
+use super::shared::Shared;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::tables::{Layers, Tables};
 use crate::{Quality, Subnet, TableRoutes};
@@ -62,13 +63,21 @@ impl Algorithm for Nue {
     }
 
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        self.compute_sharing(subnet, settings, &Shared::new(subnet, settings))
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
         let left = settings.layers_left().map_err(|why| EngineError::refuse(Engine::Nue, why))?;
         let most = settings.max_layers.map_or(1, |_| left);
         let layers = destinations_by_layer(subnet, settings.xbar_destinations, most);
-        let in_force = in_force::tables(subnet, settings);
-        let router = match in_force.map_err(|why| EngineError::refuse(Engine::Nue, why))? {
+        let router = match in_force::tables(settings) {
             Some(in_force) => Router::keeping(subnet, settings.xbar_destinations, in_force, &layers),
-            None => routed(subnet, settings, &layers),
+            None => routed(subnet, settings, shared, &layers),
         };
         let xbars = subnet.topology.xbar_count();
         let of_layers = if layers.len() > 1 {
@@ -89,14 +98,19 @@ impl Algorithm for Nue {
 }
 
 /// Routes in layers, from the seed, from nothing, or by the better of both.
-fn routed<'a>(subnet: &'a Subnet, settings: &Settings, layers: &[Vec<u32>]) -> Router<'a> {
+fn routed<'a>(
+    subnet: &'a Subnet,
+    settings: &Settings,
+    shared: &Shared<'_>,
+    layers: &[Vec<u32>],
+) -> Router<'a> {
     let xbar_destinations = settings.xbar_destinations;
     let freely = || {
         let mut router = Router::new(subnet, xbar_destinations);
         layers.iter().for_each(|ends| router.route(ends));
         router
     };
-    let Some(seed) = Seed::find(subnet, xbar_destinations, &layers.concat()) else { return freely() };
+    let Some(seed) = Seed::find(subnet, xbar_destinations, shared, &layers.concat()) else { return freely() };
     let from_seed = || {
         let mut router = Router::new(subnet, xbar_destinations);
         layers.iter().all(|ends| router.route_from(&seed, ends)).then_some(router)

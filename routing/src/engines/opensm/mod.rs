@@ -41,8 +41,6 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 /// Why tables cannot be made as OpenSM makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 enum OpensmRefusal {
-    #[error("the previous tables are of another fabric; give those of this one, or none")]
-    OtherPrevious,
     #[error("the lid matrix is of another fabric; give that of this one, or none")]
     OtherMatrix,
     #[error("no root is given; name the xbars at the top in a file (--root-guid-file)")]
@@ -56,15 +54,9 @@ enum OpensmRefusal {
 /// The tables of minhop, updn, dnup or dor, exactly as OpenSM makes them.
 ///
 /// # Errors
-/// If the engine finds no roots or no leaves, or previous tables or hops are another fabric's.
+/// If the engine finds no roots or no leaves, or the hops are another fabric's.
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: OpensmRefusal| Err(EngineError::refuse(engine, Refusal::own(why)));
-    if let Some(previous) = &settings.previous
-        && (previous.xbar_count() != subnet.topology.xbar_count()
-            || previous.slot_count() != subnet.destinations.slot_count())
-    {
-        return refuse(OpensmRefusal::OtherPrevious);
-    }
     let least = match &settings.hops {
         Some(hops) if !hops.is_of(&subnet.topology) => {
             return refuse(OpensmRefusal::OtherMatrix);

@@ -9,7 +9,7 @@ use mapper_proto::map::PortRef;
 use super::hops::LeastHops;
 use super::order::{Order, Target};
 use super::paths::{Candidate, Paths, Used};
-use crate::engines::Settings;
+use crate::engines::{Settings, in_force};
 use crate::tables::Tables;
 use crate::topology::Far;
 use crate::{Subnet, Topology};
@@ -186,7 +186,7 @@ impl<'a> Row<'a> {
 
     /// The place of the port that was in force, if it still is one of the least hops.
     fn kept(&self, target: Target, slot: u32) -> Option<u8> {
-        let previous = self.rows.settings.previous.as_ref().filter(|_| !self.rows.settings.reassign)?;
+        let previous = in_force::tables(self.rows.settings)?;
         let port = PortRef { xbar: self.xbar, port: previous.port(self.xbar, slot) };
         let Far::Channel(channel) = self.topology.far(port) else { return None };
         let first = self.topology.channels_of(self.xbar).start;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::Subnet;
 use crate::engines::algorithm::Algorithm;
-use crate::engines::{Engine, EngineError, Refusal, Routing, Setting, Settings};
+use crate::engines::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::tables::Layers;
 use mapper_fabric::names::Names;
 
@@ -115,7 +115,7 @@ pub(super) fn compute_as_named(
         refuse(TorusRefusal::Unconnected { explanation })
     })?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
-    let tables = HeadingPorts::new(grid, subnet).tables(subnet, &trees, previous(settings));
+    let tables = HeadingPorts::new(grid, subnet).tables(subnet, &trees, in_force::tables(settings));
     Ok(Routing { tables, layers, notes: notes(&lattice, &trees) })
 }
 
@@ -131,10 +131,6 @@ fn stated_datelines(settings: &Settings, lattice: &Lattice) -> [Option<u8>; 3] {
     [0, 1, 2].map(|dimension: usize| {
         above(dimension).map(|at| at.checked_sub(1).unwrap_or(lattice.sizes[dimension] - 1))
     })
-}
-
-fn previous(settings: &Settings) -> Option<&crate::Tables> {
-    settings.previous.as_ref().filter(|_| !settings.reassign)
 }
 
 /// A lattice as it is to be routed.

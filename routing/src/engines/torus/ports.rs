@@ -54,10 +54,6 @@ impl HeadingPorts {
     pub(super) fn tables(&self, subnet: &Subnet, trees: &Trees, previous: Option<&Tables>) -> Tables {
         let destinations = &subnet.destinations;
         let routers = subnet.topology.xbar_count();
-        let fits = |tables: &&Tables| {
-            tables.xbar_count() == routers && tables.slot_count() == destinations.slot_count()
-        };
-        let previous = previous.filter(fits);
         let first_ports = self.first_ports();
         filling::by_block(subnet, |destination, block| {
             let column = trees.column(destination);
