@@ -31,9 +31,8 @@ impl KernelPath {
         let unlisted = self.unlisted.values().map(|it| &it.destination);
         let carried = self.destinations.values().chain(unlisted);
         let least = carried.filter_map(Destination::least_mtu_of_segments).min();
-        let rules = [false, true].map(|v6| Rule::TooLong { v6 });
         let wanted = Objects {
-            rules: least.into_iter().flat_map(|_| rules.clone()).collect(),
+            rules: least.map(|_| Rule::TooLong).into_iter().collect(),
             marked_above: least,
             ..Objects::default()
         };

@@ -307,7 +307,8 @@ fn packets_that_are_too_long_for_an_outer_header_leave_by_the_tap_interface() {
     let ring = Ring::new(3, |_| ABLE);
     let wanted = ring.nodes[0].kernel.wanted();
     assert_eq!(wanted.marked_above, Some(1460));
-    assert_eq!(wanted.rules.iter().filter(|rule| matches!(rule, Rule::TooLong { .. })).count(), 2);
+    // Only IPv6 has a rule for them: one of IPv4 would slow all packets down, also when it is gone again.
+    assert!(wanted.rules.contains(&Rule::TooLong));
     for address in [v4(1), v6(1), v4(2), v6(2)] {
         let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(address) };
         assert_eq!(wanted.routes.get(&key), Some(&Route::Link { interface: TAP }));

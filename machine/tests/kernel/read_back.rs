@@ -50,8 +50,8 @@ pub(crate) fn one_of_every_kind(
     for to in [IpAddr::from(other.v4), other.v6.into()] {
         let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(to) };
         objects.routes.insert(key, Route::Link { interface: machine.interface("fabric0").index });
-        objects.rules.insert(Rule::TooLong { v6: to.is_ipv6() });
     }
+    objects.rules.insert(Rule::TooLong);
     objects.marked_above = Some(1380);
     objects
 }
