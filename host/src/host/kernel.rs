@@ -61,9 +61,14 @@ impl Host {
     ) -> Option<Vec<u8>> {
         let kernel = self.kernel.as_mut()?;
         match Datagram::read(bytes)? {
-            Datagram::Question { nonce } => {
+            Datagram::Question { nonce, is_last } => {
                 let directory = self.services.gossip().directory();
-                directory.host_with(from).for_each(|mac| kernel.answers(mac));
+                directory.host_with(from).for_each(|mac| {
+                    kernel.answers(mac);
+                    if is_last {
+                        kernel.hear_farewell(mac);
+                    }
+                });
                 // No answer is longer than its question.
                 let answer = Datagram::Answer { nonce, arrived_ns }.to_bytes();
                 Some(answer[..bytes.len().min(DATAGRAM_BYTES)].to_vec())

@@ -13,6 +13,7 @@ use mapper_fib::{NexthopId, Objects};
 use mapper_proto::Instant;
 
 use super::Numbers;
+use super::farewell::Farewell;
 use super::slots::Slots;
 use super::way::{Course, Way};
 use crate::routes::{RoutePath, RouteTable};
@@ -45,6 +46,8 @@ pub(super) struct Destination {
     left_ports: BTreeSet<u8>,
     /// The objects that the kernel was told to hold.
     pub(super) installed: Objects,
+    /// What is said and heard of the end of the agents.
+    pub(super) farewell: Farewell,
     /// How many packets its nexthops of IPv4, and those of IPv6, had taken when they were last counted.
     packets: [u64; 2],
     /// How many answers to probes of that host were sent since its nexthops were last counted.
@@ -67,6 +70,7 @@ impl Destination {
             is_altered: false,
             left_ports: BTreeSet::new(),
             installed,
+            farewell: Farewell::default(),
             packets: [0, 0],
             answers: 0,
             used_at: None,

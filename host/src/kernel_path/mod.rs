@@ -23,6 +23,7 @@
 //! before it sends any frame that was polled after them.
 
 mod destination;
+mod farewell;
 mod numbers;
 mod own_addresses;
 mod prober;
@@ -285,7 +286,7 @@ impl KernelPath {
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let unlisted = self.unlisted.values().map(|it| it.until).min();
-        self.prober.poll_timeout().into_iter().chain(unlisted).min()
+        self.prober.poll_timeout().into_iter().chain(unlisted).chain(self.farewell_at()).min()
     }
 
     /// All objects that the kernel is to hold.

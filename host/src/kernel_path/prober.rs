@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use mapper_fib::probe::Datagram;
 use mapper_fib::segments::{overhead_bytes, towards_port};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
@@ -43,8 +44,17 @@ pub struct KernelProbe {
     pub destination: Ipv6Addr,
     /// What its answer repeats.
     pub nonce: u64,
+    /// Whether it is the last one that this host asks that one, whose ways are all tried.
+    pub is_last: bool,
     /// How long the packet is to be inside its outer header, in bytes; 0 for as short as can be.
     pub inner_bytes: usize,
+}
+
+impl KernelProbe {
+    /// What it says.
+    pub const fn question(&self) -> Datagram {
+        Datagram::Question { nonce: self.nonce, is_last: self.is_last }
+    }
 }
 
 /// What a probe that is under way is about.
@@ -234,7 +244,26 @@ impl Prober {
         let inner_bytes = if full_length { mtu as usize } else { 0 };
         let destination = if turns { source } else { other };
         let towards = towards_port(way.port);
-        self.to_send.push_back(KernelProbe { towards, segments, source, destination, nonce, inner_bytes });
+        let is_last = false;
+        self.to_send.push_back(KernelProbe {
+            towards,
+            segments,
+            source,
+            destination,
+            nonce,
+            is_last,
+            inner_bytes,
+        });
+    }
+
+    /// Asks the last question, along a way that is proved. Returns its nonce.
+    pub(super) fn ask_last(&mut self, now: Instant, (mac, way): (Mac, &Way), ends: Ends) -> u64 {
+        let nonce = self.rng.random();
+        self.send(now, (mac, way), ends, (nonce, false), None);
+        if let Some(probe) = self.to_send.back_mut().filter(|probe| probe.nonce == nonce) {
+            probe.is_last = true;
+        }
+        nonce
     }
 
     /// Forgets probes that nobody waits for any more.

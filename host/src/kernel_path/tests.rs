@@ -191,7 +191,14 @@ impl Ring {
                 true => self.cross(node, port, packet, 0),
                 false => self.travel(node, None, packet, 0, Vec::new()),
             };
-            if arrived.is_some_and(|(at, _)| self.nodes[at].addresses.contains(&probe.destination.into())) {
+            if arrived
+                .as_ref()
+                .is_some_and(|&(at, _)| self.nodes[at].addresses.contains(&probe.destination.into()))
+            {
+                let (at, _) = arrived.unwrap_or_default();
+                if probe.is_last {
+                    self.nodes[at].kernel.hear_farewell(mac(node));
+                }
                 self.nodes[node].kernel.answered(self.now, probe.nonce);
                 self.change(node);
             }

@@ -35,12 +35,16 @@ impl KernelPath {
             }
         }
         renewed.into_iter().for_each(|mac| self.update(mac));
+        self.say_farewells(now);
         self.drop_unlisted(|it| now >= it.until);
     }
 
     /// Takes in that a probe was answered.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
         let Some(Probed { mac, number, turns }) = self.prober.take(nonce) else { return };
+        if self.is_farewell_answered(mac, nonce) {
+            return;
+        }
         let Some(destination) = self.destinations.get_mut(&mac) else { return };
         if !destination.ways.iter().any(|way| way.number == number && way.nonce == Some(nonce)) {
             return;

@@ -244,6 +244,7 @@ impl Soundings {
                     source,
                     destination,
                     nonce,
+                    is_last: false,
                     inner_bytes,
                 });
                 Key::Nonce(nonce)

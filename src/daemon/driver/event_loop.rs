@@ -348,10 +348,11 @@ impl Driver {
         leave_at
     }
 
-    /// Whether some host's kernel answers nothing so far, and may yet: it is told as late as its agent that the mapping is
-    /// complete.
+    /// Whether some host's kernel answers nothing so far, or some host needs this one's answers, and that may end: it is
+    /// told as late as its agent that the mapping is complete.
     fn waits_for_answers(&self, now: Instant) -> bool {
-        now < self.wait_for_answers_until && self.host.kernel_path().is_some_and(KernelPath::lacks_answers)
+        let waits = |path: &KernelPath| path.lacks_answers() || path.is_needed();
+        now < self.wait_for_answers_until && self.host.kernel_path().is_some_and(waits)
     }
 
     fn map_once_limit(&self, limit: Duration) -> DaemonError {

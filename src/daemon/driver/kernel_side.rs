@@ -277,7 +277,7 @@ impl Driver {
             }
             let Some(probes) = &side.probes else { continue };
             let ends = (sent.source, sent.destination);
-            let packet = probe::packet(&sent.segments, ends, sent.nonce, sent.inner_bytes);
+            let packet = probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes);
             probes.send(&packet, sent.towards);
         }
     }

@@ -130,6 +130,46 @@ fn what_is_proved_stays_though_agents_end_one_by_one_where_that_is_wanted() {
 }
 
 #[test]
+fn agents_that_end_are_needed_until_all_others_have_tried_their_ways_to_them() {
+    for abilities in [PLAIN, ABLE] {
+        let mut ring = Ring::new(4, |_| abilities);
+        let version = ring.nodes[0].table.version();
+        let needed = |ring: &Ring| ring.nodes.iter().map(|node| node.kernel.is_needed()).collect::<Vec<_>>();
+        for node in 0..4 {
+            assert!(!ring.nodes[node].kernel.is_needed(), "nobody ends");
+            ring.nodes[node].kernel.hold_once_complete();
+        }
+        // The last one hears late that all hosts have the map.
+        for node in 0..3 {
+            let now = ring.now;
+            ring.nodes[node].kernel.network_complete(now, version);
+        }
+        ring.wait(5);
+        assert_eq!(needed(&ring), [true, true, true, false]);
+        let now = ring.now;
+        ring.nodes[3].kernel.network_complete(now, version);
+        ring.settle();
+        assert_eq!(needed(&ring), [false; 4]);
+        assert_eq!(ring.check_plain(), 2 * 4 * 3);
+    }
+}
+
+#[test]
+fn who_has_ended_without_a_word_is_not_asked_for_ever() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    let version = ring.nodes[0].table.version();
+    ring.nodes[2].addresses.clear();
+    for node in 0..2 {
+        let now = ring.now;
+        ring.nodes[node].kernel.hold_once_complete();
+        ring.nodes[node].kernel.network_complete(now, version);
+    }
+    ring.wait(5);
+    assert!(ring.nodes[0].kernel.is_needed(), "the driver waits no longer than that host may take");
+    assert_eq!(ring.nodes[0].kernel.poll_timeout(), None);
+}
+
+#[test]
 fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_tables_to_it() {
     let mut ring = Ring::new(4, |_| PLAIN);
     let version = ring.nodes[0].table.version();

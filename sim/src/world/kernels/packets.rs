@@ -96,8 +96,8 @@ impl World {
     }
 
     fn send_probe(&mut self, host: u32, probe: KernelProbe) {
-        let KernelProbe { towards, segments, source, destination, nonce, inner_bytes } = probe;
-        let bytes = Datagram::Question { nonce }.to_bytes().to_vec();
+        let bytes = probe.question().to_bytes().to_vec();
+        let KernelProbe { towards, segments, source, destination, inner_bytes, .. } = probe;
         self.trace.frame(self.now, host, &bytes);
         // What has no segments leaves by the port that the probe says, whatever the kernel's other routes say.
         let leaves = match self.port_towards(host, towards) {
