@@ -175,6 +175,8 @@ fn what_somebody_takes_away_comes_back_and_the_board_says_so() {
         "ip -6 rule del lookup 28001",
         "ip neigh flush nud permanent",
         "sysctl -w net.ipv6.conf.e1.force_forwarding=0",
+        "sysctl -w net.ipv4.conf.e1.forwarding=0",
+        "sysctl -w net.ipv4.conf.e2.rp_filter=1",
     ] {
         let put_right = || ring.board(1, &[])["data_path"]["put_right"].as_u64().unwrap();
         let before = put_right();
