@@ -13,7 +13,7 @@ use mapper_fabric::wording::plural;
 use super::Settings;
 use super::balanced::ranks::Order;
 use crate::tables::Layers;
-use crate::{ProofRules, Subnet, Tables, Tiers, Topology, emptied_first, prove_tables};
+use crate::{ProofRules, Subnet, Tables, Tiers, Topology, prove_tables};
 
 /// What a user should know of service adapters above the leaves, if there are some.
 pub(super) fn note(topology: &Topology, tiers: &Tiers) -> Option<String> {
@@ -56,9 +56,7 @@ pub(super) fn join(
 /// managed), and by which those answer, where no way up and then down leads there, as after a cable between a leaf and a spine failed.
 ///
 /// `order` is that of the tree. All other entries stay as they are. All are proved together, as hosts' routes of an irregular tree may
-/// not keep to an order with one top; if that fails, none is added. What was in force stays where it leads on as well. Where
-/// an entry would have an address emptied before it changes from the tables in force, so that hosts wait for it, it is left out: the
-/// next tables have it.
+/// not keep to an order with one top; if that fails, none is added. What was in force stays where it leads on as well.
 pub(super) fn reach_xbars(
     subnet: &Subnet,
     tiers: &Tiers,
@@ -92,20 +90,9 @@ pub(super) fn reach_xbars(
         steps.climb_from(&xbars, end, slot, &mut wider);
     }
     let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: true };
-    if !prove_tables(subnet, &wider, &Layers::single(), &rules).holds() {
-        return;
+    if prove_tables(subnet, &wider, &Layers::single(), &rules).holds() {
+        *tables = wider;
     }
-    if let Some(old) = in_force {
-        let needed = emptied_first(subnet, old, tables, &Layers::single());
-        for slot in emptied_first(subnet, old, &wider, &Layers::single()) {
-            if needed.binary_search(&slot).is_err() {
-                for xbar in 0..topology.xbar_count() as u32 {
-                    wider.set_port(xbar, slot, tables.port(xbar, slot));
-                }
-            }
-        }
-    }
-    *tables = wider;
 }
 
 /// A step to a neighbour: the neighbour, and the port that leads to it.

@@ -72,5 +72,8 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
             notes.push(format!("{apart} pairs of roots cannot be connected without a risk of deadlock"));
         }
     }
+    if let Some(order) = order.filter(|_| tiers.served().is_empty()) {
+        services::reach_xbars(subnet, &tiers, || order, in_force, &mut tables);
+    }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
