@@ -290,7 +290,13 @@ impl SubnetManager {
                     let (port, route) = (other.port, other.route.clone());
                     self.command(Command::Acknowledge, port, route);
                 }
-                self.suspect(now);
+                match self.stage {
+                    // What was read so far is forgotten as well, so nothing is computed of the rest, and no writing goes on.
+                    Stage::Reading(_) | Stage::Computing { .. } | Stage::Writing(_) | Stage::Glancing(_) => {
+                        self.retry(now);
+                    }
+                    _ => self.suspect(now),
+                }
             }
             (Command::Disable, SmState::Standby) => {
                 self.role = SmState::NotActive;

@@ -14,6 +14,7 @@ impl SubnetManager {
         self.recheck_at = None;
         self.changed.clear();
         self.is_urgent = false;
+        self.rest_at = None;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
         self.sent_before = self.counts.sent;

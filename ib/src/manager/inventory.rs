@@ -205,6 +205,7 @@ impl Inventory {
                 ports: switch.port_count,
                 links: links.map(|(&port, &(peer, peer_port))| Link { port, peer, peer_port }).collect(),
                 in_force: in_force.get(&switch.guid).cloned().unwrap_or_default(),
+                before: Vec::new(),
             })
         };
         let adapter = |adapter: &Adapter| {

@@ -1,6 +1,6 @@
 //! What a manager has computed for it: the subnet, and the tables for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::program::NO_PORT;
 
@@ -38,6 +38,8 @@ pub struct TaskSwitch {
     pub links: Vec<Link>,
     /// The table that it holds, by LID; 0xFF where none leads.
     pub in_force: Vec<u8>,
+    /// Tables that it held so recently that packets may be under way by them, as many as any other switch has.
+    pub before: Vec<Vec<u8>>,
 }
 
 /// An end of a cable at a switch.
@@ -80,6 +82,11 @@ pub struct Routes {
     /// LIDs whose entries are to be emptied, wherever they change, before any other entry changes: old and new entries
     /// together could close a circle.
     pub emptied_first: Vec<u16>,
+    /// Entries, by the switch's GUID and LID, that are to change after all others, when no packet is under way by an old entry
+    /// any more. No host's packets pass them by these tables, so nobody waits for them.
+    pub last: BTreeSet<(u64, u16)>,
+    /// Whether nothing may change before all packets are gone that are under way by tables from before those in force.
+    pub must_wait: bool,
     /// How many layers there are, each a service level with a lane of its own.
     pub layers: u8,
     /// The place of the switch that each LID is at among those of the task, by LID; `u32::MAX` for nobody's.

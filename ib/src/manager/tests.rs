@@ -1,6 +1,7 @@
 //! What is in the switches, whatever becomes of datagrams.
 
 mod asking;
+mod groups;
 mod managers;
 mod traps;
 mod wrong_keys;
@@ -15,14 +16,20 @@ use proptest::prelude::*;
 use super::*;
 use crate::mad::sa::{Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
 use crate::mad::{
-    AgentMad, AgentWord, Attribute, Command, DATA_BYTES, MAD_BYTES, NodeKind, Notice, PortSettings,
-    PortState, Route, RoutedByLid, ShareSwitch, SmInfo, SubnetVersion,
+    AgentMad, AgentWord, Attribute, Command, DATA_BYTES, MAD_BYTES, ManagerMethod, NodeKind, Notice,
+    PortSettings, PortState, Route, RoutedByLid, ShareSwitch, SmInfo, Smp, SubnetVersion,
 };
+use crate::packet::Address;
 use crate::record::{Direction, Recorded};
 use crate::simulated::{self, Model, settings, trap_of};
 
-/// The tables that the engines make, proved.
+/// The tables that the engines of the fault search make, proved.
 pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
+    routes_by(simulated::ENGINES, task)
+}
+
+/// The tables that engines with these options make, proved.
+fn routes_by(options: &str, task: &Task) -> Result<Routes, String> {
     let switches = task.switches.iter().map(|switch| Switch {
         guid: switch.guid,
         system_guid: switch.system_guid,
@@ -36,6 +43,7 @@ pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
             .map(|link| mapper_opensm::Link { port: link.port, peer: link.peer, peer_port: link.peer_port })
             .collect(),
         in_force: switch.in_force.clone(),
+        before: switch.before.clone(),
     });
     let adapters = task.adapters.iter().map(|adapter| Adapter {
         node_guid: adapter.node_guid,
@@ -48,7 +56,7 @@ pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
     });
     let request = Request {
         asker: Asker::Agent,
-        options: simulated::ENGINES.parse().unwrap(),
+        options: options.parse().unwrap(),
         serving: task.serving.clone(),
         is_urgent: task.is_urgent,
         lanes: task.lanes,
@@ -60,6 +68,8 @@ pub(crate) fn routes(task: &Task) -> Result<Routes, String> {
         engine: answer.engine,
         tables: answer.tables.into_iter().map(|table| (table.guid, table.ports)).collect(),
         emptied_first: answer.emptied_first,
+        last: answer.last.into_iter().collect(),
+        must_wait: answer.must_wait,
         layers: answer.layer_count,
         places: answer.places,
         levels: answer.levels,
@@ -102,6 +112,8 @@ struct Trial {
     record: Option<String>,
     /// What hosts were answered.
     answers: Vec<Packet>,
+    /// The options of the engines.
+    engines: &'static str,
 }
 
 impl Trial {
@@ -115,6 +127,7 @@ impl Trial {
             fates: Vec::new().into_iter(),
             record: None,
             answers: Vec::new(),
+            engines: simulated::ENGINES,
         }
     }
 
@@ -174,7 +187,7 @@ impl Trial {
                 self.carry(&packet);
             }
             if let Some(task) = self.manager.poll_task() {
-                let answer = routes(&task);
+                let answer = routes_by(self.engines, &task);
                 self.manager.handle_routes(task.number, answer, self.now);
                 continue;
             }
@@ -300,63 +313,6 @@ fn a_manager_that_takes_over_changes_no_lid_and_no_table() {
     next.run(Duration::from_secs(15));
     next.model.check_up().unwrap();
     assert_eq!((next.model.table_writes, next.model.hosts()), (written, lids));
-}
-
-/// A host joins a group, which is made by the first, or leaves it.
-fn take_part(trial: &mut Trial, host: usize, method: SaMethod) {
-    let (_, lid) = trial.model.hosts()[host];
-    let record = MemberRecord {
-        group: Gid(0xFF12_401B_FFFF_0000_0000_0000_0000_0021),
-        port: Gid::of_port(Gid::LINK_PREFIX, trial.model.nodes[host].info.port_guid + 1),
-        state: JoinState::FULL,
-        partition: 0xFFFF,
-        ..MemberRecord::parse(&[])
-    };
-    let mask = MemberRecord::GROUP
-        | MemberRecord::PORT
-        | MemberRecord::STATE
-        | MemberRecord::QUEUE_KEY
-        | MemberRecord::PARTITION
-        | MemberRecord::TRAFFIC_CLASS
-        | MemberRecord::LEVEL
-        | MemberRecord::FLOW_LABEL;
-    let request = SaMad {
-        method,
-        status: 0,
-        tid: 5,
-        attribute: SaAttribute::MemberRecord,
-        modifier: 0,
-        rmpp: Rmpp::default(),
-        key: 0,
-        offset: 0,
-        mask,
-        data: [0; RECORD_BYTES],
-    };
-    let mad = request.with_record(&record.emit()).emit();
-    let address = Address::Lid { lid, queue_pair: 1, level: 0 };
-    trial.manager.handle_packet(&Packet { address, mad }, trial.now);
-}
-
-#[test]
-fn groups_that_hosts_join_get_trees_that_reach_them_and_nobody_else() {
-    let mut trial = Trial::new(Model::ring(6));
-    trial.run(Duration::from_secs(15));
-    [1, 2, 5].into_iter().for_each(|host| take_part(&mut trial, host, SaMethod::Set));
-    trial.run(Duration::from_secs(1));
-    trial.model.check_group(0xC001, &[1, 2, 5]).unwrap();
-    let (written, sent) = (trial.model.table_writes, trial.manager.sent());
-    take_part(&mut trial, 5, SaMethod::Delete);
-    trial.run(Duration::from_secs(1));
-    trial.model.check_group(0xC001, &[1, 2]).unwrap();
-    let parts = trial.model.table_writes - written;
-    assert!(
-        trial.manager.sent() - sent == parts && parts <= 12,
-        "nothing but what differs is written: {parts}"
-    );
-    [1, 2].into_iter().for_each(|host| take_part(&mut trial, host, SaMethod::Delete));
-    trial.run(Duration::from_secs(1));
-    assert_eq!(trial.model.flood(0, 0xC001), Ok(Vec::new()), "that group is gone");
-    trial.model.check_group(0xC000, &[0, 1, 2, 3, 4, 5]).unwrap();
 }
 
 #[test]

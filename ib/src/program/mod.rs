@@ -4,20 +4,22 @@
 //! be in force in any mixture:
 //!
 //! 1. addresses, and ports that are up are armed: they take packets and send none;
-//! 2. entries of tables are emptied that could close a circle together with new ones, and those of multicast tables
-//!    that are only of an old tree;
-//! 3. all other entries change, of which any mixture is free of circles, and multicast tables get theirs;
-//! 4. what was emptied gets its new entries;
+//! 2. entries of tables are emptied that could close a circle together with new ones;
+//! 3. all other entries change, of which any mixture is free of circles, but those that no host's packets pass;
+//! 4. these change, and what was emptied gets its new entries;
 //! 5. ports become active.
 //!
-//! Between 2, 3 and 4 packets that are under way by old entries get the time to arrive or to be dropped.
+//! Between 2, 3 and 4 packets that are under way by old entries get the time to arrive or to be dropped, where that matters.
+//! Entries of multicast tables that are only of an old tree, which closes a circle with the new one, are emptied in 2 if other packets
+//! are waited for there, and else in 3, so that no host waits for a tree; the new tree follows in the phase behind it. All trees
+//! are in force before ports become active, as an old one may have entries that lead through these ports.
 
 mod lanes;
 pub(crate) mod multicast;
 mod ports;
 mod tables;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::exchange::Order;
 use crate::lids::Lids;
@@ -56,6 +58,8 @@ pub(crate) struct Phase {
     pub(crate) writes: Vec<Write>,
     /// Whether packets that are under way by old entries are waited for before the next phase.
     pub(crate) drains: bool,
+    /// Whether no packet is under way by an old entry of a table any more once that time has passed.
+    pub(crate) ends_old: bool,
 }
 
 /// What is wanted of ports.
@@ -109,23 +113,84 @@ impl Held {
 }
 
 /// All phases, of which some may be empty.
-pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> Vec<Phase> {
+#[derive(Debug)]
+pub(crate) struct Phases {
+    addresses: Phase,
+    tables: [Phase; 3],
+    multicast: [Phase; 2],
+    activation: Phase,
+}
+
+impl Phases {
+    /// Whether blocks of tables are written, apart from multicast tables.
+    pub(crate) fn change_tables(&self) -> bool {
+        self.tables.iter().any(|phase| !phase.writes.is_empty())
+    }
+
+    /// Whether trees of multicast groups can follow when all else is written, and nobody else waits for them.
+    pub(crate) fn can_put_trees_off(&self) -> bool {
+        let is_empty = |phase: &Phase| phase.writes.is_empty();
+        is_empty(&self.activation) && !self.multicast.iter().all(is_empty)
+    }
+
+    /// These without the trees of multicast groups.
+    pub(crate) fn without_trees(mut self) -> Self {
+        self.multicast = Default::default();
+        self
+    }
+
+    /// One after the other.
+    pub(crate) fn in_order(self) -> VecDeque<Phase> {
+        let Self { addresses, tables: [mut empty, mut change, mut fill], multicast, activation } = self;
+        let trees = if empty.drains { [&mut empty, &mut change] } else { [&mut change, &mut fill] };
+        for (phase, of_trees) in trees.into_iter().zip(multicast) {
+            phase.writes.extend(of_trees.writes);
+            phase.drains |= of_trees.drains;
+        }
+        change.ends_old = true;
+        [addresses, empty, change, fill, activation].into()
+    }
+}
+
+/// What differs from what is wanted.
+pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> Phases {
     let mut addresses = Phase::default();
     let mut activation = Phase::default();
     ports::program(inventory, wanted, &mut addresses, &mut activation);
     if wanted.routes.layers > 1 {
         lanes::program(inventory, wanted.routes.layers, held, &mut addresses);
     }
-    let [mut empty, mut change, fill] = tables::program(inventory, wanted.routes, held);
-    multicast::program(inventory, wanted.groups, held, &mut empty, &mut change);
-    vec![addresses, empty, change, fill, activation]
+    let tables = tables::program(inventory, wanted.routes, held);
+    Phases { addresses, tables, multicast: multicast::program(inventory, wanted.groups, held), activation }
 }
 
 /// Those of multicast groups alone.
-pub(crate) fn phases_of_groups(inventory: &Inventory, groups: &Groups, held: &Held) -> Vec<Phase> {
-    let (mut empty, mut fill) = (Phase::default(), Phase::default());
-    multicast::program(inventory, groups, held, &mut empty, &mut fill);
-    vec![empty, fill]
+pub(crate) fn phases_of_groups(inventory: &Inventory, groups: &Groups, held: &Held) -> VecDeque<Phase> {
+    multicast::program(inventory, groups, held).into()
+}
+
+/// Routes that leave the entries that are to change last as they are, for a later time.
+pub(crate) fn without_last(inventory: &Inventory, mut routes: Routes, held: &Held) -> Routes {
+    let last = std::mem::take(&mut routes.last);
+    let switches: BTreeMap<u64, &Switch> =
+        inventory.switches.iter().map(|switch| (switch.guid, switch)).collect();
+    for (guid, lid) in last {
+        let port = held.tables.get(&guid).and_then(|table| table.get(usize::from(lid))).copied();
+        let is_known = |node: u64| is_known(inventory, &routes, node);
+        // What leads to a node of which no table is known may not stay.
+        let port = port
+            .filter(|&port| switches.get(&guid).is_some_and(|switch| !leads_astray(switch, port, is_known)));
+        let table = routes.tables.get_mut(&guid);
+        if let Some(entry) = table.and_then(|table| table.get_mut(usize::from(lid))) {
+            *entry = port.unwrap_or(NO_PORT);
+        }
+    }
+    routes
+}
+
+/// Whether a node has a table of these routes, or is an adapter or a router.
+fn is_known(inventory: &Inventory, routes: &Routes, node: u64) -> bool {
+    routes.tables.contains_key(&node) || inventory.adapters.iter().any(|adapter| adapter.node_guid == node)
 }
 
 /// Whether packets that leave by a port come to a node that no table was computed for, as one that did not answer. It may go

@@ -75,14 +75,9 @@ fn block_of(lid: u16) -> u16 {
     (lid - FIRST_MULTICAST_LID) / MulticastTable::LIDS
 }
 
-/// Adds what differs: to `empty` what is to be gone before anything of `fill` may be written.
-pub(super) fn program(
-    inventory: &Inventory,
-    groups: &Groups,
-    held: &Held,
-    empty: &mut Phase,
-    fill: &mut Phase,
-) {
+/// The phases of multicast tables: what is to be gone first, and then what differs.
+pub(super) fn program(inventory: &Inventory, groups: &Groups, held: &Held) -> [Phase; 2] {
+    let (mut empty, mut fill) = (Phase::default(), Phase::default());
     let blocks = groups.blocks();
     let has_room = |switch: &&Switch| {
         let capacity = held.infos.get(&switch.guid).map_or(0, SwitchInfo::multicast_capacity);
@@ -107,7 +102,6 @@ pub(super) fn program(
     };
     let dangerous = leads.iter().filter(|&(&lid, leads)| is_dangerous(lid, leads));
     let dangerous: BTreeSet<u16> = dangerous.map(|(&lid, _)| lid).collect();
-    let mut has_emptied = false;
     for switch in inventory.switches.iter().filter(|switch| trees.has(switch.guid)) {
         for (&(guid, block, position), &old) in
             held.multicast.range((switch.guid, 0, 0)..=(switch.guid, u16::MAX, u8::MAX))
@@ -123,15 +117,15 @@ pub(super) fn program(
             }
             let part = (guid, block, position);
             if between != old {
-                has_emptied = true;
-                write(switch, part, between, empty);
+                empty.drains = true;
+                write(switch, part, between, &mut empty);
             }
             if new != between {
-                write(switch, part, new, fill);
+                write(switch, part, new, &mut fill);
             }
         }
     }
-    empty.drains |= has_emptied;
+    [empty, fill]
 }
 
 /// Whether a switch holds that packets to a multicast LID leave by a port.

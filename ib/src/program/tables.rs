@@ -11,6 +11,7 @@ use crate::manager::task::Routes;
 /// The phases of tables: empty, change, fill.
 pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [Phase; 3] {
     let mut phases = [Phase::default(), Phase::default(), Phase::default()];
+    let mut is_held_back = false;
     let first: BTreeSet<u16> = routes.emptied_first.iter().copied().collect();
     let adapters: BTreeSet<u64> = inventory.adapters.iter().map(|adapter| adapter.node_guid).collect();
     let is_known = |node: u64| routes.tables.contains_key(&node) || adapters.contains(&node);
@@ -24,14 +25,14 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
             let old = block(before, number);
             let new = block(table, number).unwrap_or([NO_PORT; BLOCK]);
             let changed = |at: usize| old.is_some_and(|old| old[at] != new[at]);
+            let lid_at = |at: usize| u16::try_from(number * BLOCK + at).unwrap_or(u16::MAX);
             let is_first = |at: usize| {
-                let lid = u16::try_from(number * BLOCK + at).unwrap_or(u16::MAX);
                 // What leads to nobody any more, or did not lead to anybody known, is emptied first as well: no proof
                 // counts it.
                 let astray = || old.is_some_and(|old| leads_astray(switch, old[at], is_known));
                 // An entry into a dead cable leads nowhere already.
                 let is_dead = || old.is_some_and(|old| old[at] != 0 && !switch.cables.contains_key(&old[at]));
-                first.contains(&lid) || (new[at] == NO_PORT && !is_dead()) || astray()
+                first.contains(&lid_at(at)) || (new[at] == NO_PORT && !is_dead()) || astray()
             };
             let mut now = old;
             if let Some(old) = old {
@@ -41,9 +42,12 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
                 write_block(switch, number, &mut now, emptied, &mut phases[0]);
             }
             // A block that the switch did not reach before is out of reach until its top rises.
-            let mixed: [u8; BLOCK] = std::array::from_fn(|at| {
-                if old.is_some() && is_first(at) && changed(at) { NO_PORT } else { new[at] }
+            let mixed: [u8; BLOCK] = std::array::from_fn(|at| match old {
+                Some(_) if changed(at) && is_first(at) => NO_PORT,
+                Some(old) if changed(at) && routes.last.contains(&(switch.guid, lid_at(at))) => old[at],
+                _ => new[at],
             });
+            is_held_back |= old.is_some() && mixed != new;
             write_block(switch, number, &mut now, mixed, &mut phases[1]);
             write_block(switch, number, &mut now, new, &mut phases[2]);
         }
@@ -55,9 +59,8 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
             phases[2].writes.push((order, switch.route.clone()));
         }
     }
-    let drains = !phases[0].writes.is_empty();
-    phases[0].drains = drains;
-    phases[1].drains = drains && !phases[2].writes.is_empty();
+    phases[0].drains = !phases[0].writes.is_empty();
+    phases[1].drains = is_held_back;
     phases
 }
 

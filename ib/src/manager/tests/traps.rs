@@ -64,6 +64,65 @@ fn a_second_failure_right_behind_the_first_takes_no_sweep_either() {
     trial.model.check_up().unwrap();
 }
 
+/// Three leaves with two hosts each, each cabled to three spines; the leaves, and the spines.
+fn tree() -> (Model, [usize; 3], [usize; 3]) {
+    let mut model = Model::default();
+    let hosts: Vec<usize> = (0..6).map(|_| model.add(NodeKind::Adapter, 1)).collect();
+    let leaves = [0; 3].map(|_| model.add(NodeKind::Switch, 5));
+    let spines = [0; 3].map(|_| model.add(NodeKind::Switch, 3));
+    for (place, &leaf) in leaves.iter().enumerate() {
+        for port in 1..=2 {
+            model.cable((hosts[2 * place + port - 1], 1), (leaf, port as u8));
+        }
+        for (port, &spine) in (3..).zip(&spines) {
+            model.cable((leaf, port), (spine, place as u8 + 1));
+        }
+    }
+    (model, leaves, spines)
+}
+
+#[test]
+fn hosts_of_a_tree_wait_neither_for_packets_under_way_nor_for_trees_of_groups() {
+    for engines in ["engines=minhop", "engines=updn", "engines=ftree", "engines=sssp", ""] {
+        let (mut groups_waited, mut spines_waited) = (false, false);
+        for (place, port) in (0..3).flat_map(|place| (3..6).map(move |port| (place, port))) {
+            let (model, leaves, spines) = tree();
+            let mut trial = Trial { engines, ..Trial::new(model) };
+            trial.run(Duration::from_secs(25));
+            trial.model.check_up().unwrap();
+            trial.model.cut((leaves[place], port));
+            for switch in [leaves[place], spines[usize::from(port) - 3]] {
+                let lid = trial.model.nodes[switch].ports[&0].lid();
+                trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
+            }
+            let ups = trial.ups();
+            // Packets under way get a second to arrive, where anybody waits for that.
+            trial.run(Duration::from_millis(50));
+            let hosts = trial.model.hosts();
+            for (&(from, _), &(to, lid)) in hosts.iter().flat_map(|a| hosts.iter().map(move |b| (a, b))) {
+                let is_reached = from == to || trial.model.trace(from, lid).1;
+                assert!(is_reached, "{engines}: {from} to {to} without port {port} of leaf {place}");
+            }
+            assert!(trial.ups() > ups, "{engines}");
+            groups_waited |= trial.model.check_up().is_err();
+            let reach_switches = |model: &Model| {
+                let own = |node: usize| model.nodes[node].ports[&0].lid();
+                let lids: Vec<(usize, u16)> = (6..12).map(|node| (node, own(node))).collect();
+                hosts.iter().all(|&(host, lid)| {
+                    lids.iter().all(|&(switch, own)| {
+                        model.reached(host, own).is_some() && model.reached(switch, lid).is_some()
+                    })
+                })
+            };
+            spines_waited |= !reach_switches(&trial.model);
+            trial.run(Duration::from_secs(3));
+            trial.model.check_up().unwrap();
+            assert!(reach_switches(&trial.model), "{engines}: without port {port} of leaf {place}");
+        }
+        assert!(groups_waited && spines_waited, "{engines}: else this shows nothing");
+    }
+}
+
 #[test]
 fn a_trap_of_a_host_that_went_or_of_nobody_and_a_cable_that_came_are_healed() {
     let mut trial = Trial::new(Model::ring(5));
