@@ -48,7 +48,7 @@ impl Algorithm for Dnup {
         if opensm::is_wanted(settings) {
             opensm::compute(Engine::Dnup, subnet, settings)
         } else {
-            let routing = balanced::compute(Engine::Dnup, subnet, settings)?;
+            let routing = balanced::compute_with_xbars(Engine::Dnup, subnet, settings)?;
             match first_apart(subnet, &routing.tables) {
                 None => Ok(routing),
                 Some(apart) => Err(EngineError::refuse(Engine::Dnup, Refusal::own(apart))),

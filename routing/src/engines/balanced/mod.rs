@@ -44,6 +44,34 @@ use ranks::{Order, find_roots};
 /// # Errors
 /// If updn finds no roots, or the tables that were in force are of another fabric.
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    compute_in_order(engine, subnet, settings).map(|(routing, _)| routing)
+}
+
+/// Computes the tables of updn or dnup, and adds the entries by which xbars above the leaves are reached by their own addresses where
+/// no legal way leads there.
+///
+/// # Errors
+/// As [`compute`].
+pub(super) fn compute_with_xbars(
+    engine: Engine,
+    subnet: &Subnet,
+    settings: &Settings,
+) -> Result<Routing, EngineError> {
+    let (mut routing, order) = compute_in_order(engine, subnet, settings)?;
+    let tiers = Tiers::of(&subnet.topology);
+    if let Some(order) = order.filter(|_| tiers.served().is_empty()) {
+        let in_force = in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
+        services::reach_xbars(subnet, &tiers, || order, in_force, &mut routing.tables);
+    }
+    Ok(routing)
+}
+
+/// The tables, and the order to which their routes keep, if they keep to one.
+fn compute_in_order(
+    engine: Engine,
+    subnet: &Subnet,
+    settings: &Settings,
+) -> Result<(Routing, Option<Order>), EngineError> {
     let topology = &subnet.topology;
     let mut notes = notes::taken_otherwise(settings);
     let tiers = Tiers::of(topology);
@@ -72,8 +100,5 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
             notes.push(format!("{apart} pairs of roots cannot be connected without a risk of deadlock"));
         }
     }
-    if let Some(order) = order.filter(|_| tiers.served().is_empty()) {
-        services::reach_xbars(subnet, &tiers, || order, in_force, &mut tables);
-    }
-    Ok(Routing { notes, ..Routing::in_one_layer(tables) })
+    Ok((Routing { notes, ..Routing::in_one_layer(tables) }, order))
 }
