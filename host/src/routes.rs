@@ -167,7 +167,8 @@ impl RouteTable {
     pub fn with_next_hops(mut self) -> Result<Self, RouteTableError> {
         let topology = &self.basis.topology;
         if let Attachment::Port(home) = topology.attachment(self.whole.from()) {
-            self.next_hops = NextHops::compute(topology, home.xbar)?.map(Arc::new);
+            let narrow = self.basis.map.narrow_ports();
+            self.next_hops = NextHops::compute(topology, home.xbar, &narrow)?.map(Arc::new);
         }
         Ok(self)
     }
@@ -293,16 +294,25 @@ impl RouteTable {
         })
     }
 
-    /// The ports by which packets to a host may leave the own xbar, where crossbars go by the destination. Whichever
+    /// Whether there are routes by destination, so that the own xbar can send packets on to others by them.
+    pub(crate) const fn has_next_hops(&self) -> bool {
+        self.next_hops.is_some()
+    }
+
+    /// The ports by which packets to a host may leave the own xbar, where crossbars go by the destination, and how many bytes
+    /// a frame may have on all ways there, if some cable on them carries shorter ones than others. Whichever
     /// cables are dead, these are the ports of the whole map. Empty for hosts at the own xbar.
-    pub(crate) fn next_hops_to(&self, host: u32) -> impl Iterator<Item = PortRef> + '_ {
+    pub(crate) fn next_hops_to(&self, host: u32) -> impl Iterator<Item = (PortRef, Option<u16>)> + '_ {
         let topology = &self.basis.topology;
         let home = match topology.attachment(host) {
             Attachment::Port(home) => Some(home.xbar),
             _ => None,
         };
-        let channels = self.next_hops.as_ref().zip(home).map_or(&[][..], |(hops, home)| hops.towards(home));
-        channels.iter().map(|&channel| topology.tail(channel))
+        let towards = self.next_hops.as_ref().zip(home).into_iter();
+        towards.flat_map(move |(hops, home)| {
+            let hop = move |&channel: &u32| (topology.tail(channel), hops.most_bytes(home, channel));
+            hops.towards(home).iter().map(hop)
+        })
     }
 
     /// The turns that packets to a host take at the own xbar, where crossbars go by the destination: the port of another xbar

@@ -8,7 +8,9 @@
 //! circle (Schroeder et al., "Autonet", 1991). Each step is one nearer to the destination, so no packet loops as
 //! long as all xbars have routes of one map.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use mapper_proto::map::PortRef;
 
 use super::proof::Violation;
 use super::{Direction, Orientation, Topology};
@@ -60,34 +62,53 @@ impl OrderByDestination {
 pub struct NextHops {
     /// The channels out of the xbar, for each destination xbar. Empty for itself, and where no way leads.
     channels: Vec<Vec<u32>>,
+    /// The most bytes of a frame on the ways to a destination xbar that begin with a channel, where it is less than elsewhere.
+    narrow: BTreeMap<(u32, u32), u16>,
 }
 
 impl NextHops {
-    /// The routes of an xbar. `None` if the fabric is too large.
+    /// The routes of an xbar. `None` if the fabric is too large. `narrow` are the ports whose cables carry shorter frames than
+    /// others, at both ends of each, and how many bytes these may have.
     ///
     /// Routes are derived and proved for all xbars, so that all that derive them from one map agree.
     ///
     /// # Errors
     /// If a proof fails, which is a fault of this program.
-    pub fn compute(topology: &Topology, at: u32) -> Result<Option<Self>, Violation> {
+    pub fn compute(
+        topology: &Topology,
+        at: u32,
+        narrow: &BTreeMap<PortRef, u16>,
+    ) -> Result<Option<Self>, Violation> {
         let count = topology.xbar_count();
         if count > MOST_XBARS || at as usize >= count {
             return Ok(None);
         }
         let OrderByDestination(orientation) = OrderByDestination::new(topology);
         orientation.prove(topology)?;
-        let mut channels = Vec::with_capacity(count);
+        let mut hops = Self { channels: Vec::with_capacity(count), narrow: BTreeMap::new() };
         for to in 0..count as u32 {
             let routes = ToXbar::search(topology, &orientation, to);
             routes.prove(topology, &orientation, to)?;
-            channels.push(routes.next(topology, &orientation, at));
+            let next = routes.next(topology, &orientation, at);
+            if !narrow.is_empty() {
+                let most_bytes = routes.most_bytes(topology, &orientation, narrow);
+                let of = |&channel: &u32| Some(((to, channel), most_bytes(channel)?));
+                hops.narrow.extend(next.iter().filter_map(of));
+            }
+            hops.channels.push(next);
         }
-        Ok(Some(Self { channels }))
+        Ok(Some(hops))
     }
 
     /// The channels by which packets to an xbar may leave, which are equally short.
     pub fn towards(&self, xbar: u32) -> &[u32] {
         self.channels.get(xbar as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The most bytes of a frame that all ways to an xbar carry which begin with this channel, whichever of them it takes;
+    /// `None` if no cable on them carries shorter frames than others.
+    pub fn most_bytes(&self, xbar: u32, channel: u32) -> Option<u16> {
+        self.narrow.get(&(xbar, channel)).copied()
     }
 }
 
@@ -137,6 +158,28 @@ impl ToXbar {
                 && (self.falls[head] || wanted == Direction::Up)
         };
         topology.channels_of(xbar).filter(leads_on).collect()
+    }
+
+    /// The most bytes of a frame on all ways that begin with a channel, where some cable on them is one of the narrow ones.
+    fn most_bytes(
+        &self,
+        topology: &Topology,
+        orientation: &Orientation,
+        narrow: &BTreeMap<PortRef, u16>,
+    ) -> impl Fn(u32) -> Option<u16> {
+        let mut nearest_first: Vec<u32> = (0..topology.xbar_count() as u32).collect();
+        nearest_first.sort_by_key(|&xbar| self.steps[xbar as usize]);
+        let mut most_from: Vec<Option<u16>> = vec![None; topology.xbar_count()];
+        let behind = move |most_from: &[Option<u16>], channel: u32| {
+            let cable = narrow.get(&topology.tail(channel)).copied();
+            cable.into_iter().chain(most_from[topology.head(channel).xbar as usize]).min()
+        };
+        for xbar in nearest_first {
+            let next = self.next(topology, orientation, xbar);
+            most_from[xbar as usize] =
+                next.into_iter().filter_map(|channel| behind(&most_from, channel)).min();
+        }
+        move |channel| behind(&most_from, channel)
     }
 
     /// Proves that each xbar that has a way leaves by channels that lead nearer, and that no channel leads on to one
@@ -193,7 +236,19 @@ mod tests {
 
     fn all(topology: &Topology) -> Vec<NextHops> {
         let xbars = 0..topology.xbar_count() as u32;
-        xbars.map(|at| NextHops::compute(topology, at).unwrap().unwrap()).collect()
+        xbars.map(|at| NextHops::compute(topology, at, &BTreeMap::new()).unwrap().unwrap()).collect()
+    }
+
+    /// The least bytes of these cables on any way from one xbar to another that begins with this channel.
+    fn least_on_ways(
+        topology: &Topology,
+        hops: &[NextHops],
+        (channel, to): (u32, u32),
+        narrow: &BTreeMap<PortRef, u16>,
+    ) -> Option<u16> {
+        let behind = hops[topology.head(channel).xbar as usize].towards(to).iter();
+        let behind = behind.filter_map(|&next| least_on_ways(topology, hops, (next, to), narrow));
+        narrow.get(&topology.tail(channel)).copied().into_iter().chain(behind).min()
     }
 
     proptest! {
@@ -214,6 +269,32 @@ mod tests {
                 turns.sort_unstable();
                 led.sort_unstable();
                 prop_assert_eq!(turns, led);
+            }
+        }
+
+        #[test]
+        fn a_way_carries_what_the_narrowest_cable_does_that_its_packets_may_take(
+            seed: u64,
+            draw in proptest::collection::vec((any::<prop::sample::Index>(), 1300..1500u16), 1..4),
+        ) {
+            let topology = Topology::from_map(&fabrics::random(seed)).unwrap();
+            let xbars = 0..topology.xbar_count() as u32;
+            let channels: Vec<u32> = xbars.clone().flat_map(|xbar| topology.channels_of(xbar)).collect();
+            let drawn = draw.iter().filter(|_| !channels.is_empty());
+            let narrow: BTreeMap<PortRef, u16> = drawn
+                .flat_map(|(index, bytes)| {
+                    let channel = *index.get(&channels);
+                    [topology.tail(channel), topology.head(channel)].map(|end| (end, *bytes))
+                })
+                .collect();
+            let hops = all(&topology);
+            for (at, to) in xbars.clone().flat_map(|at| xbars.clone().map(move |to| (at, to))) {
+                let of_at = NextHops::compute(&topology, at, &narrow).unwrap().unwrap();
+                prop_assert_eq!(of_at.towards(to), hops[at as usize].towards(to));
+                for &channel in of_at.towards(to) {
+                    let least = least_on_ways(&topology, &hops, (channel, to), &narrow);
+                    prop_assert_eq!(of_at.most_bytes(to, channel), least);
+                }
             }
         }
 

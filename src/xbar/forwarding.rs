@@ -254,13 +254,13 @@ impl Forwarding {
         said.into_iter().filter(|(is_so, _)| *is_so).fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag))
     }
 
-    /// What neighbours are told of this kernel.
-    pub fn flags(&self) -> HelloFlags {
+    /// What neighbours are told of this kernel, which goes on `by_destination` as long as its agent keeps routes for it.
+    pub fn flags(&self, by_destination: bool) -> HelloFlags {
         if !self.needs.forwards {
             return HelloFlags::NONE;
         }
         let all = self.flags_of_segments();
-        if self.routes() { all.with(HelloFlags::ROUTES) } else { all }
+        if by_destination { all.with(HelloFlags::ROUTES) } else { all }
     }
 
     /// Keeps the settings of these interfaces, by number and name, as forwarding needs them.

@@ -96,6 +96,8 @@ pub struct KernelPath {
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
     holding: Holding,
+    /// Whether it has let go of all routes, and has had none since.
+    has_let_go: bool,
     destinations: BTreeMap<Mac, Destination>,
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
@@ -131,6 +133,7 @@ impl KernelPath {
             narrow: BTreeMap::new(),
             complete: None,
             holding: Holding::Never,
+            has_let_go: false,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
             prober: Prober::new(seed),
@@ -217,6 +220,7 @@ impl KernelPath {
             return;
         }
         let before = self.table.replace(Arc::clone(table));
+        self.has_let_go = false;
         self.narrow = narrow;
         self.revision += 1;
         let gone: Vec<Mac> =
@@ -269,6 +273,8 @@ impl KernelPath {
     /// Uses no route any more until a table is installed.
     pub(crate) fn forget_routes(&mut self) {
         self.table = None;
+        self.has_let_go = true;
+        self.revision += 1;
         let all: Vec<Mac> = self.destinations.keys().copied().collect();
         all.into_iter().for_each(|mac| self.forget_destination(mac));
         self.drop_unlisted(|_| true);
@@ -304,10 +310,11 @@ impl KernelPath {
 
     /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there are routes of a
     /// map, it must lead along one of them, to the host that has told this address: routes of a map before could send
-    /// a packet in a circle with those of others, or to another host, where a cable was moved meanwhile.
+    /// a packet in a circle with those of others, or to another host, where a cable was moved meanwhile. A host that has let
+    /// go of its routes keeps none of an earlier run either.
     pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
         let Self { table, abilities, agent_port, ports, narrow, .. } = self;
-        let Some(table) = table else { return true };
+        let Some(table) = table else { return !self.has_let_go };
         let (abilities, agent_port) = (*abilities, *agent_port);
         let complete = self.complete == Some(table.version());
         let tables = TablesByDestination::of(abilities, agent_port, complete);
@@ -330,6 +337,15 @@ impl KernelPath {
     /// Whether tables by destination are wanted.
     pub(crate) const fn goes_by_destination(&self) -> bool {
         self.abilities.by_destination
+    }
+
+    /// Whether the kernel sends on what neighbours send it with nothing but a destination, so that they are to be told so. One
+    /// does not whose agent has let go of its routes, as another host has its address, or holds a map of itself alone: nobody
+    /// keeps what that kernel holds in step with the maps of others. A host that starts does, as an earlier run may have left
+    /// what it takes.
+    pub fn forwards_by_destination(&self) -> bool {
+        let is_in_step = self.table.as_ref().map_or(!self.has_let_go, |table| table.has_next_hops());
+        self.abilities.by_destination && self.agent_port.is_some() && is_in_step
     }
 
     fn version(&self) -> Option<MapVersion> {

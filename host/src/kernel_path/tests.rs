@@ -12,7 +12,7 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::model::{Machine, Packet, Step};
 use mapper_fib::segments::{LeftUnused, overhead_bytes};
 use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
-use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
+use mapper_proto::map::{Cable, FrameSizes, Host, LinkMtu, Map, Xbar, host_type};
 use mapper_routing::{DeadCables, Options};
 use proptest::prelude::*;
 

@@ -10,10 +10,11 @@
 //! | of a whole xbar | twice that: the path that is taken next may lead through it too |
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
-//! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that somebody emptied,
-//! a node whose host is cabled to another crossbar, or has the address of another host and so no routes of its own), all of
-//! these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a kernel, so each host finds it by probes that are not answered,
-//! and whenever routes change some may lead there anew.
+//! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that somebody emptied, or
+//! a node whose host is cabled to another crossbar), all of these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a kernel,
+//! and nobody says it, so each host finds it by probes that are not answered, and whenever routes change some may lead there
+//! anew. They are no longer where an agent has let go of its routes, as another host has its address or no cable leads from
+//! it any more: it says so to its neighbours, which leave its kernel at once.
 //!
 //! They are longer by as much behind a fault that follows one which left a kernel to itself: its node's agent is gone, hangs, or
 //! is cut off from its own crossbar. Such a kernel goes on as it did, but knows nothing of what changes at its ports. A real
@@ -145,5 +146,5 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
 
 /// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.
 pub(super) const fn stops_a_kernel(fault: &Fault) -> bool {
-    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } | Fault::Twin { .. })
+    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. })
 }

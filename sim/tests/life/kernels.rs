@@ -15,6 +15,11 @@ fn ring(faults: &str) -> World {
 
 /// The same with hosts that are set so.
 fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
+    nodes("ring:n=4,hosts=1", kernel_choice, faults)
+}
+
+/// The nodes of a fabric, set so, whose users send through kernels.
+fn nodes(fabric: &str, kernel_choice: KernelChoice, faults: &str) -> World {
     let users = UserSetup { rate: 100.0, partners: 3, from: None, flows: 2, broadcasts: false };
     let setup = Setup {
         // All four kernels know compressed segments.
@@ -27,7 +32,7 @@ fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
         faults: FaultFile { name: "faults".to_owned(), text: faults.to_owned() },
         ..Setup::default()
     };
-    let mut world = setup.world(&generate("ring:n=4,hosts=1").unwrap()).unwrap();
+    let mut world = setup.world(&generate(fabric).unwrap()).unwrap();
     world.watch_routes();
     world
 }
@@ -118,6 +123,45 @@ fn tables_by_destination_that_the_next_map_has_too_stay_in_use_while_maps_change
     let delivered = world.traffic().unwrap().delivered - before.1;
     let by_tap = delivered - (world.stats().by_kernel - before.0);
     assert!(delivered > 30 && 10 * by_tap < delivered, "{by_tap} of {delivered} went by the tap interface");
+}
+
+/// The longest time that users heard nothing of each other behind the first fault.
+fn gap_behind_the_first_fault(world: &mut World) -> Duration {
+    world.traffic().unwrap().faults[0].longest_gap
+}
+
+#[test]
+fn a_node_whose_address_another_takes_says_that_it_forwards_nothing_and_is_left_at_once() {
+    // All ways between the two others lead through nodes that have one address.
+    for (twin, of) in [(2, 4), (4, 2)] {
+        let mut world = ring_by(KernelChoice::Routes, &format!("at 4s twin h{twin} of h{of}\n"));
+        run_watched(&mut world, 4000);
+        assert!(world.stats().by_kernel > 0);
+        run_watched(&mut world, 9000);
+        let gap = gap_behind_the_first_fault(&mut world);
+        assert!(gap < Duration::from_millis(100), "users heard nothing of each other for {gap:?}");
+    }
+}
+
+#[test]
+fn a_node_whose_agent_is_cut_off_from_its_crossbar_says_so_once_it_is_alone_and_is_left_at_once() {
+    let mut world = ring_by(KernelChoice::Routes, "at 4s silence xbar4:3\n");
+    run_watched(&mut world, 10_000);
+    assert_eq!(world.verdict().parts, 2);
+    let gap = gap_behind_the_first_fault(&mut world);
+    assert!(gap < Duration::from_millis(100), "users heard nothing of each other for {gap:?}");
+}
+
+#[test]
+fn no_packet_by_destination_is_longer_than_the_cables_carry_that_it_may_take() {
+    // Ways across the cube fork behind their first cable, and only some of them lead through the narrow node.
+    for narrow in [2, 4] {
+        let wide = (1..=8).filter(|&host| host != narrow).map(|host| format!("at 0ms mtu h{host} 2000\n"));
+        let mut world = nodes("hypercube:d=3,hosts=1", KernelChoice::Routes, &wide.collect::<String>());
+        run_to(&mut world, 6000);
+        assert!(world.stats().by_kernel > 0);
+        assert_eq!(world.traffic().unwrap().lost, 0, "node {narrow} is narrow");
+    }
 }
 
 #[test]

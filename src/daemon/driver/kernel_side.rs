@@ -42,6 +42,8 @@ const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct KernelSide {
     pub(super) forwarding: Box<Forwarding>,
+    /// What the neighbours were last told of this kernel; `None` before they are.
+    said: Option<HelloFlags>,
     /// Who is at the other ends of the cables.
     neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
     acquaintances: Acquaintances,
@@ -77,6 +79,7 @@ impl KernelSide {
         Ok(match Forwarding::open(wanted, &record)? {
             Opened::Used(forwarding) => Ok(Self {
                 forwarding,
+                said: None,
                 neighbours,
                 acquaintances: Acquaintances::default(),
                 count_at: Instant::ZERO,
@@ -154,10 +157,9 @@ impl Driver {
         if self.config.keep_routes && self.config.map_once.is_some() {
             self.host.hold_kernel_routes_once_complete();
         }
-        let flags = side.forwarding.flags();
         let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
         self.host.set_kernel_abilities(self.now(), side.abilities(), agent_port);
-        self.say_flags(flags);
+        self.say_flags();
         self.tell_data_path();
     }
 
@@ -170,8 +172,13 @@ impl Driver {
         }
     }
 
-    /// Tells the neighbours at all ports what this kernel does with packets.
-    fn say_flags(&self, flags: HelloFlags) {
+    /// Tells the neighbours at all ports what this kernel does with packets, if it is not what they were told last.
+    fn say_flags(&mut self) {
+        let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
+        let flags = side.forwarding.flags(path.forwards_by_destination());
+        if side.said.replace(flags) == Some(flags) {
+            return;
+        }
         let hellos = &self.attachment.hellos;
         match &self.attachment.crossbar {
             Some(_) => self.attachment.ports().iter().for_each(|port| hellos.set_flags(port, flags)),
@@ -266,6 +273,7 @@ impl Driver {
         if !changes.is_empty() {
             self.tell_data_path();
         }
+        self.say_flags();
         let Ok(side) = &mut self.kernel else { return };
         while let Some(sent) = self.host.poll_kernel_probe() {
             if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {

@@ -31,7 +31,8 @@ impl Destination {
         self.is_altered = !table.is_whole();
         // As with source routes, dead cables are the last resort.
         let is_left = |hop: &PortRef| table.is_dead(*hop) && !table.is_cut_off(self.host);
-        self.left_ports = table.next_hops_to(self.host).filter(is_left).map(|hop| hop.port).collect();
+        let next_hops = table.next_hops_to(self.host).map(|(hop, _)| hop);
+        self.left_ports = next_hops.filter(is_left).map(|hop| hop.port).collect();
         let mut found = Vec::new();
         if around.abilities.segments {
             found.extend(table.paths_to(self.host).filter_map(|path| by_segments(table, around, path)));
@@ -47,13 +48,15 @@ impl Destination {
         found
     }
 
-    /// The ways by the crossbars' own tables: out of each port that these know for the destination.
+    /// The ways by the crossbars' own tables: out of each port that these know for the destination. A probe takes one of the ways
+    /// that fork farther on, so how long packets may be is that of the narrowest cable on any of them, by the map.
     fn by_destination(&self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
         let mut found = Vec::new();
-        for hop in table.next_hops_to(self.host) {
+        for (hop, most_bytes) in table.next_hops_to(self.host) {
             let port = around.ports.get(&hop.port).filter(|port| port.by_destination);
             let Some(port) = port.filter(|port| leads_as_mapped(table, hop, port)) else { continue };
-            let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu: port.mtu };
+            let link_mtu = most_bytes.map_or(port.mtu, |most| port.mtu.min(most.into()));
+            let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu };
             let path = RoutePath { hops: vec![hop], way: RoundTrip::default() };
             found.push(Found { path, course: Course::Destination, leaving });
         }

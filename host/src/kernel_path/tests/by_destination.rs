@@ -35,6 +35,48 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     assert_eq!(ring.check_plain(), 2 * 5 * 4);
 }
 
+#[test]
+fn packets_by_destination_are_as_long_as_the_narrowest_cable_behind_the_next_node_carries() {
+    // Node 3 has shorter frames on its cables than the others.
+    let less = vec![(mac(3), LinkMtu { bytes: 1400, ports: 0b11 })];
+    let map = Map { frame_sizes: FrameSizes { longest: 1500, less }, ..map(5, 2) };
+    let mut ring = Ring::new(5, |_| PLAIN);
+    ring.complete(&map, &[0, 1, 2, 3, 4]);
+    assert_eq!(ring.check_plain(), 2 * 5 * 4);
+    let objects = ring.nodes[1].kernel.wanted();
+    let mtu = |to: usize| {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(to)) };
+        match objects.routes.get(&key) {
+            Some(Route::Group { mtu, .. }) => *mtu,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([0, 2, 3, 4].map(mtu), [1500, 1500, 1400, 1500], "two nodes on is the narrow one");
+}
+
+#[test]
+fn a_node_without_routes_that_fit_those_of_others_says_that_it_forwards_nothing_by_destination() {
+    let mut ring = Ring::new(3, |_| PLAIN);
+    let says = |ring: &Ring| ring.nodes[0].kernel.forwards_by_destination();
+    let gateway = Nexthop::Gateway { interface: interface(1), gateway: mapper_fib::segments::NEIGHBOUR };
+    let leads_on = |ring: &Ring| ring.nodes[0].kernel.leads_on(v4(1), &gateway);
+    let mut starting = KernelPath::new(0, 0, TAP);
+    assert!(!starting.forwards_by_destination(), "nothing is known of the kernel");
+    starting.set_abilities(Instant::ZERO, PLAIN, Some(AGENT));
+    assert!(starting.forwards_by_destination() && starting.leads_on(v4(1), &gateway), "an earlier run may");
+    assert!(says(&ring));
+    ring.nodes[0].kernel.forget_routes();
+    assert!(!says(&ring) && !leads_on(&ring), "another host has its address, say");
+    ring.complete(&map(3, 2), &[0, 1, 2]);
+    assert!(says(&ring) && leads_on(&ring));
+    // No cable leads from its agent any more, and so it is alone.
+    let alone = Host { at: None, ..map(3, 3).hosts[2] };
+    let alone = Map { hosts: vec![alone], xbars: Vec::new(), cables: Vec::new(), ..map(3, 3) };
+    ring.install(0, &plain_table(&alone, 0));
+    assert!(!says(&ring) && !leads_on(&ring));
+    assert!(!Ring::new(3, |_| ABLE).nodes[0].kernel.forwards_by_destination(), "it goes by segments");
+}
+
 const fn port(node: usize, port: u8) -> PortRef {
     PortRef { xbar: node as u32, port }
 }

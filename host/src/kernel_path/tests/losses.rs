@@ -105,8 +105,9 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
         [all[0], 0, 0],
         "nobody has told the addresses of the others"
     );
+    assert_eq!(leads_on(&KernelPath::new(0, 0, TAP)), all, "there is no map yet");
     ring.nodes[0].kernel.forget_routes();
-    assert_eq!(leads_on(&ring.nodes[0].kernel), all, "there is no map yet");
+    assert_eq!(leads_on(&ring.nodes[0].kernel), [0; 3], "another host has this one's address, say");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::{LeftNeighbours, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
-use mapper_host::kernel_path::{KernelAbilities, KernelPort};
+use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{IpNetworkAddress, Mac};
 
@@ -52,6 +52,8 @@ struct Kernel {
     home: Option<PlantPort>,
     /// Whether a firewall drops all that comes in by its ports.
     drops: bool,
+    /// Whether its host said last that it sends packets on by their destination.
+    said_to_forward: bool,
     /// Whether its packets are counted.
     counted: bool,
     /// Whether it holds nothing any more of an earlier run.
@@ -123,6 +125,7 @@ impl Kernel {
             changes: 0,
             home: None,
             drops: false,
+            said_to_forward: false,
             counted: false,
             taken_over: false,
             left: LeftNeighbours::default(),
@@ -221,10 +224,7 @@ impl World {
             let other = self.kernel_at(xbar);
             let abilities = other.map(|other| self.kernels.hosts[other as usize].abilities);
             let by_segments = abilities.is_some_and(|abilities| abilities.segments);
-            // A node's crossbar goes with its agent, as both are one process. Here the crossbar stays, and with it the map's
-            // cables, but nobody keeps the tables of its kernel.
-            let by_destination = abilities.is_some_and(|abilities| abilities.by_destination)
-                && other.is_some_and(|other| self.is_live(other));
+            let by_destination = other.is_some_and(|other| self.says_to_forward(other));
             let cabled = CabledPort {
                 port: near.port,
                 interface: FIRST_INTERFACE + u32::from(near.port),
@@ -237,6 +237,13 @@ impl World {
         };
         let ports = self.plant.cabled_ports(own_xbar);
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
+    }
+
+    /// Whether a host says that its kernel sends packets on by their destination. A node's crossbar goes with its agent, as both
+    /// are one process. Here the crossbar stays, and with it the map's cables, but nobody keeps the tables of its kernel.
+    fn says_to_forward(&self, host: u32) -> bool {
+        let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
+        self.is_live(host) && path.is_some_and(KernelPath::forwards_by_destination)
     }
 
     /// The port of a host's own crossbar that it is cabled to. `None` also where its cable has moved since it started: a
@@ -282,6 +289,10 @@ impl World {
         let kernel = &self.kernels.hosts[host as usize];
         if !kernel.taken_over && path.is_some_and(|path| path.revision() != kernel.revision) {
             self.mend_kernel(host);
+        }
+        let says = self.says_to_forward(host);
+        if std::mem::replace(&mut self.kernels.hosts[host as usize].said_to_forward, says) != says {
+            self.show_all_kernel_ports();
         }
     }
 
