@@ -3,8 +3,10 @@
 //! Every host sends at an even rate, to a few others in turn. Each frame tells whose it is and the how manyth,
 //! so that whoever receives it can tell what was lost, came twice or was overtaken. Some also send to all at once.
 
+mod calm;
 mod frame;
 mod pair;
+mod report;
 mod users;
 
 use std::time::Duration;
@@ -14,12 +16,13 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::World;
 use super::options::{TrafficOptions, derive_seed};
-use super::{HostSlot, World};
 use crate::faults::Fault;
 pub(super) use frame::UserFrame;
 pub use pair::LOST_AFTER;
 use pair::{Arrival, Gap, Pair, Upheavals};
+pub use report::{FaultEffect, PairGap, TrafficReport};
 
 /// Names the seed of who sends to whom.
 const TRAFFIC: u64 = 6;
@@ -27,64 +30,6 @@ const TRAFFIC: u64 = 6;
 const MAX_EFFECTS: usize = 1000;
 /// Most gaps that are told one by one.
 const MAX_GAPS: usize = 100_000;
-
-/// A time in which all frames from one host to another were lost, though cables led there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PairGap {
-    /// When the first of them was sent.
-    pub from: Instant,
-    /// When the first behind them was sent, or the end of the run.
-    pub to: Instant,
-}
-
-/// What a fault did to users.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FaultEffect {
-    /// When it struck.
-    pub at: Instant,
-    /// What it was, as in a fault file.
-    pub what: String,
-    /// The fault itself.
-    pub fault: Fault,
-    /// How many pairs of hosts lost frames by it.
-    pub pairs: usize,
-    /// The longest time that a pair lost all frames while cables led from one to the other.
-    pub longest_gap: Duration,
-    /// How long after it the last of these pairs had a route again.
-    pub routes_after: Duration,
-    /// How many of these pairs have none still, though cables lead there.
-    pub still_without: usize,
-    /// How long after it all hosts were configured with a map of the fabric as it then was; `None` if they
-    /// were not before the next fault or the end.
-    pub new_map_after: Option<Duration>,
-    /// If it struck when all was well: the longest time that a pair lost all frames which could send to each
-    /// other before, and which cables joined all the while. What comes after the next fault does not count.
-    pub kept_gap: Option<Duration>,
-    /// If frames are neither lost, copied nor held up at random behind it: the longest time that a pair went on
-    /// to lose all frames when all hosts had that new map, until the next fault.
-    pub mapped_gap: Option<Duration>,
-}
-
-/// What became of users' frames.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct TrafficReport {
-    /// Frames that users sent.
-    pub sent: u64,
-    /// Frames that arrived, each once.
-    pub delivered: u64,
-    /// Frames that did not arrive. Those that may be under way still are not counted.
-    pub lost: u64,
-    /// Frames that arrived again.
-    pub duplicated: u64,
-    /// Frames that arrived behind one that was sent after them.
-    pub reordered: u64,
-    /// The longest time that a pair lost all frames while cables led from one to the other.
-    pub longest_gap: Duration,
-    /// What each fault did.
-    pub faults: Vec<FaultEffect>,
-    /// When pairs lost all frames, in the order in which that was over; the first 100,000.
-    pub gaps: Vec<PairGap>,
-}
 
 /// Who sends what to whom, and what arrived.
 #[derive(Debug)]
@@ -327,38 +272,6 @@ fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> V
 }
 
 impl World {
-    /// What became of users' frames so far; `None` if users send none.
-    pub fn traffic(&mut self) -> Option<TrafficReport> {
-        let now = self.now;
-        self.traffic.as_mut()?.settle_all(now);
-        let joined = self.joined_hosts();
-        let traffic = self.traffic.as_ref()?;
-        let mut report = TrafficReport {
-            duplicated: traffic.duplicated,
-            reordered: traffic.reordered,
-            longest_gap: traffic.longest_gap,
-            faults: traffic.effects.clone(),
-            gaps: traffic.gaps.clone(),
-            ..TrafficReport::default()
-        };
-        for (from, pairs) in (0..).zip(&traffic.pairs) {
-            for pair in pairs {
-                report.sent += pair.sent;
-                report.delivered += pair.delivered;
-                report.lost += pair.lost;
-                let Some(gap) = pair.open_gap(now).filter(|_| joined(from, pair.to)) else { continue };
-                report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
-                Traffic::list(&mut report.gaps, gap);
-                Traffic::note(&mut report.faults, gap, &mut pair.hit_at.clone());
-                Traffic::note_parts(&mut report.faults, gap);
-                if let Some(effect) = report.faults.iter_mut().rev().find(|effect| effect.at <= gap.from) {
-                    effect.still_without += 1;
-                }
-            }
-        }
-        Some(report)
-    }
-
     /// After a change of the plant: notes which pairs cables join now.
     pub(super) fn part_users(&mut self) {
         if self.traffic.is_none() {
@@ -385,65 +298,5 @@ impl World {
             let its = pairs.iter_mut().filter(|pair| host == from || host == pair.to);
             its.for_each(|pair| pair.renewed_at = Some(now));
         }
-    }
-
-    /// Whether frames are neither lost, copied nor held up at random, and no host is hostile.
-    pub(super) fn is_orderly(&self) -> bool {
-        let hostile = |slot: &HostSlot| slot.node.as_ref().is_some_and(|node| node.replays());
-        self.noise.is_quiet()
-            && self.options.timing.jitter.is_zero()
-            && self.to_lose.is_empty()
-            && self.deaf_ways.is_empty()
-            && !self.hosts.iter().any(hostile)
-    }
-
-    /// Whether all hosts use a map of the fabric as it is, each with an address of its own, hold no cable for dead, and
-    /// nothing disturbs frames.
-    pub(super) fn all_is_well(&mut self) -> bool {
-        let dead = |slot: &HostSlot| Some(slot.node.as_ref()?.host()?.healing().dead_cables().count());
-        self.traffic.is_some()
-            && self.waiting_for_power == 0
-            && self.is_orderly()
-            && self.hosts.iter().filter_map(dead).all(|dead| dead == 0)
-            && self.is_configured_with_the_truth()
-            && !self.has_twins()
-    }
-
-    /// After a change of the noise or of a host: notes whether cables keep frames in order and carry each once,
-    /// and no hostile host sends again the frames of others that reached it. Users' frames are not signed, so
-    /// that such a frame counts where it arrives.
-    pub(super) fn note_order(&mut self) {
-        let replayed = self.hosts.iter().any(|slot| slot.node.as_ref().is_some_and(|node| node.replays()));
-        // One flipped bit of its route leads a broadcast to a host that has a copy of its own.
-        let may_stray =
-            self.noise.corrupt > 0.0 && self.options.traffic.is_some_and(|users| users.broadcasts);
-        let orderly =
-            self.options.timing.jitter.is_zero() && self.noise.duplicate <= 0.0 && !replayed && !may_stray;
-        if let Some(traffic) = &mut self.traffic {
-            traffic.set_orderly(self.now, orderly);
-        }
-    }
-
-    /// Frames lost so far between hosts that cables join now. One that was sent less than [`LOST_AFTER`] ago does not count yet.
-    pub fn lost_between_joined(&mut self) -> u64 {
-        let now = self.now;
-        if let Some(traffic) = &mut self.traffic {
-            traffic.settle_all(now);
-        }
-        let joined = self.joined_hosts();
-        let single = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
-        let to_all = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.broadcasts));
-        let lost = |(from, pairs): (u32, &Vec<Pair>)| -> u64 {
-            pairs.iter().filter(|pair| joined(from, pair.to)).map(|pair| pair.lost).sum()
-        };
-        single.chain(to_all).map(lost).sum()
-    }
-
-    /// The first thing about users' frames that must never happen.
-    ///
-    /// # Errors
-    /// In words, naming the hosts.
-    pub fn check_traffic(&self) -> Result<(), String> {
-        self.traffic.as_ref().and_then(|traffic| traffic.wrong.clone()).map_or(Ok(()), Err)
     }
 }
