@@ -16,9 +16,10 @@
 //! anew. They are no longer where an agent has let go of its routes, as another host has its address or no cable leads from
 //! it any more: it says so to its neighbours, which leave its kernel at once.
 //!
-//! They are longer by as much behind a fault that follows one which left a kernel to itself: its node's agent is gone, hangs, or
-//! is cut off from its own crossbar. Such a kernel goes on as it did, but knows nothing of what changes at its ports. A real
-//! node's crossbar is one process with its agent and goes with it; here it stays, and with it the map's cables.
+//! They are longer by as much behind a fault that follows one which left a kernel to itself: its node's agent is gone, or hangs.
+//! Such a kernel goes on as it did, so that a crash costs users nothing, but knows nothing of what changes at its ports, and
+//! nobody says so for it: this is why no less time is given. A real node's crossbar is one process with its agent and goes with
+//! it; here it stays, and with it the map's cables.
 //!
 //! Behind any fault, also one that struck while others went on: once all hosts use a map of the fabric as it is, no
 //! pair goes on to lose frames, whether it had to wait for the map or not.
@@ -27,10 +28,8 @@ use std::time::Duration;
 
 use mapper_host::kernel_path::WAY_LEFT_WITHIN;
 use mapper_proto::Instant;
-use mapper_proto::map::PortRef;
 
 use super::Scenario;
-use crate::fabric::PlantNode;
 use crate::faults::Fault;
 use crate::world::{FaultEffect, TrafficReport};
 
@@ -51,24 +50,11 @@ impl Scenario {
             }
             self.check_effect(effect, until, until_found)
                 .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
-            if self.setup.kernels && self.leaves_a_kernel(&effect.fault) {
+            if self.setup.kernels && leaves_a_kernel(&effect.fault) {
                 until_found = WAY_LEFT_WITHIN;
             }
         }
         Ok(())
-    }
-
-    /// Whether no agent tells a kernel any more what it is to hold, from this fault on.
-    fn leaves_a_kernel(&self, fault: &Fault) -> bool {
-        let mut hosts = self.fabric.map.hosts.iter();
-        match *fault {
-            Fault::Kill(_) | Fault::Mute(_) | Fault::Hostile(_) | Fault::Remove(_) => true,
-            Fault::Cut(end) | Fault::Silence(end) => match end.node {
-                PlantNode::Host(_) => true,
-                PlantNode::Xbar(xbar) => hosts.any(|host| host.at == Some(PortRef { xbar, port: end.port })),
-            },
-            _ => false,
-        }
     }
 
     /// `until_found` says how long it may take until hosts find a kernel that does not forward.
@@ -142,6 +128,11 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
         | Fault::Duplicate(_)
         | Fault::Jitter(_) => Some(left_after),
     }
+}
+
+/// Whether no agent tells a kernel any more what it is to hold, from this fault on.
+const fn leaves_a_kernel(fault: &Fault) -> bool {
+    matches!(fault, Fault::Kill(_) | Fault::Mute(_) | Fault::Hostile(_) | Fault::Remove(_))
 }
 
 /// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.
