@@ -14,9 +14,26 @@ use crate::event::HostEvent;
 use crate::kernel_path::KernelPath;
 use crate::routes::RouteTable;
 
+/// Whether the agent has a map, and none to make, to wait for or to hand on, from this event on; `None` if it changes nothing
+/// of that.
+const fn settles(event: &Event) -> Option<bool> {
+    match event {
+        Event::Configured { .. } => Some(true),
+        Event::MappingStarted { .. }
+        | Event::BecamePassive { .. }
+        | Event::MapInstalled { .. }
+        | Event::MapInvalid { .. }
+        | Event::AddressContested { .. } => Some(false),
+        _ => None,
+    }
+}
+
 impl Host {
     /// Acts on what the agent reports, and passes it on.
     pub(super) fn take_event(&mut self, now: Instant, event: Event) {
+        if let (Some(kernel), Some(is_settled)) = (&mut self.kernel, settles(&event)) {
+            kernel.set_settled(is_settled);
+        }
         match &event {
             Event::MapInstalled { map, neighbours } => {
                 self.take_map(now, Arc::clone(map), neighbours.clone());

@@ -69,6 +69,9 @@ const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
 /// quarter later than 200 ms at most, and until enough probes were not answered.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
+/// New ways are tried so long after the routes of a map were put to use at the latest, though not all hosts are known to have
+/// that map: one of them may never have it.
+const NEW_WAYS_WITHIN: Duration = Duration::from_secs(1);
 /// How much time there is at least from one such try to the next, over all ways, so that many are tried less often.
 const PROBE_PAUSE: Duration = Duration::from_millis(1);
 
@@ -95,6 +98,10 @@ pub struct KernelPath {
     narrow: BTreeMap<PortRef, u16>,
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
+    /// Whether the agent has a map, and none to make, to wait for or to hand on.
+    is_settled: bool,
+    /// When the table in use is old enough for new ways to be tried, whether all hosts have its map or not.
+    old_at: Instant,
     holding: Holding,
     /// Whether it has let go of all routes, and has had none since.
     has_let_go: bool,
@@ -132,6 +139,8 @@ impl KernelPath {
             table: None,
             narrow: BTreeMap::new(),
             complete: None,
+            is_settled: true,
+            old_at: Instant::ZERO,
             holding: Holding::Never,
             has_let_go: false,
             destinations: BTreeMap::new(),
@@ -240,7 +249,7 @@ impl KernelPath {
             self.destinations.iter().filter(changed).map(|(&mac, _)| mac).collect()
         } else {
             // What tables by destination of the map before have otherwise goes out of use before anybody hears of this one.
-            self.complete = None;
+            (self.complete, self.old_at) = (None, now + NEW_WAYS_WITHIN);
             listed.into_keys().collect()
         };
         for mac in renewed {
@@ -270,6 +279,19 @@ impl KernelPath {
         }
     }
 
+    /// Takes in whether the agent has a map, and none to make, to wait for or to hand on. New ways are tried only then.
+    pub(crate) const fn set_settled(&mut self, is_settled: bool) {
+        self.is_settled = is_settled;
+    }
+
+    /// From when on new ways are tried, `None` for not as things are. As long as hosts map, probes of all of them and what their
+    /// kernels are told would take the time from machines in which agents answer those that map; where many share one, no
+    /// map came about. Packets go by the tap interface meanwhile.
+    fn new_ways_from(&self) -> Option<Instant> {
+        let all_have_it = self.version().is_some() && self.complete == self.version();
+        self.is_settled.then_some(if all_have_it { Instant::ZERO } else { self.old_at })
+    }
+
     /// Uses no route any more until a table is installed.
     pub(crate) fn forget_routes(&mut self) {
         self.table = None;
@@ -291,7 +313,7 @@ impl KernelPath {
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let unlisted = self.unlisted.values().map(|it| it.until).min();
-        self.prober.poll_timeout().into_iter().chain(unlisted).min()
+        self.prober.poll_timeout(self.new_ways_from()).into_iter().chain(unlisted).min()
     }
 
     /// All objects that the kernel is to hold.

@@ -162,8 +162,8 @@ impl Prober {
         pause.saturating_mul(u32::try_from(self.turns.len()).unwrap_or(u32::MAX))
     }
 
-    /// A way whose turn it is.
-    pub(super) fn next_due(&mut self, now: Instant) -> Option<(Mac, u32)> {
+    /// A way whose turn it is. One that is tried for the first time has its turn from `new_from` on, and never if that is `None`.
+    pub(super) fn next_due(&mut self, now: Instant, new_from: Option<Instant>) -> Option<(Mac, u32)> {
         self.window.give_up(now);
         if now >= self.burst.0 + PAUSE {
             self.burst = (now, 0);
@@ -172,7 +172,8 @@ impl Prober {
             return None;
         }
         let timed = self.timed.first().filter(|turn| turn.at <= now);
-        let first = self.first.first().filter(|turn| turn.at <= now && self.window.has_room());
+        let tries_new = new_from.is_some_and(|from| from <= now) && self.window.has_room();
+        let first = self.first.first().filter(|turn| turn.at <= now && tries_new);
         let &turn = timed.or(first)?;
         self.burst.1 += 1;
         let (_, queue) = self.turns.remove(&(turn.mac, turn.number))?;
@@ -261,10 +262,11 @@ impl Prober {
         self.to_send.pop_front()
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    /// When a way's turn comes next, where new ones have theirs from `new_from` on.
+    pub(super) fn poll_timeout(&self, new_from: Option<Instant>) -> Option<Instant> {
         let timed = self.timed.first().map(|turn| turn.at);
-        let first =
-            self.first.first().map(|turn| self.window.room_at().map_or(turn.at, |at| at.max(turn.at)));
+        let first = self.first.first().zip(new_from);
+        let first = first.map(|(turn, from)| turn.at.max(from).max(self.window.room_at().unwrap_or(from)));
         let at = timed.into_iter().chain(first).min()?;
         Some(if self.burst.1 >= BURST { at.max(self.burst.0 + PAUSE) } else { at })
     }

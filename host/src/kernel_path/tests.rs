@@ -111,6 +111,8 @@ impl Ring {
             let table = Arc::clone(&ring.nodes[n].table);
             ring.install(n, &table);
         }
+        // By then new ways are tried though nobody has said that all have the map.
+        ring.now = ring.now + NEW_WAYS_WITHIN;
         ring.settle();
         ring
     }

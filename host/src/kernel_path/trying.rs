@@ -9,13 +9,13 @@ use super::{KernelPath, KernelProbe, ways};
 impl KernelPath {
     /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
-        let is_holding = self.is_holding();
+        let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
         let Self { prober, destinations, own, agent_port, table, .. } = self;
         // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
         // has other reasons, and its packets are better left to the tap interface.
         let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
         let mut renewed = Vec::new();
-        while let Some((mac, number)) = prober.next_due(now) {
+        while let Some((mac, number)) = prober.next_due(now, new_from) {
             let Some(destination) = destinations.get_mut(&mac) else { continue };
             let end = FarEnd {
                 may_turn: sees_dead_cables && destination.has_answered_lately(now),

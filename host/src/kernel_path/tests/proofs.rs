@@ -76,3 +76,32 @@ fn probes_come_from_the_address_that_is_told_first_whatever_addresses_the_ports_
     let probe = ring.nodes[0].kernel.poll_probe().unwrap();
     assert_eq!(IpAddr::from(probe.source), v6(0));
 }
+
+#[test]
+fn new_ways_are_tried_when_all_hosts_have_the_map_or_a_while_later_and_not_while_hosts_map() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    let carried = |ring: &Ring| ring.nodes[0].kernel.carried().count();
+    let find_ways_anew = |ring: &mut Ring| {
+        ring.set_ports(0, &[]);
+        ring.set_ports(0, &[1, 2]);
+        ring.run(0);
+    };
+    assert_eq!(carried(&ring), 2);
+    ring.nodes[0].kernel.set_settled(false);
+    find_ways_anew(&mut ring);
+    ring.wait(5);
+    assert_eq!(carried(&ring), 0, "hosts map");
+    ring.nodes[0].kernel.set_settled(true);
+    ring.run(0);
+    assert_eq!(carried(&ring), 2, "the map before is old enough");
+    let basis = Arc::new(Basis::new(Arc::new(map(3, 2))).unwrap());
+    let options = Options { max_hops: 11, ..Options::default() };
+    let table = Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap());
+    ring.install(0, &table);
+    find_ways_anew(&mut ring);
+    assert_eq!(carried(&ring), 0, "another host may be without this map");
+    let now = ring.now;
+    ring.nodes[0].kernel.network_complete(now, table.version());
+    ring.run(0);
+    assert_eq!(carried(&ring), 2);
+}
