@@ -100,7 +100,7 @@ impl World {
         Some(report)
     }
 
-    /// Frames lost so far between hosts that cables join now. One that was sent less than [`LOST_AFTER`] ago does not count yet.
+    /// Frames lost so far between hosts that cables join now. One that was sent less than [`LOST_AFTER`](super::LOST_AFTER) ago does not count yet.
     pub fn lost_between_joined(&mut self) -> u64 {
         let now = self.now;
         if let Some(traffic) = &mut self.traffic {
