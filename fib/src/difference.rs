@@ -27,9 +27,9 @@ pub enum Change {
     PutRule(Rule),
     /// Sets what a route does.
     PutRoute(RouteKey, Route),
-    /// Has packets of more than this many bytes get the mark [`TOO_LONG`](crate::object::TOO_LONG).
+    /// Has packets of more than this many bytes looked up in [`Table::TooLong`](crate::object::Table::TooLong).
     PutMark(u32),
-    /// Has no packet get that mark any more.
+    /// Has no packet looked up there any more.
     RemoveMark,
     /// Removes a route.
     RemoveRoute(RouteKey),

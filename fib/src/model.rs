@@ -119,7 +119,7 @@ impl Machine<'_> {
             Rule::Segments { interface, to } => {
                 Some(interface.as_str()) == arrival && to.contains(destination)
             }
-            Rule::TooLong { .. } => false,
+            Rule::TooLong => false,
         });
         let in_segments = if obeys { self.look_up(Table::Segments, destination) } else { None };
         in_segments.or_else(|| self.look_up(Table::Main, destination))

@@ -14,10 +14,16 @@ pub const PROTOCOL: u8 = 109;
 /// from single ones.
 pub const NEXTHOP_BASE: u32 = 0x6d00_0000;
 
-/// The mark that packets get which are too long for an outer header. Linux puts that header around a whole packet and
-/// then takes the result apart, and no kernel puts it together where the header is to be taken off. So such packets
+/// The mark that packets of IPv6 get which are too long for an outer header. Linux puts that header around a whole packet
+/// and then takes the result apart, and no kernel puts it together where the header is to be taken off. So such packets
 /// leave by an interface that takes themselves apart.
 pub const TOO_LONG: u32 = 0x6d61;
+
+/// The type of service by which packets of IPv4 that are too long for an outer header are looked up, while they bear it:
+/// the differentiated services code point 3, which is for local use (RFC 2474, section 6). A mark would take a rule, and
+/// a kernel that has had one of IPv4 looks all packets up the long way. Older kernels look up by the bits `0x1c` alone, in
+/// which no code point in general use is the same.
+pub const TOO_LONG_SERVICE: u8 = 3 << 2;
 
 /// A network of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,12 +74,13 @@ pub enum Table {
     /// The table of segments, which is looked up only for packets that came in by a port of the fabric.
     Segments,
     /// The table of packets that are too long for an outer header, which is looked up only for those that bear
-    /// [`TOO_LONG`].
+    /// [`TOO_LONG`]. That is so for IPv6; its routes of IPv4 stand in the table `main`, for packets of
+    /// [`TOO_LONG_SERVICE`] alone.
     TooLong,
 }
 
 impl Table {
-    /// The kernel's number for it.
+    /// The kernel's number for it, where it is a table of its own.
     pub const fn number(self) -> u32 {
         match self {
             Self::Main => 254,
@@ -162,11 +169,8 @@ pub enum Rule {
         /// The network of all segments.
         to: IpPrefix,
     },
-    /// Packets that bear [`TOO_LONG`] are looked up in [`Table::TooLong`].
-    TooLong {
-        /// Whether this is about packets of IPv6, else of IPv4.
-        v6: bool,
-    },
+    /// Packets of IPv6 that bear [`TOO_LONG`] are looked up in [`Table::TooLong`].
+    TooLong,
 }
 
 /// What a route leads to.
@@ -256,8 +260,8 @@ pub struct Objects {
     pub rules: BTreeSet<Rule>,
     /// Routes.
     pub routes: BTreeMap<RouteKey, Route>,
-    /// Packets of this machine's own that are longer, in bytes, get the mark [`TOO_LONG`]. Those of TCP do not, as they
-    /// are taken apart in any case; nor do those that bear another mark.
+    /// Packets of this machine's own that are longer, in bytes, are looked up in [`Table::TooLong`]. Those of TCP are
+    /// not, as they are taken apart in any case; nor are those that bear a mark of somebody else's.
     pub marked_above: Option<u32>,
 }
 

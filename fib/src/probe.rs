@@ -10,7 +10,9 @@
 //! A question is as long as the longest packet that the path is to carry, or short. Its answer has the same
 //! nonce, is short, and comes back by whatever way the other host's kernel takes. It says when the question
 //! arrived, in nanoseconds of the other host's clock, so that whoever sends many at once learns how fast they got
-//! through; in a question, and of hosts that do not know, that is zero or missing.
+//! through; of hosts that do not know, that is zero or missing. In a question it is 1 if whoever asks has tried all its
+//! ways to the other host, so that this is the last one; else zero or missing, as in those of older hosts, which do not
+//! look there.
 
 use std::net::Ipv6Addr;
 
@@ -42,6 +44,8 @@ pub enum Datagram {
     Question {
         /// A number that nobody can guess who did not see the question.
         nonce: u64,
+        /// Whether the sender has tried all its ways to that host, and needs no more answers.
+        is_last: bool,
     },
     /// The question arrived.
     Answer {
@@ -55,15 +59,15 @@ pub enum Datagram {
 impl Datagram {
     /// The datagram's bytes.
     pub fn to_bytes(self) -> [u8; DATAGRAM_BYTES] {
-        let (kind, nonce, arrived_ns) = match self {
-            Self::Question { nonce } => (QUESTION, nonce, None),
-            Self::Answer { nonce, arrived_ns } => (ANSWER, nonce, arrived_ns),
+        let (kind, nonce, rest) = match self {
+            Self::Question { nonce, is_last } => (QUESTION, nonce, u64::from(is_last)),
+            Self::Answer { nonce, arrived_ns } => (ANSWER, nonce, arrived_ns.unwrap_or(0)),
         };
         let mut bytes = [0; DATAGRAM_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
         (bytes[4], bytes[5]) = (VERSION, kind);
         bytes[8..LEAST_BYTES].copy_from_slice(&nonce.to_be_bytes());
-        bytes[LEAST_BYTES..].copy_from_slice(&arrived_ns.unwrap_or(0).to_be_bytes());
+        bytes[LEAST_BYTES..].copy_from_slice(&rest.to_be_bytes());
         bytes
     }
 
@@ -75,18 +79,16 @@ impl Datagram {
             return None;
         }
         let nonce = u64::from_be_bytes(nonce);
+        let rest = rest.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
         match kind {
-            QUESTION => Some(Self::Question { nonce }),
-            ANSWER => {
-                let arrived_ns = rest.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
-                Some(Self::Answer { nonce, arrived_ns: arrived_ns.filter(|&ns| ns > 0) })
-            }
+            QUESTION => Some(Self::Question { nonce, is_last: rest == Some(1) }),
+            ANSWER => Some(Self::Answer { nonce, arrived_ns: rest.filter(|&ns| ns > 0) }),
             _ => None,
         }
     }
 }
 
-/// The packet that carries a question along a route of segments, from its outer IPv6 header on; without segments
+/// The packet that carries a datagram along a route of segments, from its outer IPv6 header on; without segments
 /// it has no outer header.
 ///
 /// `inner_bytes` is how long the packet inside is to be, with its headers; it is at least as long as the
@@ -94,7 +96,7 @@ impl Datagram {
 pub fn packet(
     segments: &[Ipv6Addr],
     (source, destination): (Ipv6Addr, Ipv6Addr),
-    nonce: u64,
+    datagram: Datagram,
     inner_bytes: usize,
 ) -> Vec<u8> {
     let least = IPV6_HEADER_BYTES + UDP_HEADER_BYTES + DATAGRAM_BYTES;
@@ -108,7 +110,7 @@ pub fn packet(
     packet.extend(UDP_PORT.to_be_bytes());
     packet.extend((udp_bytes as u16).to_be_bytes());
     packet.extend([0, 0]);
-    packet.extend(Datagram::Question { nonce }.to_bytes());
+    packet.extend(datagram.to_bytes());
     packet.resize(udp_at + udp_bytes, 0);
     let checksum = udp_checksum((source, destination), &packet[udp_at..]);
     packet[udp_at + 6..udp_at + 8].copy_from_slice(&checksum.to_be_bytes());
@@ -179,12 +181,15 @@ mod tests {
     #[test]
     fn a_datagram_is_read_as_it_was_written_and_others_are_not_ours() {
         let answer = |arrived_ns| Datagram::Answer { nonce: u64::MAX, arrived_ns };
-        for datagram in [Datagram::Question { nonce: 7 }, answer(None), answer(Some(1 << 60))] {
+        let question = |is_last| Datagram::Question { nonce: 7, is_last };
+        for datagram in [question(false), question(true), answer(None), answer(Some(1 << 60))] {
             assert_eq!(Datagram::read(&datagram.to_bytes()), Some(datagram));
         }
         let older = &answer(None).to_bytes()[..LEAST_BYTES];
         assert_eq!(Datagram::read(older), Some(answer(None)), "it does not say when");
-        let question = Datagram::Question { nonce: 0x0102_0304_0506_0708 }.to_bytes();
+        let older = &question(true).to_bytes()[..LEAST_BYTES];
+        assert_eq!(Datagram::read(older), Some(question(false)), "it says no more than that");
+        let question = Datagram::Question { nonce: 0x0102_0304_0506_0708, is_last: false }.to_bytes();
         assert_eq!(question[..LEAST_BYTES], *b"mapp\x01\x01\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
         for place in 0..8 {
             let mut other = question;
@@ -204,7 +209,7 @@ mod tests {
             let route: Vec<_> = (1..=ports).map(Element::Port).chain([Element::DeliverV6]).collect();
             for packing in [Packing::Compressed, Packing::Full] {
                 let segments = segments(&route, packing).unwrap();
-                let packet = packet(&segments, ENDS, 7, inner_bytes);
+                let packet = packet(&segments, ENDS, Datagram::Question { nonce: 7, is_last: false }, inner_bytes);
                 let outer = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
                 prop_assert_eq!(packet.len(), 40 + outer);
                 let inner_at = match packet[6] {

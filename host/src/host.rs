@@ -89,7 +89,7 @@ pub struct Outgoing<'a> {
 ///    comes of it. There is no other task until then.
 /// 7. [`Self::poll_timeout`]: when [`Self::handle_timeout`] wants to be called. Every other call may move it.
 ///
-/// A host that sends users' packets through no kernel has nothing to say to 1 and 4.
+/// For a host that sends no users' packets through its kernel, steps 1 and 4 yield nothing.
 ///
 /// What is not polled is kept, so all must be polled for memory to stay bounded.
 pub struct Host {
@@ -110,11 +110,11 @@ pub struct Host {
     soundings: Soundings,
     /// The routes in use.
     table: Option<Arc<RouteTable>>,
-    /// The newest map, whose routes may still be being computed, and the hosts that the agent itself needs a
-    /// route to.
+    /// The newest map, the computation of whose routes may not have ended, and the hosts that the agent
+    /// itself needs a route to.
     newest: Option<(Arc<Map>, Vec<Mac>)>,
     computation: Computation,
-    /// Why no routes could be computed for the newest map, if so.
+    /// Why no routes could be computed for the newest map; `None` if they were or may yet be.
     routing_failure: Option<String>,
     /// Users' frames for the fabric.
     outgoing: FrameQueue,
@@ -261,7 +261,8 @@ impl Host {
         self.liveness_limit = settings.liveness_limit;
         self.agent = Agent::new(settings, seed, now);
         if self.data.is_some() {
-            // Without answers to checks of paths nobody tells a kernel that drops packets from a host that is gone.
+            // The new agent is told at once which paths are in use. Only its checks of paths tell a kernel
+            // that drops packets from a host that is gone.
             self.watching.tell_anew(now);
         }
         self.services.lose_questions(now);
@@ -316,8 +317,9 @@ impl Host {
         self.settle(now);
     }
 
-    /// Says which addresses of IP this host has, all of them. At most [`Directory::MOST_ADDRESSES`] are told
-    /// others, the first of those that others can use; of the rest it says that they are its own when it is asked.
+    /// Says which IP addresses this host has, all of them. Others are told at most
+    /// [`Directory::MOST_ADDRESSES`]: the first of those that others can use. To a host that asks for one of
+    /// the rest it says that the address is its own.
     pub fn set_addresses(&mut self, now: Instant, addresses: Vec<IpNetworkAddress>) {
         let Self { services, picker, own_names, .. } = self;
         own_names.addresses =
@@ -327,9 +329,10 @@ impl Host {
         self.settle(now);
     }
 
-    /// Has this host pick an address for itself out of each of these networks of IPv4, which are named by their
-    /// own addresses, as 10.1.0.0/24. [`HostEvent::AddressPicked`] says which. The driver is to give them to the
-    /// user's interface, and to say by [`Self::set_addresses`] that it has them: nobody knows before.
+    /// Has this host pick an address for itself out of each of these networks of IPv4, which are named by
+    /// their own addresses, as 10.1.0.0/24. [`HostEvent::AddressPicked`] says which. The driver is to give
+    /// them to the user's interface, and to say by [`Self::set_addresses`] that it has them: no other host
+    /// knows of them before.
     pub fn pick_addresses(&mut self, now: Instant, networks: &[IpNetworkAddress]) {
         self.picker.set_networks(networks);
         self.settle(now);
@@ -398,7 +401,7 @@ impl Host {
     }
 }
 
-/// The notice, if it is about a check of a path, and not about a user's frame.
+/// The notice in a frame, if it is about a check of a path and not about a user's frame.
 fn notice_about_check(frame: &[u8]) -> Option<Undeliverable> {
     Undeliverable::decode(frame).ok().filter(|notice| Data::is_check_token(notice.token))
 }

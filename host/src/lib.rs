@@ -7,7 +7,7 @@
 //! - [`picking`]: addresses of IPv4 that a host picks out of a network.
 //! - [`service`]: what runs beside the agent and asks other hosts through it; [`directory`] is the first: names and
 //!   addresses of all hosts; [`resolution`] finds what is not announced there.
-//! - [`sounding`]: echoes along ways that somebody asks about.
+//! - [`sounding`]: echoes along ways, sent because somebody wants to know how long they take.
 
 #![forbid(unsafe_code)]
 

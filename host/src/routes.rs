@@ -55,7 +55,7 @@ pub struct Basis {
     by_tag: Vec<(u64, u32)>,
     /// What each port is cabled to.
     ports: PortsInUse,
-    /// What hosts were last told of the names and addresses of these hosts.
+    /// What hosts were last told of the names and addresses of the map's hosts.
     last_told: LastTold,
 }
 
@@ -159,15 +159,16 @@ impl RouteTable {
         Ok(Self { basis, whole, topology, routes, next_hops: None, count: OnceLock::new() })
     }
 
-    /// Derives and proves the routes by destination of the xbar that the host is cabled to, too. None on fabrics
-    /// that are too large.
+    /// Derives and proves the routes by destination of the xbar that the host is cabled to, too. On fabrics
+    /// that are too large there are none.
     ///
     /// # Errors
     /// If a proof fails, which is a fault of this program.
     pub fn with_next_hops(mut self) -> Result<Self, RouteTableError> {
         let topology = &self.basis.topology;
         if let Attachment::Port(home) = topology.attachment(self.whole.from()) {
-            self.next_hops = NextHops::compute(topology, home.xbar)?.map(Arc::new);
+            let narrow = self.basis.map.narrow_ports();
+            self.next_hops = NextHops::compute(topology, home.xbar, &narrow)?.map(Arc::new);
         }
         Ok(self)
     }
@@ -245,9 +246,9 @@ impl RouteTable {
 
     /// Whether some route is safe only as long as the cables proved dead are dead: see [`repair`].
     ///
-    /// A host need not ask: it tests what it holds for dead all the while, and the first answer closes the turns. In
-    /// between, for as long as one test takes, routes of several hosts may close a circle. A simulator tells such a
-    /// circle from one that must never be.
+    /// A host need not ask this: it goes on testing the cables that it holds for dead, and the first answer
+    /// closes the turns. For as long as one test takes, routes of several hosts may close a circle. A
+    /// simulator asks, to tell such a circle from one that must never be.
     pub fn depends_on_the_dead(&self) -> bool {
         self.routes.opened()
     }
@@ -293,16 +294,25 @@ impl RouteTable {
         })
     }
 
-    /// The ports by which packets to a host may leave the own xbar, where crossbars go by the destination. Whichever
+    /// Whether there are routes by destination, so that the own xbar can send packets on to others by them.
+    pub(crate) const fn has_next_hops(&self) -> bool {
+        self.next_hops.is_some()
+    }
+
+    /// The ports by which packets to a host may leave the own xbar, where crossbars go by the destination, and how many bytes
+    /// a frame may have on all ways there, if some cable on them carries shorter ones than others. Whichever
     /// cables are dead, these are the ports of the whole map. Empty for hosts at the own xbar.
-    pub(crate) fn next_hops_to(&self, host: u32) -> impl Iterator<Item = PortRef> + '_ {
+    pub(crate) fn next_hops_to(&self, host: u32) -> impl Iterator<Item = (PortRef, Option<u16>)> + '_ {
         let topology = &self.basis.topology;
         let home = match topology.attachment(host) {
             Attachment::Port(home) => Some(home.xbar),
             _ => None,
         };
-        let channels = self.next_hops.as_ref().zip(home).map_or(&[][..], |(hops, home)| hops.towards(home));
-        channels.iter().map(|&channel| topology.tail(channel))
+        let towards = self.next_hops.as_ref().zip(home).into_iter();
+        towards.flat_map(move |(hops, home)| {
+            let hop = move |&channel: &u32| (topology.tail(channel), hops.most_bytes(home, channel));
+            hops.towards(home).iter().map(hop)
+        })
     }
 
     /// The turns that packets to a host take at the own xbar, where crossbars go by the destination: the port of another xbar
@@ -326,7 +336,7 @@ impl RouteTable {
             (Far::Channel(arrival), Far::Channel(out)) if topology.head(arrival).xbar == by.xbar => {
                 self.basis.order_by_destination().allows((arrival, out))
             }
-            // Nothing comes, or waits, where the map has no such cable.
+            // Where the map has no such cable, no packet comes in and none waits.
             _ => true,
         }
     }

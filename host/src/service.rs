@@ -18,7 +18,8 @@ use crate::directory::Gossip;
 use crate::resolution::Resolver;
 use crate::routes::{Basis, RouteTable};
 
-/// Tells the stream of the resolver's numbers from those of others.
+/// Combined with a host's seed, so that the resolver draws other numbers than whatever else draws from that
+/// seed.
 const RESOLUTION: u64 = 0x7265_736f_6c76_6572;
 
 /// Where a host stands in the map whose routes are in use.
@@ -88,12 +89,12 @@ pub(crate) struct Services {
     /// Questions under way, by ticket.
     under_way: BTreeMap<u32, (ServiceNumber, Mac)>,
     next_ticket: u32,
-    /// Whether the agent let services ask when that was last looked at.
+    /// Whether the agent let services ask when it was last asked.
     may_ask: bool,
 }
 
 impl Services {
-    /// The services of the host with the address `own`; what is random of them comes of `seed`.
+    /// The services of the host with the address `own`. What they draw at random, they draw from `seed`.
     pub(crate) fn new(own: Mac, seed: u64) -> Self {
         Self {
             gossip: Gossip::new(own),
@@ -129,7 +130,7 @@ impl Services {
         self.resolver.handle_timeout(now, self.gossip.directory());
     }
 
-    /// All of them, as [`Self::due_at`] lists them, too.
+    /// All services. [`Self::due_at`] lists the same ones.
     fn all(&mut self) -> [&mut dyn Service; 2] {
         [&mut self.gossip, &mut self.resolver]
     }

@@ -7,13 +7,13 @@ use mapper_proto::time::Instant;
 use crate::mad::{Attribute, DATA_BYTES, Data, MAD_BYTES, ManagerMethod, Route, Smp};
 use crate::requests::Requests;
 
-/// The status bit of a node that has no time: it is to be asked again.
+/// The status bit of a node that is busy and is to be asked again.
 const BUSY: u16 = 1;
 
-/// Something to send that is answered.
+/// A datagram to send, to which an answer is expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Order<P> {
-    /// What it is sent for.
+    /// What the order is for.
     pub(crate) purpose: P,
     pub(crate) method: ManagerMethod,
     pub(crate) attribute: Attribute,
@@ -36,14 +36,14 @@ impl<P> Order<P> {
 /// Why an order was not carried out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Failure {
-    /// Nobody answered.
+    /// There was no answer.
     Silent,
-    /// It was refused with a status.
+    /// The order was refused with a status.
     Refused {
         /// The status, as the specification numbers it.
         status: u16,
     },
-    /// It was answered that all is well, but what was answered is not what was written.
+    /// The answer says that all is well, but the attribute in it is not what was written.
     NotTaken,
 }
 
@@ -99,7 +99,7 @@ impl<P> Exchange<P> {
         self.next(now).map(|(smp, _)| smp.emit())
     }
 
-    /// The same, before it is known how it goes, with what it is sent for.
+    /// The next datagram and what it is for. [`Self::poll_transmit`] gives its bytes.
     pub(crate) fn next(&mut self, now: Instant) -> Option<(Smp<ManagerMethod>, &P)> {
         let (tid, request) = self.requests.send(now + self.manner.timeout)?;
         let Order { purpose, method, attribute, modifier, data } = &request.question;
@@ -120,7 +120,7 @@ impl<P> Exchange<P> {
         self.requests.next_deadline()
     }
 
-    /// An order that nobody answered in time, however often it was sent; to be called until there is none.
+    /// An order that was not answered in time, however often it was sent. To be called until there is none.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Option<Done<P>> {
         while let Some(tid) = self.requests.expired(now) {
             if let Some(given_up) = self.try_again(tid, Failure::Silent) {
@@ -130,8 +130,8 @@ impl<P> Exchange<P> {
         None
     }
 
-    /// What an answer ends, if it is one to an order that is open. `accepts` says whether an order took effect, from the
-    /// attribute as it is now.
+    /// The order that an answer ends, if it answers one that is open. `accepts` says whether an order took
+    /// effect, from the attribute as it is now.
     pub(crate) fn handle(
         &mut self,
         answer: &Smp<ManagerMethod>,
@@ -147,7 +147,7 @@ impl<P> Exchange<P> {
         if !fits {
             return None;
         }
-        // A port that is busy, or cannot do it yet, may in a moment.
+        // A port that is busy, or cannot do it yet, may be able to in a moment.
         if answer.status & BUSY != 0 || (answer.status != 0 && order.method == ManagerMethod::Set) {
             return self.try_again(tid, Failure::Refused { status: answer.status });
         }

@@ -1,9 +1,10 @@
-//! What programs of this machine want to know of paths, asked of the subnet's administration, wherever that is.
+//! Questions for paths that programs of this machine ask. They are put to the subnet's administration,
+//! wherever that is.
 //!
-//! A manager that is master asks its own administration. One that stands by asks that of the master by datagrams, and has
-//! it told what happens in the subnet, once a program asks for a path. What was told holds until the number of
-//! [`Inquiries::generation`] is another one: it rises when something happened, twice more while the master may still be
-//! writing, and in any case after a while.
+//! A manager that is master asks its own administration. One that stands by asks that of the master by
+//! datagrams, and subscribes to what happens in the subnet as soon as a program asks for a path. An answer
+//! holds until the number of [`Inquiries::generation`] rises. That is when something happened, twice more
+//! while the master may still be writing, and in any case after a while.
 
 mod inquiry;
 #[cfg(test)]
@@ -24,11 +25,12 @@ use inquiry::Inquiry;
 const MAX_OPEN: usize = 1024;
 /// How often a question without an answer is sent again.
 const RETRIES: u32 = 3;
-/// How long what was told holds at most, while the master tells what happens.
+/// How long an answer holds at most while the master tells what happens.
 const KEPT: Duration = Duration::from_secs(60);
-/// The same while it does not.
+/// How long an answer holds at most while the master does not tell what happens.
 const KEPT_UNTOLD: Duration = Duration::from_secs(10);
-/// When what was told is dropped once more after something happened, as the master may have written tables since.
+/// How long after something happened answers are dropped once more, as the master may have written tables
+/// since.
 const SETTLED: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// The queue pair of management.
 const MANAGEMENT_PAIR: u32 = 1;
@@ -40,16 +42,16 @@ pub(crate) struct Standpoint {
     pub(crate) lid: u16,
     /// The LID of the administration.
     pub(crate) administration: u16,
-    /// The service level to it.
+    /// The service level of packets to the administration.
     pub(crate) level: u8,
 }
 
 /// What a datagram under way is for.
 #[derive(Debug)]
 enum Purpose {
-    /// A question for a path, with the number that who asks gave it.
+    /// A question for a path, with the number that the asker gave it.
     Path(u64, Box<Inquiry>),
-    /// Has the master tell what happens.
+    /// A subscription to what happens in the subnet.
     Subscription,
 }
 
@@ -66,7 +68,8 @@ struct Open {
 pub(crate) struct Inquiries {
     /// How long an answer is waited for.
     timeout: Duration,
-    /// `None` if there is no administration that could be asked by datagrams.
+    /// Where this port and the administration are; `None` if there is no administration that could be asked
+    /// by datagrams.
     standpoint: Option<Standpoint>,
     open: BTreeMap<u32, Open>,
     next_tid: u32,
@@ -74,14 +77,14 @@ pub(crate) struct Inquiries {
     found: VecDeque<(u64, FoundPath)>,
     is_subscribed: bool,
     generation: u64,
-    /// Whether something was told since the generation rose last.
+    /// Whether an answer was given since the generation last rose.
     has_told: bool,
-    /// When the generation rises in any case.
+    /// The moments at which the generation rises in any case.
     rises_at: VecDeque<Instant>,
 }
 
 impl Inquiries {
-    /// None so far. An answer is waited for so long.
+    /// No questions yet. An answer is waited for as long as `timeout`.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             timeout,
@@ -97,7 +100,7 @@ impl Inquiries {
         }
     }
 
-    /// How often what was told may have become another.
+    /// A number that rises whenever answers of before may no longer hold.
     pub(crate) const fn generation(&self) -> u64 {
         self.generation
     }
@@ -107,7 +110,7 @@ impl Inquiries {
         self.standpoint.is_some()
     }
 
-    /// Takes in where this port and the administration are. If that is another, nothing that was told holds.
+    /// Takes in where this port and the administration are. If that has changed, no answer of before holds.
     pub(crate) fn stand_at(&mut self, standpoint: Option<Standpoint>) {
         if self.standpoint == standpoint {
             return;
@@ -121,13 +124,14 @@ impl Inquiries {
         self.rise();
     }
 
-    /// Nothing that was told holds any more.
+    /// Takes in that no answer of before holds any more.
     pub(crate) fn rise(&mut self) {
         self.generation += 1;
         self.has_told = false;
     }
 
-    /// Begins to ask for the path to a destination. What comes of it has this number.
+    /// Begins to ask for the path to a destination. [`Self::poll_found`] tells what came of it, under this
+    /// number.
     pub(crate) fn ask(&mut self, number: u64, own_description: &str, to: &Destination, now: Instant) {
         let Some(standpoint) = self.standpoint.filter(|_| self.open.len() < MAX_OPEN) else {
             return self.tell(number, FoundPath::Unavailable, now);
@@ -142,7 +146,7 @@ impl Inquiries {
         }
     }
 
-    /// The same where this manager's own administration answers at once.
+    /// Does the same by asking this manager's own administration, which answers at once.
     pub(crate) fn ask_own(
         &mut self,
         number: u64,
@@ -163,7 +167,7 @@ impl Inquiries {
         self.tell(number, found, now);
     }
 
-    /// What came of a question.
+    /// A question that has ended, and what came of it.
     pub(crate) fn poll_found(&mut self) -> Option<(u64, FoundPath)> {
         self.found.pop_front()
     }
@@ -179,7 +183,8 @@ impl Inquiries {
         open.chain(self.rises_at.front().copied()).min()
     }
 
-    /// Sends again what was not answered, or gives it up; and ends what holds no longer.
+    /// Sends questions again that were not answered, or gives them up, and raises the generation when that is
+    /// due.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         let is_late = |open: &Open| open.deadline <= now;
         let late: Vec<u32> =
@@ -203,7 +208,8 @@ impl Inquiries {
         }
     }
 
-    /// Takes a datagram of the administration's class. Returns whether it was one that it sends, and no request to one.
+    /// Takes a datagram of the administration's class. Returns false if it is a request, which is for an
+    /// administration.
     pub(crate) fn handle_packet(&mut self, packet: &Packet, now: Instant) -> bool {
         let Address::Lid { lid, .. } = packet.address else { return false };
         let Ok(mad) = SaMad::parse(&packet.mad) else { return false };
@@ -231,7 +237,7 @@ impl Inquiries {
         let tid = answer.tid as u32;
         let fits = |open: &&Open| open.mad.attribute == answer.attribute;
         if self.open.get(&tid).filter(fits).is_none() || answer.status == SaStatus::Busy.code() {
-            // Who is busy is asked again when time is over.
+            // An administration that is busy is asked again when the time for an answer is over.
             return;
         }
         let Some(open) = self.open.remove(&tid) else { return };
@@ -254,7 +260,7 @@ impl Inquiries {
         self.rises_at = SETTLED.into_iter().map(|after| now + after).collect();
     }
 
-    /// Has the master tell what happens, unless it does.
+    /// Subscribes to what happens in the subnet, unless that was done.
     fn subscribe(&mut self, now: Instant) {
         let is_asked = self.open.values().any(|open| matches!(open.purpose, Purpose::Subscription));
         if self.is_subscribed || is_asked {

@@ -1,4 +1,4 @@
-//! Which LIDs ports have: as stable as can be, and each one's alone.
+//! Which LIDs ports have. No two ports share one, and a port keeps its LID whenever that is possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ pub const LAST_LID: u16 = 0xBFFF;
 /// A port that needs a LID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanting {
-    /// Its GUID.
+    /// The port's GUID.
     pub guid: u64,
     /// The LID that it has; 0 for none.
     pub current: u16,
     /// Whether it carries packets, so that others may know it by its LID.
     pub is_active: bool,
-    /// 2^lmc LIDs are to be its own.
+    /// The port is to have 2^lmc LIDs.
     pub lmc: u8,
 }
 
@@ -28,7 +28,7 @@ pub struct Lids {
 }
 
 impl Lids {
-    /// Those that were given before.
+    /// The LIDs that were given before.
     pub fn new(given: BTreeMap<u64, u16>) -> Self {
         Self { given }
     }
@@ -38,15 +38,16 @@ impl Lids {
         self.given.get(&guid).copied()
     }
 
-    /// All of them.
+    /// The first LIDs of all ports.
     pub fn all(&self) -> &BTreeMap<u64, u16> {
         &self.given
     }
 
-    /// Gives each port a LID. What an active port has stays; else what it was given before; else what it has; else the
-    /// lowest that nobody has. Of two that claim one, the lower GUID keeps it. LIDs of ports that are gone are given to
-    /// others only if there are no more, those of the highest GUIDs first; and so are last of all those `in_use`, that
-    /// tables lead to: hosts may go on to send there, and no proof counts packets that are on the way to one who is gone.
+    /// Gives each port a LID. An active port keeps the one that it has. Any other port gets the one that it
+    /// was given before, or else the one that it has, or else the lowest that is free. If two ports claim one
+    /// LID, the one with the lower GUID gets it. LIDs of ports that are gone are given to others only if no
+    /// others are left, those of the highest GUIDs first. Last of all come those `in_use`, to which tables
+    /// lead: hosts may go on sending there, and no proof counts packets to a port that is gone.
     ///
     /// Returns the ports that got none, as all LIDs are taken.
     pub fn assign(&mut self, ports: &[Wanting], in_use: &BTreeSet<u16>) -> Vec<u64> {
@@ -76,7 +77,7 @@ impl Lids {
             .collect();
         let is_there: BTreeSet<u64> = ports.iter().map(|port| port.guid).collect();
         gone.retain(|&(guid, lid)| !is_there.contains(&guid) && taken.take(lid, 0));
-        // Nobody's GUID is 0, and it stands before all others.
+        // No port has the GUID 0, which stands before all others.
         let kept_free = in_use.iter().rev().filter(|&&lid| taken.take(lid, 0)).map(|&lid| (NOBODY, lid));
         gone.splice(0..0, kept_free.collect::<Vec<_>>());
         let mut without = Vec::new();
@@ -108,16 +109,16 @@ impl Lids {
     }
 }
 
-/// LIDs that are somebody's.
+/// LIDs that are taken.
 #[derive(Default)]
 struct Taken {
     lids: BTreeSet<u16>,
-    /// No free LID is below this one, for a port with one LID.
+    /// The lowest LID that may be free for a port with one LID.
     floor: u16,
 }
 
 impl Taken {
-    /// Takes a LID and those that follow it, if they are unicast, aligned, and nobody has any of them.
+    /// Takes a LID and those that follow it, if they are unicast, aligned and all free.
     fn take(&mut self, lid: u16, lmc: u8) -> bool {
         let count = 1_u16 << lmc.min(7);
         let Some(last) = lid.checked_add(count - 1) else { return false };
@@ -134,7 +135,8 @@ impl Taken {
 
     fn take_lowest(&mut self, lmc: u8) -> Option<u16> {
         let count = 1_u16 << lmc.min(7);
-        // What was freed is below the floor, and only wide ports look there: others take it as it is freed.
+        // LIDs that were freed are below the floor, where only ports with several LIDs look. Ports with one
+        // LID take them as they are freed.
         let mut lid = if count == 1 { self.floor.max(1) } else { count };
         while lid <= LAST_LID {
             if self.take(lid, lmc) {

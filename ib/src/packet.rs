@@ -1,4 +1,4 @@
-//! Datagrams with where they go, or come from.
+//! Datagrams, each with the address that it goes to or comes from.
 
 use crate::mad::MAD_BYTES;
 

@@ -6,8 +6,8 @@
 //! 0.204000000 received 5/0/0 010101..00 Trap Notice 0x0 (transaction 0x4d): 128 of LID 5
 //! ```
 //!
-//! The seconds since the start, the direction, the other end (`directed`, or LID, queue pair and service level), the bytes
-//! in hexadecimal digits, and what they mean; that last part is not read again.
+//! A line has the seconds since the start, the direction, the other end (`directed`, or LID, queue pair and
+//! service level), the bytes in hexadecimal digits, and what they mean. This last part is not read again.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -36,7 +36,7 @@ pub enum Direction {
 /// A datagram that was recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
-    /// When, since the start.
+    /// The time since the start.
     pub at: Instant,
     /// Which way it went.
     pub direction: Direction,
@@ -44,7 +44,7 @@ pub struct Recorded {
     pub packet: Packet,
 }
 
-/// A line that is no record.
+/// A line that is no recorded datagram.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
     "`{0}` is no datagram that was recorded; expected seconds, sent or received, the other end, and 512 digits"
@@ -105,7 +105,7 @@ fn read(line: &str) -> Option<Recorded> {
     Some(Recorded { at: Instant::ZERO + since, direction, packet: Packet { address, mad } })
 }
 
-/// What an agent tells another, in words.
+/// Writes what an agent tells another, in words.
 fn tell_agent(f: &mut fmt::Formatter<'_>, mad: &AgentMad) -> fmt::Result {
     let AgentMad { level, guid, version, number, word } = mad;
     write!(f, "agent {guid:#x} of level {level}, subnet {} of {:#x}: ", version.counter, version.master)?;
@@ -121,7 +121,7 @@ fn tell_agent(f: &mut fmt::Formatter<'_>, mad: &AgentMad) -> fmt::Result {
     }
 }
 
-/// A datagram in words.
+/// A datagram, which is shown in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning<'a>(pub &'a [u8; MAD_BYTES]);
 
@@ -163,7 +163,7 @@ impl fmt::Display for Meaning<'_> {
     }
 }
 
-/// What an answer or a write carries, in words; empty for a question, and for tables.
+/// The data of an answer or a write in words; empty for questions and for tables.
 fn data_of(smp: &Smp<ManagerMethod>) -> String {
     let mut text = String::new();
     if smp.method == ManagerMethod::Get {

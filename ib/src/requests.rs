@@ -13,7 +13,7 @@ pub(crate) struct Request<Q> {
     pub(crate) route: Route,
     /// How often it was sent.
     times_sent: u32,
-    /// Until when it waits for its answer, while it is under way.
+    /// Until when its answer is waited for; `None` while it is not under way.
     deadline: Option<Instant>,
 }
 
@@ -24,16 +24,17 @@ pub(crate) struct Requests<Q> {
     window: usize,
     next_tid: u32,
     open: BTreeMap<u32, Request<Q>>,
-    /// Those that were never asked, the oldest first.
+    /// The questions that were never asked, the oldest first.
     fresh: VecDeque<u32>,
-    /// Those to be asked again; some may have been answered meanwhile.
+    /// The questions to be asked again. Some may have been answered meanwhile.
     again: VecDeque<u32>,
-    /// Those under way.
+    /// The questions under way, by the moments until which their answers are waited for.
     deadlines: BTreeSet<(Instant, u32)>,
 }
 
 impl<Q> Requests<Q> {
-    /// None so far. The first will have this transaction's number, and each the number after that of the one before.
+    /// No questions yet. The first one will have the number `first_tid`, and each the number after that of
+    /// the one before.
     pub(crate) fn new(window: usize, first_tid: u32) -> Self {
         Self {
             window,
@@ -49,7 +50,7 @@ impl<Q> Requests<Q> {
         self.open.is_empty()
     }
 
-    /// How many are not answered yet.
+    /// How many questions are not answered yet.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
@@ -88,7 +89,7 @@ impl<Q> Requests<Q> {
         self.deadlines.first().map(|&(deadline, _)| deadline)
     }
 
-    /// A question that waited long enough for its answer.
+    /// A question under way whose answer was waited for long enough.
     pub(crate) fn expired(&self, now: Instant) -> Option<u32> {
         self.deadlines.first().filter(|&&(deadline, _)| deadline <= now).map(|&(_, tid)| tid)
     }
@@ -97,7 +98,7 @@ impl<Q> Requests<Q> {
         self.open.get(&tid).filter(|request| request.times_sent > 0)
     }
 
-    /// Takes a question that is open, as it was answered.
+    /// Takes out a question, as it was answered.
     pub(crate) fn take(&mut self, tid: u32) -> Option<(Q, Route)> {
         let request = self.open.remove(&tid)?;
         if let Some(deadline) = request.deadline {
@@ -106,8 +107,8 @@ impl<Q> Requests<Q> {
         Some((request.question, request.route))
     }
 
-    /// Has a question under way asked again, after all that was not asked yet; or gives it up and returns it, if that
-    /// was done `retries` times.
+    /// Has a question under way asked again, after all that were not asked yet. If it was asked again
+    /// `retries` times already, it is given up and returned.
     pub(crate) fn again(&mut self, tid: u32, retries: u32) -> Option<(Q, Route)> {
         let request = self.open.get_mut(&tid)?;
         // A second answer to a question that waits for its turn changes nothing.

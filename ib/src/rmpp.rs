@@ -1,7 +1,8 @@
 //! Answers that take several datagrams: the sender of reliable transfers (RMPP), as the specification's chapter 13.6 has it.
 //!
-//! One segment goes out; each word of the receiver (ACK) says what came and how far to go on. What is not acknowledged
-//! is sent again. Nothing but this sends by transfers: what hosts ask for fits a datagram.
+//! One segment goes out. Each acknowledgement of the receiver (ACK) says what came and how far to go on.
+//! Segments that are not acknowledged are sent again. There is no receiver here, as all requests of hosts fit
+//! a datagram.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ const MAX_TRANSFERS: usize = 256;
 /// Most bytes of records in all transfers.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Why a transfer ends before its time.
+/// Why a transfer is aborted.
 #[derive(Clone, Copy)]
 enum Why {
     /// The window ends before what was acknowledged.
@@ -36,14 +37,14 @@ enum Why {
     TooManyRetries = 126,
 }
 
-/// Who receives, and the transaction.
+/// The receiver's LID and queue pair, and the transaction.
 pub(crate) type Key = (u16, u32, u64);
 
 /// Records on their way.
 #[derive(Debug)]
 struct Transfer {
     address: Address,
-    /// What is answered.
+    /// The request that is answered.
     request: SaMad,
     /// The datagram with an empty header of transfers and no records.
     answer: SaMad,
@@ -57,7 +58,7 @@ struct Transfer {
     acknowledged: u32,
     /// The last segment that may be sent.
     window_end: u32,
-    /// When what is not acknowledged is sent again.
+    /// When the segments that are not acknowledged are sent again.
     deadline: Instant,
     retries: u32,
 }
@@ -67,7 +68,7 @@ impl Transfer {
         self.next <= self.count.min(self.window_end)
     }
 
-    /// A segment that exists.
+    /// The segment with this number, which must exist.
     fn segment(&self, number: u32) -> SaMad {
         let first = (number as usize - 1) * RECORD_BYTES;
         let part = &self.records[first..self.records.len().min(first + RECORD_BYTES)];
@@ -106,32 +107,33 @@ impl Transfer {
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
     open: BTreeMap<Key, Transfer>,
-    /// Whose segment was sent last, so that all take turns.
+    /// The transfer whose segment was sent last, so that all take turns.
     last: Option<Key>,
     bytes: usize,
     out: Vec<Packet>,
-    /// Whether receivers say nothing of what came, so that a transfer ends with its first segment.
+    /// Whether receivers acknowledge nothing, so that a transfer ends with its first segment.
     are_receivers_silent: bool,
 }
 
 impl Transfers {
-    /// Has every transfer end with its first segment, of which receivers say nothing.
+    /// Has every transfer end with its first segment, as receivers acknowledge nothing.
     pub(crate) fn end_with_first(&mut self) {
         self.are_receivers_silent = true;
     }
 
-    /// Transfers to receivers that are as silent as those of these, with none under way.
+    /// The same without any transfer under way.
     pub(crate) fn without_transfers(&self) -> Self {
         Self { are_receivers_silent: self.are_receivers_silent, ..Self::default() }
     }
 
-    /// Whether the answer to a request is under way, so that it is one that was sent again.
+    /// Whether the answer to a request is under way, so that the request is a repetition.
     pub(crate) fn answers(&self, key: &Key, request: &SaMad) -> bool {
         self.open.get(key).is_some_and(|transfer| transfer.request == *request)
     }
 
-    /// Begins to send the records that answer a request, which are so far apart, in units of eight bytes. Another answer to
-    /// the same transaction ends. False if there is no room.
+    /// Begins to send the records that answer a request. `offset` is the distance from one record to the
+    /// next, in units of eight bytes. Another answer to the same transaction ends. Returns false if there is
+    /// no room.
     pub(crate) fn begin(
         &mut self,
         key: Key,
@@ -164,7 +166,7 @@ impl Transfers {
         true
     }
 
-    /// Takes a word of a receiver.
+    /// Takes a datagram of a receiver.
     pub(crate) fn handle(&mut self, key: &Key, word: &Rmpp, now: Instant) {
         let Some(transfer) = self.open.get_mut(key) else { return };
         if word.kind != Rmpp::ACK {
@@ -182,7 +184,7 @@ impl Transfers {
             self.out.push(transfer.aborted(why));
             return self.end(key);
         }
-        // An old word says nothing new.
+        // An old acknowledgement says nothing new.
         if segment < transfer.acknowledged {
             return;
         }
@@ -231,13 +233,13 @@ impl Transfers {
         self.open.values().map(|transfer| transfer.deadline).min()
     }
 
-    /// Sends again what nobody acknowledged, or gives it up.
+    /// Sends segments again that were not acknowledged, or gives the transfer up.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         let mut given_up = Vec::new();
         for (key, transfer) in self.open.iter_mut().filter(|(_, transfer)| transfer.deadline <= now) {
             transfer.retries += 1;
             transfer.deadline = now + TIMEOUT;
-            // The first segment needs no word of the receiver.
+            // The first segment may be sent without an acknowledgement.
             transfer.next = transfer.acknowledged + 1;
             if transfer.retries > RETRIES {
                 self.out.push(transfer.aborted(Why::TooManyRetries));

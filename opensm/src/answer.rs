@@ -1,15 +1,14 @@
 //! Tables that were proved, as OpenSM takes them; or why there are none.
 
 use mapper_proto::map::Fabric;
-use mapper_routing::emptied_first;
 use mapper_routing::engines::{NotRouted, Selection};
 use mapper_routing::tables::SlotEnd;
-use mapper_routing::{Subnet, Tables};
+use mapper_routing::{Subnet, Tables, Transition, transition};
 use serde::{Deserialize, Serialize};
 
 use crate::choosing::{Choosing, Served, why_none};
 use crate::reading::{Read, read};
-use crate::{Options, Request};
+use crate::{Options, Request, Switch};
 
 /// Tables and layers, proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +28,11 @@ pub struct Answer {
     /// LIDs whose entries are to be emptied, wherever they change, before any other entry changes, so that no mixture of
     /// tables in force and new ones can deadlock.
     pub emptied_first: Vec<u16>,
+    /// Entries, by the switch's GUID and LID, that are to change after all others, when no packet is under way by an old entry
+    /// any more. No host's packets pass them by the new tables.
+    pub last: Vec<(u64, u16)>,
+    /// Whether nothing may change before all packets are gone that are under way by tables from before those in force.
+    pub must_wait: bool,
 }
 
 /// The table of a switch.
@@ -74,7 +78,7 @@ pub fn answer(request: &Request) -> Outcome {
     let subnet = Subnet::new(&fabric, Some(lmc)).map_err(|error| unreadable(error.to_string()))?;
     check_lids(&subnet, &fabric).map_err(unreadable)?;
     let notes = notes_of(&subnet, &request.options, &isolated);
-    let in_force = in_force(request, &subnet);
+    let in_force = tables_of(request, &subnet, |switch| Some(&switch.in_force));
     let choosing = Choosing { request, subnet: &subnet, in_force: in_force.as_ref() };
     let Served { selection, why } = match choosing.serve() {
         Ok(served) => served,
@@ -83,6 +87,10 @@ pub fn answer(request: &Request) -> Outcome {
             return Err(Declined { said: [notes, why, vec![request.asker.left().to_owned()]].concat() });
         }
     };
+    let Transition { emptied_first, last, must_wait } = in_force
+        .map_or_else(Transition::default, |in_force| transition_from(in_force, request, &subnet, &selection));
+    let lid = |slot: u32| u16::try_from(subnet.destinations.lid(slot)).ok();
+    let entry = |&(slot, xbar): &(u32, u32)| Some((request.switches[xbar as usize].guid, lid(slot)?));
     Ok(Answer {
         said: [notes, why].concat(),
         engine: selection.engine.name().to_owned(),
@@ -90,14 +98,24 @@ pub fn answer(request: &Request) -> Outcome {
         layer_count: selection.routing.layers.first.saturating_add(selection.routing.layers.count),
         places: places(request, &subnet),
         levels: levels(&subnet, &selection),
-        emptied_first: in_force.as_ref().map_or_else(Vec::new, |before| emptied(&subnet, before, &selection)),
+        emptied_first: emptied_first.into_iter().filter_map(lid).collect(),
+        last: last.iter().filter_map(entry).collect(),
+        must_wait,
     })
 }
 
-fn emptied(subnet: &Subnet, before: &Tables, selection: &Selection) -> Vec<u16> {
-    let routing = &selection.routing;
-    let slots = emptied_first(subnet, before, &routing.tables, &routing.layers);
-    slots.iter().filter_map(|&slot| u16::try_from(subnet.destinations.lid(slot)).ok()).collect()
+/// How to get to new tables from those that switches hold, and from those that they held before.
+fn transition_from(
+    in_force: Tables,
+    request: &Request,
+    subnet: &Subnet,
+    selection: &Selection,
+) -> Transition {
+    let count = request.switches.iter().map(|switch| switch.before.len()).max().unwrap_or_default();
+    let before = (0..count).filter_map(|nth| tables_of(request, subnet, |switch| switch.before.get(nth)));
+    let old: Vec<Tables> = std::iter::once(in_force).chain(before).collect();
+    let old: Vec<&Tables> = old.iter().collect();
+    transition(subnet, &old, &selection.routing.tables, &selection.routing.layers)
 }
 
 /// Checks that all nodes keep their LIDs: a [`Subnet`] gives another to a node whose own it cannot use, and those that
@@ -131,15 +149,19 @@ fn notes_of(subnet: &Subnet, options: &Options, isolated: &[String]) -> Vec<Stri
     notes
 }
 
-/// The tables that switches hold, unless they hold none.
-fn in_force(request: &Request, subnet: &Subnet) -> Option<Tables> {
+/// Tables that switches hold or held, unless they hold none.
+fn tables_of<'a>(
+    request: &'a Request,
+    subnet: &Subnet,
+    table: impl Fn(&'a Switch) -> Option<&'a Vec<u8>>,
+) -> Option<Tables> {
     let destinations = &subnet.destinations;
     let mut tables = Tables::empty(request.switches.len(), destinations.slot_count());
     let mut any = false;
     for slot in 0..destinations.slot_count() as u32 {
         let lid = destinations.lid(slot) as usize;
         for (xbar, switch) in (0..).zip(&request.switches) {
-            let port = switch.in_force.get(lid).copied().unwrap_or(Tables::NONE);
+            let port = table(switch).and_then(|table| table.get(lid)).copied().unwrap_or(Tables::NONE);
             if port != Tables::NONE && destinations.end(slot) != SlotEnd::Xbar(xbar) {
                 any = true;
                 tables.set_port(xbar, slot, port);

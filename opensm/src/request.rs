@@ -63,6 +63,8 @@ pub struct Switch {
     pub links: Vec<Link>,
     /// The table in force, by LID.
     pub in_force: Vec<u8>,
+    /// Tables that it held so recently that packets may be under way by them, as many as any other switch has.
+    pub before: Vec<Vec<u8>>,
 }
 
 /// An end of a cable at a switch.

@@ -1,16 +1,18 @@
 //! One host's routes, kept as trees and written out on demand.
 
+mod error;
+mod travel;
+
 use std::sync::Arc;
 
-use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
-use mapper_proto::wire::{Element, Route};
-use thiserror::Error;
+use mapper_proto::wire::Route;
 
-use mapper_fabric::names::Names;
+pub use error::RoutingError;
+pub use travel::{turns, wire_route, wire_way_back};
 
 use super::engines::dispersive::{self, Beyond};
-use super::{Attachment, Far, Orientation, Topology};
+use super::{Attachment, Orientation, Topology};
 
 /// What a user may set of a host's routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,84 +34,6 @@ impl Default for Options {
     /// 8 routes of at most 11 hops.
     fn default() -> Self {
         Self { passes: 8, max_hops: 11 }
-    }
-}
-
-/// Why a host gets no routes.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RoutingError {
-    /// A number of passes that no table can hold.
-    #[error("{0} routes a destination were asked for; give 1 to {max}", max = Options::MAX_PASSES)]
-    Passes(u8),
-    /// A limit on length that no route fits, or that no frame can carry.
-    #[error("routes of at most {0} hops were asked for; give 1 to {max}", max = Options::MAX_HOPS)]
-    MaxHops(u8),
-    /// A host that the topology does not have.
-    #[error("there is no host {host}; the map lists {hosts}, counted from 0")]
-    NoSuchHost {
-        /// The index asked for.
-        host: u32,
-        /// How many there are.
-        hosts: usize,
-    },
-    /// The fabric is wider than routes may be long.
-    #[error(
-        "the shortest legal route from {from} to {to} has {hops} hops, but at most {max_hops} are allowed: \
-         cable the fabric closer, or raise the limit (max-hops) if every interface can carry longer routes"
-    )]
-    TooLong {
-        /// The source.
-        from: Mac,
-        /// The destination.
-        to: Mac,
-        /// How many hops the route needs.
-        hops: usize,
-        /// The limit.
-        max_hops: u8,
-    },
-    /// A hop that no route element can ask for.
-    #[error(
-        "xbar {xbar} is to turn from port {arrival} to port {out}: it obeys only deltas of -31 to 31, because it has \
-         no identity"
-    )]
-    DeltaTooLarge {
-        /// The plain xbar.
-        xbar: u32,
-        /// The port that frames come in by.
-        arrival: u8,
-        /// The port that they are to leave by.
-        out: u8,
-    },
-    /// Hops that no cable joins.
-    #[error("no cable leads on from xbar {} port {}", .port.xbar, .port.port)]
-    NoCable {
-        /// The port that leads nowhere.
-        port: PortRef,
-    },
-}
-
-impl RoutingError {
-    /// Why, with the names that the fabric of this topology has.
-    pub fn describe(&self, names: &Names, topology: &Topology) -> String {
-        let host = |mac: &Mac| {
-            let host = (0..topology.host_count() as u32).find(|&host| topology.mac(host) == *mac);
-            host.map_or_else(|| mac.to_string(), |host| names.host(host))
-        };
-        match self {
-            Self::TooLong { from, to, hops, max_hops } => format!(
-                "the shortest legal route from {} to {} has {hops} hops, but at most {max_hops} are allowed: \
-                 cable the fabric closer, or raise the limit (max-hops) if every interface can carry longer routes",
-                host(from),
-                host(to)
-            ),
-            Self::DeltaTooLarge { xbar, arrival, out } => format!(
-                "{} is to turn from port {arrival} to port {out}: it obeys only deltas of -31 to 31, because it \
-                 has no identity",
-                names.xbar(*xbar)
-            ),
-            Self::NoCable { port } => format!("no cable leads on from {}", names.port(*port)),
-            Self::Passes(_) | Self::MaxHops(_) | Self::NoSuchHost { .. } => self.to_string(),
-        }
     }
 }
 
@@ -137,13 +61,13 @@ impl Source {
 
 /// One host's routes to all others: up to [`Options::passes`] different ones a destination.
 ///
-/// They are kept as a few shortest-path trees out of the host's xbar, one a search and a byte a state,
-/// and written out on demand. A tree has a state an xbar and phase of the orientation: the xbar reached in
-/// this phase or an earlier one (of up*/down*: by up channels alone, and anyhow). A state is entered by one
-/// channel, which tells the phase before, so a route is read backwards from its destination's state of
-/// the last phase. Each search whose route to an xbar is like
-/// no earlier one's has its bit set there; the hosts of an xbar take turns over these bits, so
-/// routes to neighbours spread too.
+/// They are kept as a few shortest-path trees out of the host's xbar, one for each search with a byte for
+/// each state, and written out on demand. A tree has a state for each xbar and phase of the orientation,
+/// which stands for reaching the xbar in this phase or an earlier one. (The two phases of up*/down* are by up
+/// channels alone, and by any.) A state is entered by one channel, which also gives the phase before it, so a
+/// route is read backwards from its destination's state of the last phase. Each search whose route to an xbar
+/// differs from all earlier ones has its bit set there. The hosts of an xbar take turns over these bits, so
+/// that routes to neighbours spread, too.
 ///
 /// The topology passed to its methods must be the one it was computed from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -154,13 +78,13 @@ pub struct HostRoutes {
     pub(super) xbars: usize,
     /// How many phases the orientation has.
     pub(super) phases: u8,
-    /// The channel by which search f enters xbar x in phase p or an earlier one:
-    /// `entries[(phases f + phases - 1 - p) xbars + x]`. It is named by its way back's place among the
-    /// channels out of x.
+    /// The channel by which search f enters xbar x in phase p or an earlier one: `entries[(phases f + phases
+    /// - 1 - p) xbars + x]`. It is stored as the place of the reverse channel among the channels out of x.
     pub(super) entries: Vec<u8>,
-    /// For each channel, the last phase in which routes may take its way back: the orientation's own.
+    /// For each channel, the last phase in which routes may take its reverse. It is shared with the
+    /// orientation.
     pub(super) backwards: Arc<[u8]>,
-    /// For each xbar, the searches (a bit each) whose route there is like no earlier one's.
+    /// For each xbar, the searches (a bit each) whose route there differs from all earlier ones.
     pub(super) distinct: Vec<u64>,
     /// For each xbar, the searches (a bit each) whose route there crosses a dead cable; empty if
     /// no cable is known dead.
@@ -232,7 +156,7 @@ impl HostRoutes {
     /// The routes to a host as they travel.
     ///
     /// # Errors
-    /// Each for itself, as for [`wire_route`].
+    /// Each route has an error of its own, as of [`wire_route`].
     pub fn wire_routes_to<'a>(
         &'a self,
         topology: &'a Topology,
@@ -254,15 +178,16 @@ impl HostRoutes {
         let passes = usize::from(self.options.passes);
         let start = self.first_turn(xbar) + turn * passes;
         let (all, lost) = (self.distinct_to(xbar), self.lost_to(xbar));
-        // Routes that are left stay with their hosts; whose are all lost gets those of others.
+        // Routes that are left stay with their hosts. A host that has lost all of its routes gets those of
+        // others.
         match window(all, start, passes) & !lost {
             0 if lost != 0 => window(all & !lost, start, passes),
             kept => kept,
         }
     }
 
-    /// The xbar that a host is cabled to, and the searches (a bit each) that serve the host; none if it
-    /// is cabled to no xbar, or this one's source is not.
+    /// The xbar that a host is cabled to, and the searches (a bit each) that serve the host; `None` if that
+    /// host or this one is not cabled to an xbar.
     pub(super) fn searches_to_host(&self, topology: &Topology, to: u32) -> Option<(u32, u64)> {
         match (self.source, topology.attachment(to)) {
             (Source::Xbar(_), Attachment::Port(at)) if to != self.from => {
@@ -283,7 +208,8 @@ impl HostRoutes {
         window(self.distinct_to(xbar), self.first_turn(xbar), routes)
     }
 
-    /// For the searches that serve hosts at an xbar: how many, a host with n routes counting 1/n.
+    /// For each search that serves hosts at an xbar, how many hosts it serves. A host with n routes counts
+    /// 1/n.
     pub(super) fn load_by_search(
         &self,
         topology: &Topology,
@@ -321,12 +247,12 @@ impl HostRoutes {
         self.lost.get(xbar as usize).copied().unwrap_or_default()
     }
 
-    /// Whose turn it is first at an xbar: not the same search everywhere.
+    /// The search whose turn is first at an xbar, which is not the same everywhere.
     fn first_turn(&self, xbar: u32) -> usize {
         xbar as usize + self.from as usize
     }
 
-    /// The way back of the channel by which a search enters a state, if that state has one.
+    /// The reverse of the channel by which a search enters a state, if it enters that state.
     pub(super) fn entry(&self, topology: &Topology, search: usize, phase: u8, xbar: u32) -> Option<u32> {
         if self.starts_at(xbar) {
             return None;
@@ -338,7 +264,7 @@ impl HostRoutes {
         (channel < channels.end).then_some(channel)
     }
 
-    /// The phase of the state before one that is entered by a channel, which is named by its way back.
+    /// The phase of the state before one that is entered by the reverse of the channel `back`.
     pub(super) fn phase_before(&self, phase: u8, back: u32) -> u8 {
         self.backwards[back as usize].min(phase)
     }
@@ -348,7 +274,7 @@ impl HostRoutes {
         self.phases - 1
     }
 
-    /// The way back from an xbar to the source, as the ways back of the channels of its route.
+    /// The way from an xbar back to the source, as the reverses of the channels of its route.
     pub(super) fn entered<'a>(
         &'a self,
         topology: &'a Topology,
@@ -356,7 +282,7 @@ impl HostRoutes {
         xbar: u32,
     ) -> impl Iterator<Item = u32> + 'a {
         let (mut xbar, mut phase) = (xbar, self.last_phase());
-        // No route is longer than the limit, which bounds a table that went bad, too.
+        // No route is longer than the limit, which also bounds the walk if a table is damaged.
         std::iter::from_fn(move || {
             let channel = self.entry(topology, search, phase, xbar)?;
             phase = self.phase_before(phase, channel);
@@ -385,56 +311,4 @@ fn window(word: u64, start: usize, length: usize) -> u64 {
     let start = start % count;
     let chosen = |place: usize| (place + count - start) % count < length;
     bits(word).enumerate().filter(|&(place, _)| chosen(place)).fold(0, |all, (_, bit)| all | 1 << bit)
-}
-
-/// The port that a route enters each of its xbars by, with the port that it leaves it by.
-///
-/// # Errors
-/// If the hops do not follow the cables.
-pub fn turns(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Vec<(PortRef, u8)>, RoutingError> {
-    let mut arrival = match topology.attachment(from) {
-        Attachment::Port(at) => Some(at),
-        Attachment::Host(_) | Attachment::Nothing => None,
-    };
-    let mut turns = Vec::with_capacity(hops.len());
-    for &hop in hops {
-        let at = arrival.filter(|at| at.xbar == hop.xbar).ok_or(RoutingError::NoCable { port: hop })?;
-        turns.push((at, hop.port));
-        arrival = match topology.far(hop) {
-            Far::Channel(channel) => Some(topology.head(channel)),
-            Far::Host(_) => None,
-            Far::Nothing => return Err(RoutingError::NoCable { port: hop }),
-        };
-    }
-    Ok(turns)
-}
-
-/// A route as it travels from a host: deltas between the ports of arrival and departure, and
-/// absolute ports where a delta does not fit and the xbar obeys them.
-///
-/// # Errors
-/// If the hops do not follow the cables, or a plain xbar would have to turn by more than 31 ports.
-pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
-    turns(topology, from, hops)?.into_iter().map(|(arrival, out)| element(topology, arrival, out)).collect()
-}
-
-/// The way back of a route as it travels: from the host that the hops lead to, through the same
-/// xbars. What is legal one way is legal the other way.
-///
-/// # Errors
-/// As [`wire_route`].
-pub fn wire_way_back(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
-    let turns = turns(topology, from, hops)?;
-    let back = |(arrival, out): (PortRef, u8)| {
-        element(topology, PortRef { xbar: arrival.xbar, port: out }, arrival.port)
-    };
-    turns.into_iter().rev().map(back).collect()
-}
-
-fn element(topology: &Topology, arrival: PortRef, out: u8) -> Result<Element, RoutingError> {
-    match i8::try_from(i16::from(out) - i16::from(arrival.port)) {
-        Ok(delta @ -31..=31) => Ok(Element::Relative(delta)),
-        _ if topology.is_tagged(arrival.xbar) => Ok(Element::Absolute(out)),
-        _ => Err(RoutingError::DeltaTooLarge { xbar: arrival.xbar, arrival: arrival.port, out }),
-    }
 }

@@ -16,7 +16,7 @@
 //! 2. [`engines::select`] tries engines in turn; an [`engines::Engine`] computes [`Tables`] and layers.
 //! 3. [`prove_tables`] proves them before anybody gets them.
 //!
-//! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
+//! A host's route is a list of hops: for each xbar the [`mapper_proto::map::PortRef`] to leave by.
 
 mod by_destination;
 pub mod cache;
@@ -39,8 +39,8 @@ pub use by_destination::{NextHops, OrderByDestination};
 pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{
-    Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, emptied_first,
-    prove_host, prove_routes, prove_service_levels, prove_tables, walk, walk_tables,
+    Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, Transition, UnionProof, Violation,
+    prove_host, prove_routes, prove_service_levels, prove_tables, transition, walk, walk_tables,
 };
 pub use quality::{
     Bisection, Census, ChannelLoads, CountedRoutes, Heading, Matchings, Mean, Measured, PairRoutes, Quality,

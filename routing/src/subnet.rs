@@ -18,7 +18,7 @@ pub enum SubnetError {
     /// Its LIDs are malformed.
     #[error(transparent)]
     Lids(#[from] LidError),
-    /// A port that tables cannot name.
+    /// A port is in use that tables cannot name.
     #[error("{} is in use, but forwarding tables know ports to 254 only", .1.port(*.0))]
     Port(PortRef, Box<Names>),
 }
@@ -29,9 +29,9 @@ pub enum SubnetError {
 /// their address.
 #[derive(Clone, Debug)]
 pub struct Subnet {
-    /// Xbars, hosts, channels.
+    /// Its xbars, hosts and channels.
     pub topology: Topology,
-    /// What people call its nodes.
+    /// The names that people have for its nodes.
     pub names: Names,
     /// What tables lead to.
     pub destinations: Destinations,
@@ -47,7 +47,7 @@ pub struct Subnet {
     pub host_port_guids: Vec<u64>,
     /// The GUID of the system that each host is part of; its node's if it says none.
     pub host_systems: Vec<u64>,
-    /// By host, whether its description says that it is a service adapter.
+    /// For each host, whether its description says that it is a service adapter.
     pub is_service_adapter: Vec<bool>,
 }
 
@@ -117,7 +117,7 @@ impl Subnet {
         }
     }
 
-    /// The xbar whose GUID this is; for a host's GUID (its node's or its port's), the xbar that it is
+    /// The xbar that has this GUID. If it is a host's (its node's or its port's), the xbar that the host is
     /// cabled to.
     pub fn xbar_by_guid(&self, guid: u64) -> Option<u32> {
         let place = |guids: &[u64]| guids.iter().position(|&known| known == guid).map(|place| place as u32);
@@ -130,8 +130,8 @@ impl Subnet {
         place(&self.host_port_guids).or_else(|| place(&self.host_guids))
     }
 
-    /// The port that the entry of a slot's own xbar is: that of the host. [`Tables::NONE`] for
-    /// an xbar's own slot, as frames for it have arrived there.
+    /// The port in the entry of a slot's own xbar, which is that of the host. It is [`Tables::NONE`] for an
+    /// xbar's own slot, as frames for it have arrived there.
     pub fn port_of_slot(&self, slot: u32) -> u8 {
         let SlotEnd::Host { host, .. } = self.destinations.end(slot) else { return Tables::NONE };
         match self.topology.attachment(host) {

@@ -15,7 +15,7 @@ fn tables(topology: &Topology, orientation: &Orientation, options: &Options) -> 
         .collect()
 }
 
-/// Xbars on a shortest way that need not be legal, from a plain search.
+/// How many xbars a shortest way has that need not be legal, found by a plain search.
 fn shortest_hops(topology: &Topology, from: u32, to: u32) -> Option<usize> {
     let (Attachment::Port(from), Attachment::Port(to)) = (topology.attachment(from), topology.attachment(to))
     else {
@@ -140,7 +140,7 @@ fn a_clos_of_128_hosts_uses_its_eight_spines_for_every_pair() {
             assert_eq!(routes.len(), if far { 8 } else { usize::from(to != table.from()) });
         }
     }
-    // Every pair over every spine: 8 x 120 pairs leave a leaf by 8 channels.
+    // Every pair uses every spine, so 8 x 120 pairs leave a leaf by 8 channels.
     assert!((loads.edge_forwarding_index() - 120.0).abs() < 1e-6, "{}", loads.edge_forwarding_index());
     assert!((loads.mean() - 120.0).abs() < 1e-6);
 }
@@ -174,6 +174,21 @@ fn a_clos_that_lost_cables_is_still_one() {
     assert_eq!(orientation.shape(), &Shape::Clos { tiers: 3 });
     walk_all(&topology, &orientation, &tables);
     assert_minimal(&topology, &tables);
+}
+
+#[test]
+fn a_tree_that_is_no_clos_is_routed_by_its_tiers() {
+    let map = mapper_fabric::generate("irregular:h=3;x=128,64,24;up=3,4;hosts=128").unwrap().map;
+    let busiest = |non_clos| {
+        let (topology, orientation, tables) = check(&map, non_clos);
+        walk_all(&topology, &orientation, &tables);
+        let mut loads = ChannelLoads::new(&topology);
+        tables.iter().for_each(|table| loads.add_table(table));
+        (orientation.shape().clone(), loads.edge_forwarding_index())
+    };
+    let ((shape, by_tiers), (_, from_root)) = (busiest(false), busiest(true));
+    assert_eq!(shape, Shape::Tree { tiers: 3 });
+    assert!(1.5 * by_tiers < from_root, "{by_tiers} {from_root}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Placed {
 /// A map that no fabric can look like.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TopologyError {
-    /// More xbars than a map may have.
+    /// The map has more xbars than it may have.
     #[error("the map has {count} xbars; at most {max} can be routed", max = Topology::MAX_XBARS)]
     TooManyXbars {
         /// How many xbars the map has.
@@ -47,10 +47,10 @@ pub enum TopologyError {
         what: Placed,
         /// The xbar that it names.
         xbar: u32,
-        /// How many there are.
+        /// How many xbars the map lists.
         xbars: usize,
     },
-    /// Two cables in one port.
+    /// Two cables are in one port.
     #[error("xbar {} port {} holds two cables; one of them must be elsewhere", .port.xbar, .port.port)]
     PortTwice {
         /// The port.
@@ -65,14 +65,14 @@ pub enum Attachment {
     Port(PortRef),
     /// The only other host, by its index.
     Host(u32),
-    /// Nothing: no route leads there.
+    /// The host is cabled to nothing, so no route leads there.
     Nothing,
 }
 
 /// What an xbar's port leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Far {
-    /// No cable.
+    /// The port has no cable.
     Nothing,
     /// A host, by its index.
     Host(u32),
@@ -112,7 +112,7 @@ pub struct Topology {
 }
 
 impl TopologyError {
-    /// What is wrong, with the names that the fabric has.
+    /// Says what is wrong, with the names that the fabric has.
     pub fn describe(&self, names: &Names) -> String {
         match self {
             Self::NoSuchXbar { what, xbar, xbars } => {
@@ -128,7 +128,7 @@ impl TopologyError {
 }
 
 impl Topology {
-    /// Most xbars in a map.
+    /// The most xbars that a map may have.
     pub const MAX_XBARS: usize = 65_535;
 
     /// The topology of a map.
@@ -170,7 +170,7 @@ impl Topology {
     /// The topology of a fabric, whose labels may know of two hosts that no cable joins them.
     ///
     /// # Errors
-    /// As [`Self::from_map`].
+    /// In the same cases as [`Self::from_map`].
     pub fn from_fabric(fabric: &Fabric) -> Result<Self, TopologyError> {
         let mut topology = Self::from_map(&fabric.map)?;
         if fabric.face_to_face().is_none() {
@@ -245,17 +245,17 @@ impl Topology {
         self.version
     }
 
-    /// How many xbars; they are numbered as in the map.
+    /// How many xbars there are; they are numbered as in the map.
     pub fn xbar_count(&self) -> usize {
         self.tagged.len()
     }
 
-    /// How many hosts, phantoms too; they are numbered as in the map.
+    /// How many hosts there are, phantoms included; they are numbered as in the map.
     pub fn host_count(&self) -> usize {
         self.macs.len()
     }
 
-    /// How many channels.
+    /// How many channels there are.
     pub fn channel_count(&self) -> usize {
         self.heads.len()
     }
@@ -305,7 +305,7 @@ impl Topology {
         self.reverse[channel as usize]
     }
 
-    /// What a port leads to. [`Far::Nothing`] also for a port or an xbar that is not there.
+    /// What a port leads to. It is [`Far::Nothing`] also if there is no such port or xbar.
     pub fn far(&self, port: PortRef) -> Far {
         let xbar = port.xbar as usize;
         if xbar >= self.xbar_count() || port.port < self.first_port[xbar] {

@@ -12,8 +12,8 @@ use mapper_routing::Options;
 /// The software of a host, as the world drives it. After each `handle_*` the world polls until there is
 /// nothing left, and asks for the next timeout.
 ///
-/// All methods but the first two pass on to [`Self::host`] by default, and software with a [`Host`] in it
-/// counts as honest.
+/// By default all methods but the first two do what the [`Host`] in [`Self::host`] does, and software with a
+/// [`Host`] in it counts as honest.
 pub trait SimulatedHost: Send {
     /// Takes a frame that arrived. `payload` is what is left of its route, then the frame.
     fn handle_frame(&mut self, now: Instant, payload: &[u8]);
@@ -23,7 +23,7 @@ pub trait SimulatedHost: Send {
     fn host(&self) -> Option<&Host> {
         None
     }
-    /// The [`Host`] in this software, to be changed.
+    /// The same [`Host`], so that it can be changed.
     fn host_mut(&mut self) -> Option<&mut Host> {
         None
     }
@@ -81,7 +81,8 @@ pub trait SimulatedHost: Send {
     fn map(&self) -> Option<Arc<Map>> {
         self.host()?.agent().map()
     }
-    /// How many entries the queues and tables of the agent have, and those of names that were asked for.
+    /// How many entries there are in the queues and tables of the agent, and in those of names that were
+    /// asked for.
     fn load(&self) -> usize {
         self.host().map_or(0, |host| host.agent().load() + host.resolution_load())
     }
@@ -133,8 +134,8 @@ impl Start {
     pub fn real(self) -> Host {
         let mut host = Host::new(self.settings, self.routes, self.users, self.seed, self.now);
         if let Some(name) = self.name {
-            // Virtual time rises from start to start, as the clock does from which a daemon takes the
-            // revision.
+            // The revision is taken from virtual time, which rises from start to start as the clock of a
+            // daemon does.
             let revision = u32::try_from(self.now.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
             host.set_name(self.now, name, revision);
         }

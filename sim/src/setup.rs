@@ -33,14 +33,14 @@ pub struct Setup {
     /// What users send, if hosts carry users' frames.
     #[serde(default)]
     pub users: Option<UserSetup>,
-    /// Whether each host that shares its tagged xbar with no other host is a node: one machine with that
-    /// xbar, whose carriers it sees.
+    /// Whether each host that shares its tagged xbar with no other host is a node, which is one machine with
+    /// that xbar and sees its carriers.
     #[serde(default)]
     pub nodes: bool,
     /// Whether users' packets go through the kernels of nodes, as far as these can.
     #[serde(default)]
     pub kernels: bool,
-    /// By what they go through the kernels.
+    /// What packets go by in the kernels: segments or the destination.
     #[serde(default)]
     pub kernel_choice: KernelChoice,
     /// Whether agents sign their messages with a key that all have.
@@ -50,7 +50,7 @@ pub struct Setup {
     pub faults: FaultFile,
     /// What the run waits for.
     pub until: Until,
-    /// The virtual time after which the run ends even if that has not come.
+    /// The virtual time after which the run ends even if what it waits for has not come.
     pub limit: Duration,
 }
 
@@ -116,7 +116,7 @@ pub struct UserSetup {
     pub partners: usize,
     /// When users begin to send; `None` for when all hosts are configured.
     pub from: Option<Duration>,
-    /// How many flows each host's frames to another are of, in turn.
+    /// How many flows each host's frames to another belong to, in turn.
     #[serde(default = "one")]
     pub flows: u64,
     /// Whether each host also sends broadcasts.

@@ -84,7 +84,7 @@ pub enum KeyFileError {
     BadRing {
         /// The file.
         path: PathBuf,
-        /// Why they make none.
+        /// What is wrong with the keys.
         source: KeyRingError,
     },
     /// The system gives no random numbers.

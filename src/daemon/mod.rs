@@ -1,4 +1,5 @@
-//! The tokio driver of an agent.
+//! The tokio driver of an agent. An *agent alone* is at one interface. A *node* has a crossbar of its own,
+//! whose ports are interfaces of the machine, and its agent is at the crossbar's last port.
 //!
 //! - [`driver`]: the loop that drives one agent.
 //! - [`history`]: the log of maps on disk.

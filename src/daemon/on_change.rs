@@ -1,7 +1,7 @@
 //! Tells a command or a URL of a change, by JSON.
 //!
-//! A thread of its own does so, which has given up all privileges, and so has what it starts. It tells one change
-//! after the other; of those that come meanwhile only the newest counts.
+//! A thread of its own tells them, which has given up all privileges, so commands that it starts have none,
+//! either. It tells one change after the other. If several come meanwhile, only the newest is told.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -16,12 +16,12 @@ use tracing::{error, info, warn};
 
 /// How long a command may run, and a server take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked whether a command has ended.
+/// How often the thread looks whether a command has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How much of an answer is read.
+/// How many bytes of an answer are read.
 const MOST_ANSWERED: u64 = 64 << 10;
 
-/// Who tells of changes.
+/// The thread that tells of changes, and the way to hand it something to tell.
 #[derive(Debug)]
 pub(super) struct Teller {
     changes: Sender<String>,
@@ -38,7 +38,7 @@ impl Teller {
         Ok(Self { changes })
     }
 
-    /// Has this text told.
+    /// Has the thread tell this text.
     pub(super) fn tell(&self, text: String) {
         if self.changes.send(text).is_err() {
             error!("nobody is told of a change: the thread that does so has ended");
@@ -70,7 +70,8 @@ fn tell(on_change: &OnChange, text: &str) -> io::Result<()> {
 fn run(command: &str, text: &str) -> io::Result<()> {
     let mut child =
         Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
-    // A command need not read, and one that does not must not hold this thread up: its pipe may be full.
+    // A command need not read its input. If it does not, its pipe may fill up, which must not hold up this
+    // thread.
     let (input, text) = (child.stdin.take(), text.to_owned());
     thread::Builder::new().spawn(move || input.map(|mut input| input.write_all(text.as_bytes())))?;
     let ended = wait(&mut child)?;
@@ -137,7 +138,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("told");
         let command = OnChange::Command(format!("cat > {}", file.display()));
-        // The text is longer than a pipe holds.
+        // The text is longer than what a pipe holds.
         let text = "x".repeat(1 << 20);
         tell(&command, &text).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);

@@ -26,7 +26,7 @@ use super::paths::Paths;
 use super::record_file::RecordFile;
 use super::shown::Shown;
 use super::tables::{self, Computed};
-use super::{SubnetError, settings, told};
+use super::{SubnetAgentError, settings, told};
 use crate::daemon::driver::{DaemonEnd, bind_status};
 use crate::daemon::options::Config;
 use crate::daemon::status::{self, AgentRequest, Board, requests_socket_path};
@@ -41,7 +41,7 @@ pub(super) async fn serve(
     mut config: Config,
     name: PortName,
     starter: Option<Starter>,
-) -> Result<DaemonEnd, SubnetError> {
+) -> Result<DaemonEnd, SubnetAgentError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
     let manager_settings = settings::of(&config)?;
     let lid_file = LidFile::of(&config);
@@ -55,7 +55,8 @@ pub(super) async fn serve(
         .map_err(ServiceError::from)?;
     let record = match &config.subnet.record {
         Some(path) => Some(
-            RecordFile::create(path).map_err(|source| SubnetError::Record { path: path.clone(), source })?,
+            RecordFile::create(path)
+                .map_err(|source| SubnetAgentError::Record { path: path.clone(), source })?,
         ),
         None => None,
     };
@@ -110,7 +111,7 @@ impl Driver {
         &mut self,
         [server, requests_server]: [&StatusServer; 2],
         signals: &mut Signals,
-    ) -> Result<DaemonEnd, SubnetError> {
+    ) -> Result<DaemonEnd, SubnetAgentError> {
         // Requests are read by tasks of their own, so a client that asks slowly does not hold up the loop.
         let (asking, mut asked) = mpsc::channel(REQUESTS);
         let mut leave_by: Option<Instant> = None;
@@ -135,7 +136,7 @@ impl Driver {
                 && leave_by.is_none()
             {
                 let why = std::mem::take(&mut self.last_problem);
-                return Err(SubnetError::MapOnceLimit { limit_s: limit.as_secs(), why });
+                return Err(SubnetAgentError::MapOnceLimit { limit_s: limit.as_secs(), why });
             }
             if let Some(task) = self.manager.poll_task() {
                 self.begin_to_compute(task);
@@ -168,7 +169,7 @@ impl Driver {
     }
 
     /// Does what is due now, and sends what that leads to.
-    fn advance(&mut self, now: Instant) -> Result<(), SubnetError> {
+    fn advance(&mut self, now: Instant) -> Result<(), SubnetAgentError> {
         self.notifier.feed_if_due(now);
         if self.manager.poll_timeout().is_some_and(|at| at <= now) {
             self.manager.handle_timeout(now);
@@ -177,7 +178,7 @@ impl Driver {
         self.send()
     }
 
-    fn receive(&mut self, packets: std::io::Result<Vec<Packet>>) -> Result<(), SubnetError> {
+    fn receive(&mut self, packets: std::io::Result<Vec<Packet>>) -> Result<(), SubnetAgentError> {
         let now = self.clock.now();
         for packet in packets.map_err(|source| self.gone(source))? {
             if let Some(record) = &mut self.record {
@@ -206,11 +207,11 @@ impl Driver {
         self.shown.board(&self.config, &self.manager, self.clock.now())
     }
 
-    fn gone(&self, source: std::io::Error) -> SubnetError {
-        SubnetError::Gone { port: self.name.clone(), source }
+    fn gone(&self, source: std::io::Error) -> SubnetAgentError {
+        SubnetAgentError::Gone { port: self.name.clone(), source }
     }
 
-    fn send(&mut self) -> Result<(), SubnetError> {
+    fn send(&mut self) -> Result<(), SubnetAgentError> {
         let now = self.clock.now();
         while let Some(packet) = self.manager.poll_transmit(now) {
             self.port.send(&packet).map_err(|source| self.gone(source))?;

@@ -35,7 +35,7 @@ pub(crate) use settings::read_key;
 
 /// Why an agent of InfiniBand cannot run, or ended before it had done what it was asked for.
 #[derive(Debug, Error)]
-pub enum SubnetError {
+pub enum SubnetAgentError {
     /// The port cannot be used.
     #[error(transparent)]
     Port(#[from] ManagerPortError),
@@ -93,7 +93,7 @@ pub enum SubnetError {
 ///
 /// # Errors
 /// If it cannot start, loses its port, or `map_once` ran out of time.
-pub fn run(config: Config, port: PortName) -> Result<DaemonEnd, SubnetError> {
+pub fn run(config: Config, port: PortName) -> Result<DaemonEnd, SubnetAgentError> {
     let ServiceConfig { daemon_pid_file, log, .. } = config.service.clone();
     let serve = |starter| driver::serve(config, port, starter);
     Ok(match service::run(daemon_pid_file.as_deref(), &log, serve)? {

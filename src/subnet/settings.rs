@@ -7,7 +7,7 @@ use mapper_ib::manager::Settings;
 use mapper_ib::sweep;
 use std::time::Duration;
 
-use super::SubnetError;
+use super::SubnetAgentError;
 use crate::daemon::options::Config;
 
 /// How often a datagram without an answer is sent again.
@@ -25,7 +25,7 @@ const MAX_PRIORITY: u8 = 15;
 ///
 /// # Errors
 /// If the file of the key of management cannot be read, or has no key.
-pub(super) fn of(config: &Config) -> Result<Settings, SubnetError> {
+pub(super) fn of(config: &Config) -> Result<Settings, SubnetAgentError> {
     let subnet = &config.subnet;
     let key = subnet.key_file.as_deref().map_or(Ok(0), read_key)?;
     let level = config.settings.level;
@@ -50,8 +50,8 @@ pub(super) fn of(config: &Config) -> Result<Settings, SubnetError> {
 ///
 /// # Errors
 /// If the file cannot be read, or has no key.
-pub(crate) fn read_key(path: &Path) -> Result<u64, SubnetError> {
-    let wrong = |why: String| SubnetError::Key { path: path.to_owned(), why };
+pub(crate) fn read_key(path: &Path) -> Result<u64, SubnetAgentError> {
+    let wrong = |why: String| SubnetAgentError::Key { path: path.to_owned(), why };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let digits = text.trim().trim_start_matches("0x");
     let key = u64::from_str_radix(digits, 16).ok().filter(|&key| key != 0);

@@ -35,6 +35,7 @@ fn request(task: &Task, options: Options) -> Request {
         ports: switch.ports,
         links: switch.links.iter().map(link).collect(),
         in_force: switch.in_force.clone(),
+        before: switch.before.clone(),
     };
     let adapter = |adapter: &TaskAdapter| Adapter {
         node_guid: adapter.node_guid,
@@ -61,6 +62,8 @@ fn routes(answer: Answer) -> Routes {
         engine: answer.engine,
         tables: answer.tables.into_iter().map(|table| (table.guid, table.ports)).collect(),
         emptied_first: answer.emptied_first,
+        last: answer.last.into_iter().collect(),
+        must_wait: answer.must_wait,
         layers: answer.layer_count,
         places: answer.places,
         levels: answer.levels,

@@ -1,16 +1,17 @@
 //! The kernel of this machine as a way for users' packets: opens it, installs routes in it, and puts right what
 //! others change there.
 
+mod recheck;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::pending;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::path::Path;
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::{LeftNeighbours, taking_over};
-use mapper_fib::{Change, Nexthop, NexthopId, Objects, changes};
+use mapper_fib::takeover::LeftNeighbours;
+use mapper_fib::{Change, NexthopId, Objects};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
@@ -18,16 +19,10 @@ use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
 use mapper_proto::Instant;
 use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use super::speedups::Speedups;
-
-/// How often what is installed is compared with what was meant, even if nobody says that anything has changed.
-const RECHECK_EVERY: Duration = Duration::from_secs(10);
-/// How long it takes from a notice to the comparison, so that a burst of notices makes one.
-const RECHECK_AFTER_NOTICE: Duration = Duration::from_millis(20);
-/// How long it takes until what the kernel refused is tried again.
-const RETRY_AFTER: Duration = Duration::from_millis(500);
+use recheck::RETRY_AFTER;
 
 /// How long objects that an earlier run left stay, so that packets go on by them until this run has proved its own
 /// ways.
@@ -254,13 +249,13 @@ impl Forwarding {
         said.into_iter().filter(|(is_so, _)| *is_so).fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag))
     }
 
-    /// What neighbours are told of this kernel.
-    pub fn flags(&self) -> HelloFlags {
+    /// What neighbours are told of this kernel, which goes on `by_destination` as long as its agent keeps routes for it.
+    pub fn flags(&self, by_destination: bool) -> HelloFlags {
         if !self.needs.forwards {
             return HelloFlags::NONE;
         }
         let all = self.flags_of_segments();
-        if self.routes() { all.with(HelloFlags::ROUTES) } else { all }
+        if by_destination { all.with(HelloFlags::ROUTES) } else { all }
     }
 
     /// Keeps the settings of these interfaces, by number and name, as forwarding needs them.
@@ -298,103 +293,6 @@ impl Forwarding {
             self.recheck_at = self.recheck_at.min(self.clock.now() + RETRY_AFTER);
         }
         self.speedups.follow(&mut self.kernel, changes);
-    }
-
-    /// Waits until it is time for [`Self::recheck`]: somebody changed something of `wanted`, or some seconds have
-    /// passed.
-    pub async fn recheck_due(&mut self, wanted: impl Fn() -> Objects) {
-        loop {
-            tokio::select! {
-                () = self.clock.sleep_until(Some(self.recheck_at)) => return,
-                notices = self.monitor.notices() => match notices {
-                    Ok(notices) => {
-                        let wanted = wanted();
-                        if notices.iter().any(|notice| notice.concerns(&wanted)) {
-                            self.look_soon();
-                        }
-                    }
-                    Err(error) => {
-                        warn!("{}", with_causes(&error));
-                        return pending().await;
-                    }
-                },
-            }
-        }
-    }
-
-    /// Makes [`Self::recheck_due`] return soon, as the kernel takes some objects away without a word when an interface
-    /// changes.
-    pub fn look_soon(&mut self) {
-        self.recheck_at = self.recheck_at.min(self.clock.now() + RECHECK_AFTER_NOTICE);
-    }
-
-    /// Compares what the kernel holds with what is wanted, and puts right what differs; likewise its settings. `leads_on`
-    /// says of what an earlier run left whether packets to an address may go on by a nexthop.
-    pub fn recheck(&mut self, wanted: &Objects, leads_on: impl Fn(IpAddr, &Nexthop) -> bool) {
-        self.recheck_at = self.clock.now() + RECHECK_EVERY;
-        let mut troubles = Vec::new();
-        match self.settings.drifts() {
-            Ok(drifts) if drifts.is_empty() => {}
-            Ok(drifts) => {
-                let failed = self.settings.keep(&self.needs);
-                // What cannot be set is among the troubles, which are told once.
-                if failed.is_empty() {
-                    self.put_right += drifts.len() as u64;
-                    drifts.iter().for_each(|drift| warn!("{drift}: set again"));
-                }
-                troubles.extend(failed.iter().map(|error| with_causes(error)));
-            }
-            Err(error) => troubles.push(with_causes(&error)),
-        }
-        self.speedups.recheck(&mut self.kernel);
-        match self.kernel.dump() {
-            Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
-            Err(error) => troubles.push(with_causes(&error)),
-        }
-        self.tell(troubles);
-    }
-
-    /// Puts right what differs. Returns what the kernel refuses.
-    fn put_right(
-        &mut self,
-        there: &Objects,
-        wanted: &Objects,
-        leads_on: impl Fn(IpAddr, &Nexthop) -> bool,
-    ) -> Vec<String> {
-        self.taking_over_until = self.taking_over_until.filter(|&until| self.clock.now() < until);
-        let changes = match self.taking_over_until {
-            Some(_) => {
-                let without_carrier = &self.without_carrier;
-                let leads = |to, nexthop: &Nexthop| {
-                    !without_carrier.contains(&nexthop.interface()) && leads_on(to, nexthop)
-                };
-                changes(there, &taking_over(there, wanted, &self.left, leads))
-            }
-            None => changes(there, wanted),
-        };
-        if changes.is_empty() {
-            return Vec::new();
-        }
-        self.put_right += changes.len() as u64;
-        let failed = self.kernel.apply(&changes);
-        let mended = changes.len() - failed.len();
-        if mended > 0 {
-            info!(objects = mended, "put right what the kernel held otherwise than it was to");
-        }
-        if !failed.is_empty() {
-            self.recheck_at = self.clock.now() + RETRY_AFTER;
-        }
-        /// As many as a board has room for.
-        const MOST: usize = 8;
-        failed.iter().take(MOST).map(|(_, error)| with_causes(error)).collect()
-    }
-
-    /// Keeps what is wrong, and logs what is new of it.
-    fn tell(&mut self, troubles: Vec<String>) {
-        for trouble in troubles.iter().filter(|trouble| !self.troubles.contains(trouble)) {
-            warn!("{trouble}");
-        }
-        self.troubles = troubles;
     }
 
     /// How many packets each nexthop has taken since it is there; nothing if the kernel does not count or answer.

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::daemon::Daemon;
+use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::{MAPPER, can_make_namespaces};
+use crate::{MAPPER, can_carry_ip, can_make_namespaces};
 
 /// A namespace with two ports that have carrier.
 fn two_ports() -> Namespace {
@@ -97,6 +99,69 @@ fn what_others_have_among_segments_is_named_and_left_alone() {
     }
     let report = doctor(&namespace, dir.path(), &[]);
     assert_eq!(checks(&report, "forwarding tables")[0]["status"], "ok", "{report:#}");
+}
+
+/// The value of a setting of IPv4 of the first port.
+fn setting(namespace: &Namespace, key: &str) -> String {
+    let line = format!("cat /proc/sys/net/ipv4/conf/eth1/{key}");
+    let output = namespace.command_line(&line).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn forwarding_and_the_filter_of_sources_are_left_to_the_daemon_that_is_to_set_them() {
+    if !can_carry_ip() {
+        return;
+    }
+    let (namespace, dir) = (two_ports(), tempfile::tempdir().unwrap());
+    run(&namespace, "sysctl -w net.ipv4.conf.eth1.rp_filter=1 net.ipv4.conf.eth1.forwarding=0");
+    let report = doctor(&namespace, dir.path(), &["--fix"]);
+    let check = checks(&report, "settings")[0];
+    let what = check["what"].as_str().unwrap();
+    assert_eq!(check["status"], "ok", "{check:#}");
+    for needed in ["net/ipv4/conf/eth1/rp_filter=0", "net/ipv4/conf/eth1/forwarding=1"] {
+        assert!(
+            what.contains("the daemon sets, and at its end puts back") && what.contains(needed),
+            "{what}"
+        );
+    }
+    let now = || ["rp_filter", "forwarding"].map(|key| setting(&namespace, key));
+    assert_eq!(now(), ["1", "0"], "the doctor leaves them as they are");
+    let words = ["node", "--ports", "eth1,eth2", "--run-dir", dir.path().to_str().unwrap()];
+    let node = Daemon::start(&namespace, &words, "the agent runs");
+    wait_for("the daemon has set them", || (now() == ["0", "1"]).then_some(()));
+    let report = doctor(&namespace, dir.path(), &[]);
+    let what = checks(&report, "settings")[0]["what"].as_str().unwrap();
+    assert_eq!(what, "the kernel's settings are as forwarding needs them");
+    node.end();
+    assert_eq!(now(), ["1", "0"], "they are what they were");
+}
+
+#[test]
+fn forwarding_and_the_filter_of_sources_are_named_where_a_daemon_works_that_does_not_set_them() {
+    if !can_carry_ip() {
+        return;
+    }
+    let (namespace, dir) = (two_ports(), tempfile::tempdir().unwrap());
+    run(&namespace, "sysctl -w net.ipv4.conf.eth1.rp_filter=1 net.ipv4.conf.eth1.forwarding=0");
+    let words = ["node", "--ports", "eth1,eth2", "--data-path", "tap", "--run-dir"];
+    let words = [&words[..], &[dir.path().to_str().unwrap()]].concat();
+    let _node = Daemon::start(&namespace, &words, "the agent runs");
+    let report = doctor(&namespace, dir.path(), &[]);
+    let check = checks(&report, "settings")[0];
+    assert_eq!(check["status"], "warning", "{check:#}");
+    let (what, fix) = (check["what"].as_str().unwrap(), check["fix"].as_str().unwrap());
+    for (is, command) in [
+        ("net/ipv4/conf/eth1/rp_filter is 1", "sysctl -w net/ipv4/conf/eth1/rp_filter=0"),
+        ("net/ipv4/conf/eth1/forwarding is 0", "sysctl -w net/ipv4/conf/eth1/forwarding=1"),
+    ] {
+        assert!(what.contains(is), "{what}");
+        assert!(fix.contains(&format!("`{command}`")), "{fix}");
+    }
+    // Each command that it names mends what it names.
+    fix.split('`').filter(|part| part.starts_with("sysctl -w")).for_each(|command| run(&namespace, command));
+    let report = doctor(&namespace, dir.path(), &[]);
+    assert_eq!(checks(&report, "settings")[0]["status"], "ok", "{report:#}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Datagrams that are longer than what the kernels' ways carry.
 
-use std::net::{IpAddr, UdpSocket};
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::can_carry_ip;
 use crate::lab::wait_for;
@@ -21,6 +24,51 @@ fn long_ones_arrive(from: &Namespace, to: &Namespace, address: IpAddr, bytes: us
     let arrived = receiver.recv(&mut buffer).is_ok_and(|received| received == bytes);
     let ping = from.command_line(&format!("ping -c 1 -W 1 -s {bytes} {address}")).output().unwrap();
     arrived && ping.status.success()
+}
+
+/// The type of service with which a datagram of this many bytes arrives that was sent with `service`, if it does.
+fn arrived_service(
+    (from, to): (&Namespace, &Namespace),
+    address: Ipv4Addr,
+    bytes: usize,
+    service: u8,
+) -> Option<u8> {
+    const HEADERS_BYTES: usize = 28;
+    // Such a socket is given the header of IP as well.
+    let mut receiver = to.enter(|| Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)).unwrap());
+    receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    from.enter(|| {
+        let sender = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+        sender.set_tos_v4(service.into()).unwrap();
+        sender.send_to(&vec![7; bytes], &SocketAddr::from((address, 9)).into()).unwrap();
+    });
+    let mut packet = vec![0; 65536];
+    loop {
+        if receiver.read(&mut packet).ok()? == HEADERS_BYTES + bytes {
+            return Some(packet[1]);
+        }
+    }
+}
+
+#[test]
+fn datagrams_keep_their_type_of_service_whatever_their_length_and_ipv4_has_no_rule() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&[], "srv6");
+    let ends = (&ring.machines[0], &ring.machines[1]);
+    // Some code points, with and without explicit congestion notification; the last is that of long ones on their way.
+    for service in [0, 0x02, 0x28, 0xba, 0x0c] {
+        for bytes in [100, 1432, 1433, 3000, 20_000] {
+            wait_for(&format!("{bytes} bytes with the type of service {service:#x}"), || {
+                arrived_service(ends, Ipv4Addr::new(10, 1, 0, 2), bytes, service)
+                    .map(|arrived| assert_eq!(arrived, service))
+            });
+        }
+    }
+    let rules = ring.text(0, "ip -4 rule");
+    assert_eq!(rules.lines().count(), 3, "one would slow down all packets: {rules}");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use mapper::formats;
 use mapper_proto::map::Fabric;
 
-use crate::managed::{bring_up, wait_for};
-use crate::peers::{Simulation, are_there};
+use crate::managed::{Running, bring_up, links, wait_for};
+use crate::peers::{Simulation, are_there, text};
 
 /// An end of a cable, as `ibnetdiscover -p` lists it: kind, LID, port and GUID of the node.
 type End<'a> = [&'a str; 4];
@@ -75,6 +76,47 @@ fn write_tables(simulation: &Simulation, at: &str, cables: &[(End<'_>, End<'_>)]
     simulation.write("opensm.fdbs", &text);
 }
 
+/// Writes the service level of each pair of hosts, as the subnet's administration tells it, in the format of OpenSM's dump of them.
+fn write_levels(simulation: &Simulation, cables: &[(End<'_>, End<'_>)]) -> PathBuf {
+    let ends = cables.iter().flat_map(|(from, to)| [from, to]);
+    let hosts: BTreeMap<&str, &str> =
+        ends.filter(|end| end[0] == "CA").map(|&[_, lid, _, guid]| (guid, lid)).collect();
+    let mut text = String::new();
+    for (guid, from) in &hosts {
+        for to in hosts.values().filter(|to| to != &from) {
+            let answer = simulation.run("saquery", &["-p", "--src-to-dst", &format!("{from}:{to}")]);
+            let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
+            let level = answer.lines().find_map(|line| line.trim().strip_prefix("sl.."));
+            let level = level.unwrap_or_else(|| panic!("no level from {from} to {to}: {answer}"));
+            let level = level.trim_start_matches('.');
+            let hex = level.strip_prefix("0x").map(|digits| u8::from_str_radix(digits, 16));
+            let level = hex.unwrap_or_else(|| level.parse()).unwrap();
+            writeln!(text, "{guid} {to} {level}").unwrap();
+        }
+    }
+    simulation.write("levels", &text)
+}
+
+/// Writes the lanes of all service levels that `smpquery` reads out of the switches, a line for each port in and each port out.
+fn write_lanes(simulation: &Simulation, cables: &[(End<'_>, End<'_>)]) -> PathBuf {
+    let ends = cables.iter().flat_map(|(from, to)| [from, to]);
+    let mut text = String::new();
+    for [_, lid, port, guid] in ends.filter(|end| end[0] == "SW") {
+        let told = simulation.run("smpquery", &["-t", "5000", "sl2vl", lid, port]);
+        for line in String::from_utf8_lossy(&told.stdout).lines() {
+            let Some((ports, lanes)) = line.split_once(": |") else { continue };
+            let Some(into) = ports.strip_prefix("ports: in ").and_then(|rest| rest.split(',').next()) else {
+                continue;
+            };
+            let lanes: Vec<u8> = lanes.split('|').filter_map(|lane| lane.trim().parse().ok()).collect();
+            let pairs: Vec<String> =
+                lanes.chunks(2).map(|pair| format!("0x{:x}{:x}", pair[0], pair[1])).collect();
+            writeln!(text, "{guid} {} {port} {}", into.trim(), pairs.join(" ")).unwrap();
+        }
+    }
+    simulation.write("lanes", &text)
+}
+
 /// Fails unless `ibdmchk` finds a path for each pair of hosts, and no credit loop.
 fn assert_judged(simulation: &Simulation, fabric: &Fabric, what: &str) {
     let (hosts, last) = (fabric.hosts.len(), &fabric.hosts[fabric.hosts.len() - 1].name);
@@ -124,4 +166,30 @@ fn ibdmchk_finds_every_path_and_no_credit_loop_in_a_random_fabric() {
 #[test]
 fn ibdmchk_finds_every_path_and_no_credit_loop_in_a_cluster_with_service_adapters() {
     judge("cluster:leaves=6,spines=4,hosts=40,service=every", &[]);
+}
+
+#[test]
+fn ibdmchk_finds_no_credit_loop_by_the_levels_and_lanes_of_a_torus_in_layers() {
+    if !are_there() || !mapper_needs::programs(&["saquery", "smpquery"]) {
+        return;
+    }
+    let fabric = formats::resolve("torus:x=5,y=3,hosts=1").unwrap();
+    let simulation = Simulation::with_console(&fabric);
+    let ends = 2 * (fabric.map.cables.len() + fabric.hosts.len());
+    let layers = ["--engine", "dfsssp", "--max-layers", "4"];
+    let _agent = Running::agent(&simulation, &fabric.hosts[0].name, &layers);
+    wait_for("all links are active", || links(&simulation) == (ends, 0));
+    wait_for("paths are answered", || {
+        let answer = simulation.run("saquery", &["-p", "--src-to-dst", "1:2"]);
+        String::from_utf8_lossy(&answer.stdout).contains("PathRecord dump")
+    });
+    let list = simulation.list_of_ports();
+    let cables = cables(&list);
+    write_subnet(&simulation, &cables);
+    write_tables(&simulation, &fabric.hosts[1].name, &cables);
+    let alone = simulation.ibdmchk(&[]);
+    assert!(!alone.contains("-I- no credit loops found"), "in one layer there are some: {alone}");
+    let (levels, lanes) = (write_levels(&simulation, &cables), write_lanes(&simulation, &cables));
+    let said = simulation.ibdmchk(&["-c", text(&levels), "-d", text(&lanes)]);
+    assert!(said.contains("-I- no credit loops found") && !said.contains("-E-"), "{said}");
 }

@@ -215,7 +215,11 @@ mod tests {
         other[11] = 9;
         assert_ne!(hash(&other), arp(&[1, 2, 3]));
         let short = |rest: &[u8]| hash(&frame(&[&IPV4.to_be_bytes(), rest]));
-        assert_eq!(short(&[0x45, 0]), short(&[0x45, 1]), "a packet cut off goes by addresses too");
+        assert_eq!(
+            short(&[0x45, 0]),
+            short(&[0x45, 1]),
+            "a packet that is cut off goes by its MAC addresses"
+        );
     }
 
     #[test]

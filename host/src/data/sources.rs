@@ -176,7 +176,7 @@ mod tests {
         assert!(!sources.knows(at_ms(0), FROM));
         sources.take_map(at_ms(0), &map(&[(FROM, host_type::ETHERNET), (OTHER, host_type::PHANTOM)]));
         assert!(sources.knows(at_ms(60_000), FROM));
-        assert!(!sources.knows(at_ms(1), OTHER), "a phantom has no interface");
+        assert!(!sources.knows(at_ms(1), OTHER), "a phantom sends no frames");
         sources.take_map(at_ms(5_000), &map(&[(OTHER, host_type::ETHERNET)]));
         assert!(sources.knows(at_ms(5_999), FROM) && sources.knows(at_ms(5_000), OTHER));
         assert!(!sources.knows(at_ms(6_000), FROM));
@@ -189,9 +189,15 @@ mod tests {
         let tag = [0x81, 0, 0, 5];
         assert!(points_elsewhere(&frame(&tag, ARP, &arp(OTHER)), FROM), "behind a VLAN tag");
         assert!(points_elsewhere(&frame(&[tag, tag].concat(), ARP, &arp(OTHER)), FROM), "behind two");
-        assert!(!points_elsewhere(&frame(&[tag, tag].concat(), ARP, &arp(FROM)), FROM), "its own behind two");
+        assert!(
+            !points_elsewhere(&frame(&[tag, tag].concat(), ARP, &arp(FROM)), FROM),
+            "the sender's own address behind two tags"
+        );
         assert!(!points_elsewhere(&frame(&[], 0x0800, &arp(OTHER)), FROM), "no ARP");
-        assert!(!points_elsewhere(&frame(&[], ARP, &[0; 9]), FROM), "cut off: nobody understands it");
+        assert!(
+            !points_elsewhere(&frame(&[], ARP, &[0; 9]), FROM),
+            "nobody understands an ARP message that is cut off"
+        );
     }
 
     #[test]
@@ -204,7 +210,10 @@ mod tests {
                 assert!(points_elsewhere(&frame(&tags, ARP, &arp(OTHER)), FROM), "{kind:#x} {tags:?}");
                 let forged = neighbour(136, 24, &[&link_address(TARGET_LINK_ADDRESS, OTHER)]);
                 assert!(points_elsewhere(&frame(&tags, IPV6, &forged), FROM), "{kind:#x} {tags:?}");
-                assert!(points_elsewhere(&frame(&tags, 0x0800, &[0; 20]), FROM), "whatever is behind");
+                assert!(
+                    points_elsewhere(&frame(&tags, 0x0800, &[0; 20]), FROM),
+                    "nobody can say what is behind so many tags"
+                );
             }
             assert!(!points_elsewhere(&frame(&tag.repeat(2), 0x0800, &[0; 20]), FROM), "two are in use");
         }
@@ -224,8 +233,8 @@ mod tests {
         assert!(says(135, 24, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
         assert!(says(134, 16, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
         assert!(says(133, 8, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
-        assert!(says(137, 40, &[&other]) && says(137, 40, &[&nonce, &other]), "a redirect to a third");
-        assert!(!says(137, 40, &[]) && !says(137, 40, &[&own]), "whose address is asked for, or known");
+        assert!(says(137, 40, &[&other]) && says(137, 40, &[&nonce, &other]), "a redirect to a third host");
+        assert!(!says(137, 40, &[]) && !says(137, 40, &[&own]), "it gives no address, or the sender's own");
         assert!(!says(136, 24, &[&[2, 0]]), "an option without length ends the search");
         assert!(!says(128, 24, &[&other]), "an echo");
     }
@@ -243,10 +252,13 @@ mod tests {
         assert!(behind(60, &options, OTHER) && behind(0, &both, OTHER));
         assert!(!behind(60, &options, FROM) && !behind(0, &both, FROM));
         let fragment = [ICMPV6, 0, 0, 1, 0, 0, 0, 7];
-        assert!(behind(44, &fragment, OTHER), "where a fragmented one begins");
+        assert!(behind(44, &fragment, OTHER), "the first fragment has the message");
         let later = [ICMPV6, 0, 0, 9, 0, 0, 0, 7];
-        assert!(!behind(44, &later, OTHER), "what follows is no header");
-        assert!(behind(51, &[ICMPV6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], OTHER), "signed, but by whom?");
+        assert!(!behind(44, &later, OTHER), "a later fragment has no message");
+        assert!(
+            behind(51, &[ICMPV6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], OTHER),
+            "behind an authentication header"
+        );
         assert!(!behind(60, &[60, 0, 0, 0, 0, 0, 0, 0].repeat(2)[..9], FROM), "cut off");
     }
 }

@@ -89,7 +89,11 @@ fn a_broadcast_goes_to_every_host_once_and_not_back() {
             assert!(reached.insert(at), "twice");
             let mut receiver = data_path(&map, map.hosts.iter().position(|host| host.mac == at).unwrap());
             assert_eq!(receiver.inbound(NOW, &data), Ok(&frame[..]));
-            assert_eq!(sender.inbound(NOW, &data), Err(DataDrop::NotForMe), "what comes back is no news");
+            assert_eq!(
+                sender.inbound(NOW, &data),
+                Err(DataDrop::NotForMe),
+                "a frame that comes back to its sender is dropped"
+            );
         }
         let others = map.hosts.iter().map(|host| host.mac).filter(|&mac| mac != own);
         assert_eq!(reached, others.collect());
@@ -115,7 +119,7 @@ fn what_cannot_be_sent_is_dropped_and_counted_by_reason() {
     assert_eq!(outbound(&mut path, NOW, &frame(own, Mac([0xff; 6]), 1)), []);
     path.install(table(&map, 0));
     assert_eq!(outbound(&mut path, NOW, &frame(own, Mac::from_u64(0x0299), 1)), []);
-    assert_eq!(outbound(&mut path, NOW, &frame(own, own, 1)), [], "the kernel would not");
+    assert_eq!(outbound(&mut path, NOW, &frame(own, own, 1)), [], "a frame to this host itself is not sent");
     assert_eq!(outbound(&mut path, NOW, &frame(other, other, 1)), []);
     assert_eq!(outbound(&mut path, NOW, &[2; 13]), []);
     let long = [frame(own, other, 1), vec![0; 1500]].concat();
@@ -160,7 +164,7 @@ fn what_comes_from_no_host_of_the_map_or_points_at_another_is_dropped_and_counte
     assert_eq!(
         path.inbound(NOW, &arp(other)),
         Err(DataDrop::UnknownSource),
-        "without a map all are strangers"
+        "without a map frames come from no host of it"
     );
 }
 

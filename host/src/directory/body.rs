@@ -3,7 +3,7 @@
 //! - 1 compares what two hosts know. The sums over the parts of all records follow, 8 bytes each. The answer
 //!   has twice 4 bytes, with a bit for each part: those that differ and of which the asker is to tell its
 //!   records, and all that differ.
-//! - 2 tells records. As many as fit follow: see [`Record`]. The answer is empty.
+//! - 2 tells records. As many records as fit follow: see [`Record`]. The answer is empty.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const TELL: u8 = 2;
 /// A question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
-    /// A comparison with the sums over the records that the asker knows.
+    /// A question whether the sums over the records that the asker knows are those of the one asked.
     Compare(Box<Buckets>),
     /// Records that the asker tells, each with the rank of its host if the map lists it.
     Tell(Vec<(Option<usize>, Arc<Told>)>),

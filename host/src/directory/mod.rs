@@ -8,10 +8,10 @@
 //! each other anew what differs, and compare again soon. That is how a host that starts again learns all.
 //!
 //! A record has a revision, which only its host raises, and of two records of one host that of the higher
-//! revision counts. Revisions are serial numbers (RFC 1982): behind the greatest comes 0, so that nobody can
-//! tell one that a host cannot raise its own above. A host that is told a wrong record of itself raises its
-//! revision above that one's. Names are text for people: two hosts may have the same, and nothing is decided by
-//! them. Addresses should be of one host each; [`Directory::clashes`] names those that are not.
+//! revision counts. Revisions are serial numbers (RFC 1982), so the greatest is followed by 0: whatever
+//! revision others make up, the host can raise its own above it. A host that is told a wrong record of itself
+//! raises its revision above that one's. Names are text for people: two hosts may have the same, and nothing
+//! is decided by them. Addresses should be of one host each; [`Directory::clashes`] names those that are not.
 
 mod body;
 mod name;
@@ -44,8 +44,9 @@ use told::Told;
 
 /// How long after a new map neighbours first compare what they know, so that records do not delay the map.
 const FIRST_AFTER: Duration = Duration::from_millis(100);
-/// How long after a neighbour was told all that there was it is told nothing more, so that what comes one by one from elsewhere
-/// is told together: of ten thousand hosts that start at once a message would otherwise carry five records.
+/// A neighbour that was told all that there was is told nothing more for this long, so that records that come
+/// one by one travel together. Without it a message would carry only five records when ten thousand hosts
+/// start at once.
 const TOGETHER: Duration = Duration::from_millis(5);
 /// How often neighbours compare what they know.
 pub(crate) const COMPARE_EVERY: Duration = Duration::from_secs(10);
@@ -144,8 +145,8 @@ impl Neighbour {
     }
 }
 
-/// Which of two revisions is the later one, as RFC 1982 has it. What that leaves open is decided, too: of two
-/// that are half of all numbers apart the greater one is later.
+/// Compares two revisions as serial numbers (RFC 1982). The RFC leaves open which of two numbers is later if
+/// they are half of all numbers apart; here it is the greater one.
 pub(crate) fn in_serial_order(a: u32, b: u32) -> Ordering {
     match a.wrapping_sub(b) {
         0 => Ordering::Equal,
@@ -206,7 +207,8 @@ impl Gossip {
         }
     }
 
-    /// Raises the revision of this host's own record, though it says the same: what depends on the revision counts no more.
+    /// Raises the revision of this host's own record without changing what the record says, so that nothing
+    /// that depends on the old revision counts any more.
     pub(crate) fn raise_revision(&mut self) {
         let known = self.directory.get(self.own).cloned().unwrap_or_default();
         let revision = above(known.revision, 0);
@@ -240,7 +242,8 @@ impl Gossip {
         self.changed = true;
     }
 
-    /// Whether records came or changed, or others count as there is another map, since the last call.
+    /// Whether since the last call records came or changed, or another map came, by which other records
+    /// count.
     pub(crate) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
@@ -274,8 +277,9 @@ impl Gossip {
         }
     }
 
-    /// Takes in what a neighbour told of this host itself. Only a host itself says what it is called and which
-    /// addresses it has, so others must take what it says, whatever they were told.
+    /// Takes in what a neighbour told of this host itself. Only a host itself knows what it is called and
+    /// which addresses it has, so if the neighbour is wrong, the host raises its revision and tells others
+    /// anew.
     fn correct(&mut self, from: Mac, told: &Record) {
         let known = self.directory.get(self.own).cloned().unwrap_or_default();
         if *told == known {

@@ -1,7 +1,7 @@
 //! Sets of hosts of one map.
 
-/// Some of the hosts of a map, by the order of [`Basis::rank`](crate::routes::Basis::rank): a bit each, as there are as many of
-/// these sets as hosts, and each may hold nearly all hosts.
+/// Some of the hosts of a map, in the order of [`Basis::rank`](crate::routes::Basis::rank). Each host takes a
+/// bit: there are as many of these sets as hosts, and each may hold nearly all hosts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranks {
     words: Vec<u64>,
@@ -30,7 +30,7 @@ impl Ranks {
         }
     }
 
-    /// All of them, rising.
+    /// All hosts of the set by rising rank.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.words.iter().enumerate().flat_map(|(at, &word)| {
             let mut left = word;

@@ -3,11 +3,12 @@
 //! Nobody finds out by probes how fast a cable is, but each host knows how fast its own interfaces are. A record has them as
 //! runs of ports that are alike: each is the last port of the run (1 byte) and the rate in units of 100 Mb/s (2).
 
-/// The most runs. Of more, the last are taken for as fast as the slowest of them.
+/// The most runs of ports. If a host has more, the last of them make one run, which counts as fast as the
+/// slowest of its ports.
 const MOST_RUNS: usize = 6;
-/// What a rate is a multiple of, in Mb/s.
+/// The unit of rates in a record, in Mb/s.
 const UNIT_MBPS: u32 = 100;
-/// The number that stands for the interface of an agent alone, as ports are numbered from 1.
+/// The port number of the interface of an agent without a crossbar, as ports are numbered from 1.
 const ALONE: u8 = 0;
 
 /// How fast a host's interfaces are: those of a node by the numbers of its ports.
@@ -15,8 +16,8 @@ const ALONE: u8 = 0;
 pub struct PortRates(Vec<(u8, u16)>);
 
 impl PortRates {
-    /// The rates of these interfaces, in Mb/s, each with the number of its port, which is 0 for an agent alone. Rates are
-    /// rounded down, so that none promises more than there is.
+    /// The rates of these interfaces, in Mb/s, each with the number of its port, which is 0 for an agent
+    /// without a crossbar. Rates are rounded down, so that none promises more than there is.
     pub fn new(rates: impl IntoIterator<Item = (u8, u32)>) -> Self {
         let units = |mbps: u32| u16::try_from(mbps / UNIT_MBPS).unwrap_or(u16::MAX);
         let mut all: Vec<(u8, u16)> = rates.into_iter().map(|(port, mbps)| (port, units(mbps))).collect();
@@ -37,12 +38,12 @@ impl PortRates {
         Self(runs)
     }
 
-    /// How fast the interface of an agent alone is, in Mb/s, if the host is one and says so.
+    /// How fast the interface is, in Mb/s, if the host is an agent without a crossbar and says so.
     pub fn of_interface(&self) -> Option<u32> {
         self.0.iter().find(|&&(port, _)| port == ALONE).map(|&(_, units)| u32::from(units) * UNIT_MBPS)
     }
 
-    /// How fast this port of a node is, in Mb/s, if the host is one and says so.
+    /// How fast this port is, in Mb/s, if the host is a node and says so.
     pub fn of_port(&self, port: u8) -> Option<u32> {
         let run = self.0.iter().find(|&&(last, _)| last != ALONE && last >= port);
         run.map(|&(_, units)| u32::from(units) * UNIT_MBPS)
@@ -53,7 +54,7 @@ impl PortRates {
         self.0.iter().map(|&(_, units)| u32::from(units) * UNIT_MBPS).max()
     }
 
-    /// Whether it says nothing.
+    /// Whether the host says nothing of how fast its interfaces are.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -67,7 +68,7 @@ impl PortRates {
         }
     }
 
-    /// Reads them off the beginning of `bytes`. `None` if no host would write them so.
+    /// Reads rates off the beginning of `bytes`. `None` if no host would write them so.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (&count, rest) = bytes.split_first()?;
         let (runs, rest) = rest.split_at_checked(usize::from(count) * 3)?;

@@ -1,9 +1,10 @@
 //! What one host says of itself, and its bytes.
 //!
-//! A record is laid out as the host's address (6 bytes), revision (4), length of the name (1, 0 for no name)
-//! and name, count of addresses (1), and each address as its kind (1), the length of its prefix in bits (1) and
-//! itself; then how fast its interfaces are ([`PortRates`]). The kind is 4 or 6, the version of IP, and 128 more if the host picked the address and would give
-//! way to another that has it.
+//! A record is laid out as the host's address (6 bytes), its revision (4), the length of its name (1, 0 for
+//! no name) and the name, the count of its addresses (1), and each address as its kind (1), the length of its
+//! prefix in bits (1) and its bytes. Behind these stands how fast the host's interfaces are ([`PortRates`]).
+//! The kind is 4 or 6, the version of IP, and 128 more if the host picked the address and would give way to
+//! another that has it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -94,7 +95,7 @@ impl Listed {
 }
 
 impl Record {
-    /// Whether the record says the same of its host as another, whatever their revisions.
+    /// Whether the record says the same of its host as another one, whatever their revisions are.
     pub(super) fn says_as(&self, other: &Self) -> bool {
         (&self.name, &self.addresses) == (&other.name, &other.addresses)
     }

@@ -23,7 +23,7 @@ const FIRST: Mac = Mac([0; 6]);
 /// The address that stands behind all others.
 const LAST: Mac = Mac([0xff; 6]);
 
-/// Why what another host told was not taken.
+/// Why something that another host told was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Refusal {
@@ -32,9 +32,10 @@ pub enum Refusal {
     /// Who told it is no neighbour in the tree over the map's hosts. That may be for a moment, while hosts
     /// have different maps.
     NoNeighbour,
-    /// It was of a host that is not in the map.
+    /// It was about a host that is not in the map.
     NotInMap,
-    /// It was of this host itself, and wrong. That may be at a start, when others know what was true before.
+    /// It was about this host itself, and wrong. That is normal after a start, while others still know what
+    /// was true before.
     OfThisHost,
 }
 
@@ -45,7 +46,8 @@ pub struct Clash {
     pub ip: IpAddr,
     /// All hosts that have it, by rising MAC.
     pub hosts: Vec<Mac>,
-    /// Whether two or more of them were told to have it. Of others one keeps it, and the rest pick anew.
+    /// Whether two or more of them were told to have it. If at most one was, the clash ends by itself, as
+    /// hosts that picked the address pick another one.
     pub is_lasting: bool,
 }
 
@@ -53,11 +55,11 @@ pub struct Clash {
 /// were in one before.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// The map in force; without one no host is listed.
+    /// The map in force, if there is one. As long as there is none, no host is listed.
     basis: Option<Arc<Basis>>,
     /// The records of the map's hosts, by [`Basis::rank`].
     listed: Vec<Option<Arc<Told>>>,
-    /// The records of other hosts.
+    /// The records of hosts that the map does not list.
     unlisted: BTreeMap<Mac, Arc<Told>>,
     /// Which hosts of the map have which address.
     claims: BTreeSet<(IpAddr, Mac)>,
@@ -69,7 +71,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The most addresses of one host. What is more is not told to others.
+    /// The most addresses of one host. Any further ones are not told to others.
     pub const MOST_ADDRESSES: usize = MOST_ADDRESSES;
 
     /// What a host is called, if that is known.

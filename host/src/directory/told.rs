@@ -28,15 +28,16 @@ impl Told {
     }
 }
 
-/// The record that was last told of each host of a map, in the order of [`Basis::rank`]. All who share the map share these:
-/// where many hosts run in one process each record is there once, and is read off a message once.
+/// The record that was last told of each host of a map, in the order of [`Basis::rank`]. All hosts that share
+/// a map share these records, so where many hosts run in one process each record is kept once and read off a
+/// message once.
 #[derive(Debug, Default)]
 pub(crate) struct LastTold(Mutex<Vec<Option<Arc<Told>>>>);
 
 impl LastTold {
-    /// Takes hold of them, for one message.
+    /// Locks the records, for as long as one message is read.
     pub(super) fn hold<'a>(&'a self, basis: &'a Basis) -> Held<'a> {
-        // Whoever panicked with them has left nothing half done.
+        // A thread that panicked while it held the lock has left no record half written.
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.resize(basis.listed(), None);
         Held { basis, last }

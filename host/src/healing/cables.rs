@@ -27,7 +27,7 @@ pub(super) struct Cables {
     own: Mac,
     /// This host's own port, if it is at an xbar.
     home: Option<PortRef>,
-    /// The ways from there to all xbars, and the dead cables that they were computed without.
+    /// The ways from that port to all xbars, and the dead cables that they avoid.
     ways: Option<(BTreeSet<PortRef>, Ways)>,
 }
 

@@ -10,11 +10,11 @@
 //! | a notice: a crossbar's port has no carrier | yes | tests are answered, or the own crossbar sees carrier |
 //! | a path in use is silent | no | tests are answered, or the path answers again |
 //!
-//! A cable that is held for dead stays so until something proves that it lives, however long no new map
-//! comes. It is tested by frames of the agent's own (`Action::Test`), which are as long as the users'
-//! frames that were lost; users' frames themselves never try it. A cable that is back in use after its tests
-//! and falls silent again has to answer twice as many tests in a row, and so on up to `MOST_DOUBLINGS`
-//! doublings.
+//! A cable that is held for dead counts as dead until something proves that it lives, even if no new map
+//! comes for a long time. It is tested by frames of the agent's own (`Action::Test`), which are as long as
+//! the users' frames that were lost; users' frames themselves never try it. A cable that is back in use after
+//! its tests and falls silent again has to answer twice as many tests in a row. The number is doubled at most
+//! `MOST_DOUBLINGS` times.
 //!
 //! A repair may use turns that are safe only while certain cables are dead (see [`mapper_routing::repair`]).
 //! So only cables that are *proved* dead open such turns: cables without carrier, and cables that gave no
@@ -48,7 +48,7 @@ use cables::{CableEnd, Cables};
 
 /// How often the agent is told which cables to test: well before it forgets them.
 const TEST_REPEAT: Duration = Duration::from_millis(400);
-/// How many answers in a row show that a cable lives, if it failed for the first time.
+/// How many answers in a row show that a cable lives that has failed for the first time.
 const ANSWERS: u32 = 3;
 /// How many dead cables are kept at once. More are left to the next map.
 const LIMIT: usize = 256;
@@ -114,7 +114,7 @@ pub enum HealingCount {
     Overload,
 }
 
-/// Why a cable is held for dead.
+/// All that is known of a cable that is held for dead.
 #[derive(Debug)]
 struct Known {
     since: Instant,
@@ -163,7 +163,7 @@ impl Known {
         self.no_carrier || self.notice || !self.is_host
     }
 
-    /// Whether nothing passes the cable, as far as can be told.
+    /// Whether the cable is proved dead: it has no carrier, or gave no answer to its last test.
     fn is_proved(&self) -> bool {
         self.no_carrier || self.unanswered
     }

@@ -65,7 +65,7 @@ impl Story {
                 Action::Repair { version } => {
                     assert_eq!(version, VERSION);
                     assert!(told.is_empty(), "routes first");
-                    assert!(!std::mem::replace(&mut repair, true), "twice at once");
+                    assert!(!std::mem::replace(&mut repair, true), "one poll asks for one repair");
                 }
                 Action::TellAgent { at, cause, .. } => told.push((at, cause)),
                 Action::Test { version, at, test } => {
@@ -97,7 +97,7 @@ fn lost_carrier_is_healed_at_once_told_once_and_over_when_it_is_back() {
     assert_eq!(story.poll(), (false, vec![]), "once");
     story.pass_ms(3_600_000);
     assert_eq!(story.healing.poll_timeout(), None);
-    assert_eq!(story.poll(), (false, vec![]), "it does not expire");
+    assert_eq!(story.poll(), (false, vec![]), "lost carrier does not expire");
     story.healing.carrier(story.now, 11, 3, true);
     assert_eq!(story.poll(), (true, vec![]));
     assert_eq!(story.dead(), []);
@@ -122,7 +122,7 @@ fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answer
     }
     assert!(story.now > at_ms(3_500_000));
     story.healing.cable_up(MapVersion { counter: 8, ..VERSION }, port(0, 2));
-    assert_eq!(story.poll(), (false, vec![]), "a port of another map");
+    assert_eq!(story.poll(), (false, vec![]), "the port is one of another map");
     story.healing.cable_up(VERSION, port(0, 2));
     assert_eq!(story.poll(), (true, vec![]));
     // The other dead cable runs from port 2 of xbar 2 to this port.

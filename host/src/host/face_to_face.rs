@@ -12,7 +12,7 @@ use mapper_routing::Options;
 use crate::data::DataDropKind;
 use crate::{Host, HostEvent, Task, UserFrames};
 
-/// How long a frame is under way.
+/// How long a frame takes over the cable.
 const LATENCY: Duration = Duration::from_micros(50);
 /// How many steps a run may take. One that takes more is stuck at one moment.
 const MOST_STEPS: usize = 200_000;
@@ -31,7 +31,7 @@ struct Pair {
     now: Instant,
     /// The frames on the cable, each with when and at which end it arrives.
     cable: VecDeque<(Instant, usize, Vec<u8>)>,
-    /// Whether routes are computed as soon as a task for it comes.
+    /// Whether routes are computed as soon as a host has a task for it.
     computes: bool,
 }
 
@@ -119,7 +119,7 @@ fn users_reach_each_other_once_there_are_routes() {
     assert!(pair.run_until(|ends| !ends[1].users.is_empty()));
     assert!(pair.ends[1].users[0].ends_with(b"hello"));
     let dropped = pair.ends[0].host.data().unwrap().status().dropped;
-    assert_eq!(dropped[DataDropKind::NoRoute], 1, "the early one was counted");
+    assert_eq!(dropped[DataDropKind::NoRoute], 1, "the frame that came before the routes was counted");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn an_agent_that_begins_anew_watches_the_paths_in_use_at_once() {
     let begun = pair.now;
     pair.ends[0].host.begin_anew(begun, settings, 3);
     pair.drain(0);
-    assert!(!is_watched(&pair.ends), "it is another agent");
+    assert!(!is_watched(&pair.ends), "the new agent has heard no answer");
     assert!(pair.run_until(is_watched));
     assert!(pair.now.since(begun) <= interval + 2 * LATENCY, "{:?}", pair.now.since(begun));
 }

@@ -12,18 +12,18 @@ use super::Host;
 use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe};
 
 impl Host {
-    /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. Only for a host that
-    /// carries users' frames, which go by these where no kernel does. `seed` must be random, as nobody may guess
-    /// the nonces that come of it. Ways are numbered from `first_number` on, and `tap` is the number of the interface of
-    /// users' frames.
+    /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. To be called only
+    /// for a host that carries users' frames, as its packets go in frames where no kernel carries them.
+    /// `seed` must be random, so that nobody can guess the nonces that are drawn from it. Ways are numbered
+    /// from `first_number` on, and `tap` is the number of the interface of users' frames.
     pub fn use_kernel(&mut self, seed: u64, first_number: u32, tap: u32) {
-        debug_assert!(self.data.is_some(), "the kernel carries users' frames, too");
+        debug_assert!(self.data.is_some(), "a host without users' frames uses no kernel");
         self.kernel = Some(KernelPath::new(seed, first_number, tap));
         self.soundings.use_kernel(seed);
     }
 
-    /// Has the kernel keep all that is proved, once all hosts have routes of one map: for a host that is to end then, as all
-    /// others do, and to leave its routes.
+    /// Has the kernel keep all that is proved, once all hosts have routes of one map. This is for a host that
+    /// ends then, as all others do, and leaves its routes in the kernel.
     pub fn hold_kernel_routes_once_complete(&mut self) {
         if let Some(kernel) = &mut self.kernel {
             kernel.hold_once_complete();
@@ -42,7 +42,8 @@ impl Host {
         self.settle(now);
     }
 
-    /// Takes in which of the host's ports lead to a known neighbour now. A port that lost carrier has none.
+    /// Takes in which of the host's ports lead to a known neighbour now. A port that lost carrier leads to
+    /// none.
     pub fn set_kernel_ports(&mut self, now: Instant, ports: Vec<KernelPort>) {
         if let Some(kernel) = &mut self.kernel {
             kernel.set_ports(now, ports);
@@ -61,9 +62,14 @@ impl Host {
     ) -> Option<Vec<u8>> {
         let kernel = self.kernel.as_mut()?;
         match Datagram::read(bytes)? {
-            Datagram::Question { nonce } => {
+            Datagram::Question { nonce, is_last } => {
                 let directory = self.services.gossip().directory();
-                directory.host_with(from).for_each(|mac| kernel.answers(mac));
+                directory.host_with(from).for_each(|mac| {
+                    kernel.answers(mac);
+                    if is_last {
+                        kernel.hear_farewell(mac);
+                    }
+                });
                 // No answer is longer than its question.
                 let answer = Datagram::Answer { nonce, arrived_ns }.to_bytes();
                 Some(answer[..bytes.len().min(DATAGRAM_BYTES)].to_vec())
@@ -77,8 +83,9 @@ impl Host {
         }
     }
 
-    /// Takes in how many packets each nexthop of the kernel has taken since it is there; nothing if the kernel does not
-    /// count. To be called a few times a second: paths that carry packets are watched. Returns whether any does.
+    /// Takes in how many packets each nexthop of the kernel has taken since it was installed. `counts` is
+    /// empty if the kernel does not count. To be called a few times a second: paths that carry packets are
+    /// watched. Returns whether any does.
     pub fn count_kernel_packets(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
         let mut any_is_used = false;
         if let Some(kernel) = &mut self.kernel {
@@ -116,7 +123,7 @@ impl Host {
         });
     }
 
-    /// Does what is due of it, and has the paths watched that the kernel sends packets along.
+    /// Does what is due of the kernel path, and has the paths watched that the kernel sends packets along.
     pub(super) fn settle_kernel(&mut self, now: Instant) {
         let (Some(kernel), Some(data)) = (&mut self.kernel, &mut self.data) else { return };
         kernel.handle_timeout(now, |mac| self.agent.path_answered_at(mac));

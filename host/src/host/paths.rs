@@ -15,11 +15,11 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(400);
 /// When the agent is told next which paths are in use.
 #[derive(Debug, Default)]
 pub(super) struct Watching {
-    /// When that is, or `None` while no path is in use.
+    /// When the agent is told next; `None` while no path is in use.
     at: Option<Instant>,
     /// How many paths were in use when the agent was told last.
     told: u64,
-    /// When it is looked at next which paths the kernel sends packets along.
+    /// When the host looks next which paths the kernel sends packets along.
     kernel_at: Instant,
 }
 
@@ -31,12 +31,12 @@ impl Watching {
         }
     }
 
-    /// Has an agent that knows of none told at once which paths are in use.
+    /// Has the agent told at once which paths are in use, as it is a new one that knows of none.
     pub(super) const fn tell_anew(&mut self, now: Instant) {
         (self.at, self.kernel_at) = (Some(now), now);
     }
 
-    /// Has it looked at once which paths the kernel sends packets along.
+    /// Has the host look at once which paths the kernel sends packets along.
     pub(super) const fn look_at_kernel(&mut self, now: Instant) {
         self.kernel_at = now;
     }
@@ -55,7 +55,7 @@ impl Watching {
         self.at
     }
 
-    /// Tells the agent of at most `limit` paths in use, if it is time.
+    /// Tells the agent of at most `limit` paths in use, if it is time to.
     pub(super) fn tell(&mut self, now: Instant, data: &mut DataPath, agent: &mut Agent, limit: usize) {
         if self.at.is_none_or(|at| now < at) {
             return;
@@ -70,7 +70,7 @@ impl Watching {
     }
 }
 
-/// For whoever sends users' frames by this host's routes, but not through this host.
+/// These commands are for whoever sends users' frames by this host's routes, but not through this host.
 impl Host {
     /// Has the agent watch a path that carries frames: see [`Agent::watch_path`].
     pub fn watch_path(&mut self, now: Instant, path: PathId, used: PathUse) {

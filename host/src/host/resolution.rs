@@ -15,7 +15,7 @@ use crate::resolution::{Found, Group, Owner, Patience, Refused, TooManyQuestions
 pub(super) struct OwnNames {
     /// All addresses of the machine that others could use.
     pub(super) addresses: Vec<IpAddr>,
-    /// What else it goes by.
+    /// Names and addresses of this host that the directory does not tell.
     more: BTreeSet<Wanted>,
 }
 
@@ -25,8 +25,9 @@ impl OwnNames {
 }
 
 impl Host {
-    /// Says what else this host goes by, beside its name and its addresses: all of it, of which so many count as
-    /// there is room for. Others are not told, and learn it when they ask.
+    /// Says which names and addresses this host has beside those that the directory tells. They replace what
+    /// was said before, and those that exceed the bound are left out. Other hosts learn of them only by
+    /// asking.
     pub fn set_more_names(&mut self, now: Instant, more: impl IntoIterator<Item = Wanted>) {
         self.own_names.more = more.into_iter().take(OwnNames::MOST).collect();
         self.tell_resolver(now);
@@ -59,12 +60,13 @@ impl Host {
         Ok(())
     }
 
-    /// Who has a name or an address that the directory does not tell, as was learned and still counts.
+    /// Who has a name or an address that the directory does not tell, as far as that was learned and still
+    /// counts.
     pub fn learned_owners(&self, now: Instant, wanted: &Wanted) -> Vec<Owner> {
         self.services.resolver().owners(now, self.directory(), wanted)
     }
 
-    /// All that was learned so and still counts.
+    /// All that was learned by questions and still counts.
     pub fn learned(&self, now: Instant) -> Vec<Found> {
         self.services.resolver().all_learned(now, self.directory())
     }
@@ -99,7 +101,7 @@ impl Host {
         }
     }
 
-    /// Has the resolver know the revision of this host's record, and hands out what it found.
+    /// Tells the resolver the revision of this host's record, and hands out what it found.
     pub(super) fn settle_resolution(&mut self) {
         if let Some(revision) = self.directory().revision_of(self.own) {
             self.services.resolver_mut().set_revision(revision);

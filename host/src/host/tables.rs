@@ -14,9 +14,26 @@ use crate::event::HostEvent;
 use crate::kernel_path::KernelPath;
 use crate::routes::RouteTable;
 
+/// Whether the agent has a map, and none to make, to wait for or to hand on, from this event on; `None` if it changes nothing
+/// of that.
+const fn settles(event: &Event) -> Option<bool> {
+    match event {
+        Event::Configured { .. } => Some(true),
+        Event::MappingStarted { .. }
+        | Event::BecamePassive { .. }
+        | Event::MapInstalled { .. }
+        | Event::MapInvalid { .. }
+        | Event::AddressContested { .. } => Some(false),
+        _ => None,
+    }
+}
+
 impl Host {
     /// Acts on what the agent reports, and passes it on.
     pub(super) fn take_event(&mut self, now: Instant, event: Event) {
+        if let (Some(kernel), Some(is_settled)) = (&mut self.kernel, settles(&event)) {
+            kernel.set_settled(is_settled);
+        }
         match &event {
             Event::MapInstalled { map, neighbours } => {
                 self.take_map(now, Arc::clone(map), neighbours.clone());
@@ -105,7 +122,7 @@ impl Host {
         let was_newest = self.computation.lose();
         let newest = self.newest.as_ref().map(|(map, _)| map.version);
         if let Some(version) = newest.filter(|_| was_newest) {
-            self.fail_routing(now, version, "the computation of routes broke off".to_owned());
+            self.fail_routing(now, version, "the computation of routes ended without a result".to_owned());
         }
         self.settle(now);
     }
@@ -177,7 +194,7 @@ impl Host {
         self.newest.as_ref().map_or(&[], |(_, neighbours)| neighbours)
     }
 
-    /// Why no routes could be computed for the newest map, if so.
+    /// Why no routes could be computed for the newest map; `None` if they were or may yet be.
     pub fn routing_failure(&self) -> Option<&str> {
         self.routing_failure.as_deref()
     }

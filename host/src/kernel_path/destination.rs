@@ -1,4 +1,4 @@
-//! One host that the kernel sends packets to: the ways there, and the objects that they come to.
+//! One host that the kernel sends packets to: the ways there, and the objects that are derived from them.
 
 mod found;
 mod objects;
@@ -13,6 +13,7 @@ use mapper_fib::{NexthopId, Objects};
 use mapper_proto::Instant;
 
 use super::Numbers;
+use super::farewell::Farewell;
 use super::slots::Slots;
 use super::way::{Course, Way};
 use crate::routes::{RoutePath, RouteTable};
@@ -21,8 +22,8 @@ use found::Found;
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
 const LEAST_MTU: u32 = 1280;
 
-/// For so long after a host answered itself probes may turn before it. By then there is a map without a host whose agent
-/// has crashed.
+/// How long after a host itself answered a probe others may turn at the crossbar before it. If its agent has
+/// crashed, there is a map without it by then.
 const TURNS_FOR: Duration = Duration::from_secs(10);
 /// A host counts as used for this long after packets to it were counted last.
 const USED_FOR: Duration = Duration::from_secs(1);
@@ -30,9 +31,9 @@ const USED_FOR: Duration = Duration::from_secs(1);
 /// A host that packets are sent to.
 #[derive(Debug)]
 pub(super) struct Destination {
-    /// Its number in the table.
+    /// The host's number in the table.
     pub(super) host: u32,
-    /// Its groups are numbered by this.
+    /// The number of the host's groups.
     number: u32,
     addresses: Vec<IpAddr>,
     pub(super) ways: Vec<Way>,
@@ -40,18 +41,20 @@ pub(super) struct Destination {
     /// Whether the table that ways were last derived from went around dead cables, so that another table of the
     /// same map may have other routes.
     is_altered: bool,
-    /// Ports that tables by destination lead out of, over a cable that is held for dead. Ways by them stay known, as the
-    /// agent at the cable's end may be what is silent.
+    /// Ports that tables by destination lead out of, over a cable that is held for dead. Ways out of them are
+    /// kept, as it may be only the agent at the cable's end that is silent.
     left_ports: BTreeSet<u8>,
     /// The objects that the kernel was told to hold.
     pub(super) installed: Objects,
-    /// How many packets its nexthops of IPv4, and those of IPv6, had taken when they were last counted.
+    /// What is said and heard of the end of the agents.
+    pub(super) farewell: Farewell,
+    /// How many packets the nexthops of IPv4, and those of IPv6, had taken when they were last counted.
     packets: [u64; 2],
-    /// How many answers to probes of that host were sent since its nexthops were last counted.
+    /// How many answers to probes of that host were sent since the nexthops were last counted.
     answers: u64,
-    /// When the kernel last had sent it packets; `None` for never.
+    /// When the kernel was last seen to have sent packets to the host; `None` for never.
     used_at: Option<Instant>,
-    /// When it last answered a probe itself; `None` for never.
+    /// When the host itself last answered a probe; `None` for never.
     pub(super) answered_at: Option<Instant>,
 }
 
@@ -67,6 +70,7 @@ impl Destination {
             is_altered: false,
             left_ports: BTreeSet::new(),
             installed,
+            farewell: Farewell::default(),
             packets: [0, 0],
             answers: 0,
             used_at: None,
@@ -96,19 +100,21 @@ impl Destination {
         })
     }
 
-    /// Takes in how many packets nexthops have taken. `passing_probes` is how many of them may be probes of others that
-    /// go on here by their destination, and their answers: those are of IPv6, and no use of the ways either.
+    /// Takes in how many packets nexthops have taken. `passing_probes` is how many of them may be other
+    /// hosts' probes, and the answers to these, that this machine forwards by their destination. These are
+    /// packets of IPv6, and do not count as a use of the ways.
     pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>, passing_probes: u64) {
         let sum = |v6: bool| {
             let nexthops = self.installed.nexthops.keys().filter(move |id| is_of_v6(**id) == v6);
             nexthops.filter_map(|id| counts.get(id)).sum::<u64>()
         };
         let packets = [sum(false), sum(true)];
-        // A nexthop that is made anew counts from nothing.
+        // The count of a nexthop that is made anew begins at 0.
         let sent = |at: usize| packets[at].checked_sub(self.packets[at]).unwrap_or(packets[at]);
         let (v4, v6) = (sent(0), sent(1));
-        // Answers to that host's probes are counted, too, and are no use of the ways. Each is sent at once, so what
-        // was not counted by now went by the tap interface and must not hide a user's packet later.
+        // Answers to that host's probes are counted, too, but are no use of the ways. Each is sent at once,
+        // so an answer that was not counted by now went by the tap interface. It is forgotten, so that it
+        // hides no user's packet later.
         let answers = std::mem::take(&mut self.answers);
         let passing_probes = if self.goes_by_segments() { 0 } else { passing_probes };
         let is_used =
@@ -124,18 +130,18 @@ impl Destination {
         self.answers += 1;
     }
 
-    /// Whether the kernel has sent it packets lately.
+    /// Whether the kernel has sent packets to the host lately.
     pub(super) fn is_used(&self, now: Instant) -> bool {
         self.used_at.is_some_and(|at| now.since(at) < USED_FOR)
     }
 
-    /// Whether it answered a probe itself not long ago, so that nothing there keeps packets from it, as far as one can
-    /// tell.
+    /// Whether the host itself answered a probe not long ago, so that nothing there seems to keep packets
+    /// from it.
     pub(super) fn has_answered_lately(&self, now: Instant) -> bool {
         self.answered_at.is_some_and(|at| now.since(at) < TURNS_FOR)
     }
 
-    /// Whether the kernel sends packets to it.
+    /// Whether the kernel sends packets to the host.
     pub(super) fn is_carried(&self) -> bool {
         !self.installed.routes.is_empty()
     }
@@ -151,17 +157,17 @@ impl Destination {
         slots.flat_map(|slot| [false, true].map(|v6| nexthop_id(slot.number, v6)))
     }
 
-    /// Whether packets to it have segments.
+    /// Whether packets to the host have segments.
     pub(super) fn goes_by_segments(&self) -> bool {
         self.ways_in_use().any(|way| way.course != Course::Destination)
     }
 
-    /// Takes cables that are held for dead for what they were before: the host's agent is what is gone.
+    /// Takes the cables that are held for dead to be alive, as it is the host's agent that is gone.
     pub(super) fn trust_dead_cables(&mut self) {
         self.left_ports.clear();
     }
 
-    /// Forgets the ways of which `is_lost` says so. Returns whether there were some.
+    /// Forgets the ways for which `is_lost` is true. Returns whether there were any.
     pub(super) fn lose_ways(&mut self, is_lost: impl Fn(&Way) -> bool, numbers: &mut Numbers) -> bool {
         let before = self.ways.len();
         self.ways.iter().filter(|way| is_lost(way)).for_each(|way| numbers.give_back(way.number));
@@ -169,18 +175,19 @@ impl Destination {
         self.ways.len() != before
     }
 
-    /// Whether the routes to it may be others in this table, of the same map, than when ways were last derived.
+    /// Whether this table, which is of the same map, may have other routes to the host than the one that ways
+    /// were last derived from.
     pub(super) fn is_touched_by(&self, table: &RouteTable) -> bool {
         self.is_altered || self.ways.iter().any(|way| way.hops.iter().any(|&hop| table.is_dead(hop)))
     }
 
-    /// Whether it has this address, as far as is known.
+    /// Whether the host is known to have this address.
     pub(super) fn has_address(&self, address: IpAddr) -> bool {
         self.addresses.contains(&address)
     }
 
-    /// Replaces the ways. One that goes through the same ports as one before is that one. Returns the numbers of
-    /// those that are new.
+    /// Replaces the ways. A way that goes through the same ports as an earlier one stays as it was. Returns
+    /// the numbers of the new ones.
     pub(super) fn replace_ways(&mut self, found: Vec<Found>, numbers: &mut Numbers) -> Vec<u32> {
         let mut before: Vec<Way> = std::mem::take(&mut self.ways);
         let mut fresh = Vec::new();
@@ -206,14 +213,14 @@ impl Destination {
         fresh
     }
 
-    /// All numbers that it holds.
+    /// All numbers that the destination holds.
     pub(super) fn numbers(self) -> impl Iterator<Item = u32> {
         let slots: Vec<u32> = self.slots.iter().map(|slot| slot.number).collect();
         [self.number].into_iter().chain(slots).chain(self.ways.into_iter().map(|way| way.number))
     }
 
-    /// Has the group lead along the ways that are proved. Source routes come before tables of crossbars, as they need
-    /// nobody to agree.
+    /// Has the group lead along the ways that are proved. Source routes are preferred to crossbars' tables by
+    /// destination, as they work even if not all hosts have the same map.
     fn fill_slots(&mut self, numbers: &mut Numbers) {
         let is_left = |way: &Way| way.course == Course::Destination && self.left_ports.contains(&way.port);
         let is_usable = |way: &&Way| way.is_proved() && way.mtu() >= LEAST_MTU && !is_left(way);

@@ -11,18 +11,21 @@
 //! packet, was answered by the host at its end, and only as long as probes go on being answered. A host to which
 //! no way is proved is reached by the tap interface, as all hosts are when nothing here works.
 //!
-//! What is proved of routes holds for ways, too: they are the routes of the table in use, repairs included. When
-//! a cable is known to be dead, the groups of all hosts lose the ways across it at once. Only to a host that no other
-//! route is left to they are kept: the agents at the cable's ends may be what is silent.
+//! What is proved of routes holds for ways, too: they are the routes of the table in use, repairs included.
+//! When a cable is known to be dead, the groups of all hosts lose the ways across it at once. They are kept
+//! only to a host to which no other route is left, as it may be only the agents at the cable's ends that are
+//! silent.
 //!
-//! An outer header goes around a whole packet, and what comes of a datagram that is longer than a way carries would be
-//! taken apart behind it, which no kernel puts together at the way's end. So whatever is too long gets a mark, and by
-//! it leaves by the tap interface, which takes apart the datagram itself.
+//! An outer header goes around a whole packet. If a datagram is longer than a way carries, the kernel would
+//! fragment the packet behind the outer header, and no kernel at a way's end puts such fragments together. So
+//! whatever is too long gets a mark, and marked packets leave by the tap interface, for which the kernel
+//! fragments the datagram itself.
 //!
 //! What comes out are changes to the set of objects that the kernel is to hold. The driver carries them out
 //! before it sends any frame that was polled after them.
 
 mod destination;
+mod farewell;
 mod numbers;
 mod own_addresses;
 mod prober;
@@ -64,22 +67,26 @@ const MOST_DESTINATIONS: usize = 4096;
 
 /// How often a way is tried again while packets are sent to the host at its end.
 const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
-/// How long packets take a way at most on which a kernel drops them without a word, while the agent of the host at its end
-/// answers what it is asked by its own frames, and fewer than 200 ways are in use: until the way is tried again, which is a
-/// quarter later than 200 ms at most, and until enough probes were not answered.
+/// How long packets at most take a way on which a kernel silently drops them, if fewer than 200 ways are in
+/// use and the agent at the way's end answers checks by its own frames. It is the time until the way is tried
+/// again, which is at most a quarter more than 200 ms, and until enough probes got no answer.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
-/// How much time there is at least from one such try to the next, over all ways, so that many are tried less often.
+/// New ways are tried at the latest this long after the routes of a map were put to use, even if not all hosts
+/// are known to have that map, as one of them may never have it.
+const NEW_WAYS_WITHIN: Duration = Duration::from_secs(1);
+/// The least time from one such try to the next, whichever ways are tried. So if there are many ways, each is
+/// tried less often.
 const PROBE_PAUSE: Duration = Duration::from_millis(1);
 
 /// Whether what is proved stays in the kernel for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holding {
-    /// What is lost is taken out.
+    /// No: what is lost is taken out.
     Never,
-    /// So far; once all hosts have routes of one map, what is proved stays.
+    /// Not yet: what is lost is taken out until all hosts have routes of one map, and stays from then on.
     OnceComplete,
-    /// Agents end one by one, and what looks like a loss is that.
+    /// Yes: agents end one by one, and what looks like a loss is an agent that has ended.
     Now,
 }
 
@@ -95,7 +102,13 @@ pub struct KernelPath {
     narrow: BTreeMap<PortRef, u16>,
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
+    /// Whether the agent has a map, and none to make, to wait for or to hand on.
+    is_settled: bool,
+    /// When the table in use is old enough for new ways to be tried, whether all hosts have its map or not.
+    old_at: Instant,
     holding: Holding,
+    /// Whether it has let go of all routes, and has had none since.
+    has_let_go: bool,
     destinations: BTreeMap<Mac, Destination>,
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
@@ -130,7 +143,10 @@ impl KernelPath {
             table: None,
             narrow: BTreeMap::new(),
             complete: None,
+            is_settled: true,
+            old_at: Instant::ZERO,
             holding: Holding::Never,
+            has_let_go: false,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
             prober: Prober::new(seed),
@@ -145,8 +161,9 @@ impl KernelPath {
         }
     }
 
-    /// Has all that is proved stay in the kernel, once all hosts have routes of one map: agents are to end then, one by one,
-    /// and to leave their routes. Maps that lack some host, silence and dead cables take nothing away any more.
+    /// Has all that is proved stay in the kernel once all hosts have routes of one map, as agents end then,
+    /// one by one, and leave their routes. From then on nothing is taken out because a map lacks some host,
+    /// or a way is silent, or a cable is dead.
     pub(crate) fn hold_once_complete(&mut self) {
         if self.holding == Holding::Never {
             self.holding = Holding::OnceComplete;
@@ -196,7 +213,8 @@ impl KernelPath {
         for (&mac, destination) in &mut self.destinations {
             let mut addresses = of(mac);
             if is_holding {
-                // Those of a host whose agent has ended are told no more.
+                // A host whose agent has ended no longer tells its addresses, so those that were known are
+                // kept.
                 destination.add_known_addresses(&mut addresses);
             }
             if destination.take_addresses(addresses) {
@@ -217,6 +235,7 @@ impl KernelPath {
             return;
         }
         let before = self.table.replace(Arc::clone(table));
+        self.has_let_go = false;
         self.narrow = narrow;
         self.revision += 1;
         let gone: Vec<Mac> =
@@ -230,13 +249,14 @@ impl KernelPath {
             known.or_insert_with(|| back.unwrap_or_else(|| Destination::new(host, numbers.take()))).host =
                 host;
         }
-        // Within one map only dead cables change, and most hosts' ways avoid them before and after.
+        // Within one map only dead cables change, and most hosts' ways avoid these before and after.
         let renewed: Vec<Mac> = if is_same_map {
             let changed = |(_, it): &(&Mac, &Destination)| it.is_touched_by(table);
             self.destinations.iter().filter(changed).map(|(&mac, _)| mac).collect()
         } else {
-            // What tables by destination of the map before have otherwise goes out of use before anybody hears of this one.
-            self.complete = None;
+            // Ways that differ between the tables by destination of the map before and of this map go out of
+            // use before other hosts hear of this map's routes.
+            (self.complete, self.old_at) = (None, now + NEW_WAYS_WITHIN);
             listed.into_keys().collect()
         };
         for mac in renewed {
@@ -252,23 +272,39 @@ impl KernelPath {
         }
     }
 
-    /// Takes in that all hosts have routes of this map. From now on all of its tables by destination is used. Tables of
-    /// two maps could send a packet in a circle; but whoever is configured with this map has taken out of use what
-    /// those of the map before have otherwise, and puts what is new in those of this one to use only now.
+    /// Takes in that all hosts have routes of this map. From now on its tables by destination are used as a
+    /// whole. Tables of two maps could send a packet in a circle, so each host takes out of use what differs
+    /// between the tables of both maps when it gets the routes of a map, and uses what is new in them only
+    /// now.
     pub(crate) fn network_complete(&mut self, now: Instant, version: MapVersion) {
         if self.complete.replace(version) != Some(version) && self.abilities.by_destination {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.renew(now, mac));
         }
-        // A network of this host alone is complete, too.
+        // A network that has no other hosts is complete, too, but leaves no routes to keep.
         if self.holding == Holding::OnceComplete && !self.destinations.is_empty() {
             self.holding = Holding::Now;
         }
     }
 
+    /// Takes in whether the agent has a map, and none to make, to wait for or to hand on. New ways are tried only then.
+    pub(crate) const fn set_settled(&mut self, is_settled: bool) {
+        self.is_settled = is_settled;
+    }
+
+    /// From when on new ways are tried, `None` for not as things are. As long as hosts map, probes of all of them and what their
+    /// kernels are told would take the time from machines in which agents answer those that map; where many share one, no
+    /// map came about. Packets go by the tap interface meanwhile.
+    fn new_ways_from(&self) -> Option<Instant> {
+        let all_have_it = self.version().is_some() && self.complete == self.version();
+        self.is_settled.then_some(if all_have_it { Instant::ZERO } else { self.old_at })
+    }
+
     /// Uses no route any more until a table is installed.
     pub(crate) fn forget_routes(&mut self) {
         self.table = None;
+        self.has_let_go = true;
+        self.revision += 1;
         let all: Vec<Mac> = self.destinations.keys().copied().collect();
         all.into_iter().for_each(|mac| self.forget_destination(mac));
         self.drop_unlisted(|_| true);
@@ -285,7 +321,8 @@ impl KernelPath {
     /// When [`Self::handle_timeout`] wants to be called.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let unlisted = self.unlisted.values().map(|it| it.until).min();
-        self.prober.poll_timeout().into_iter().chain(unlisted).min()
+        let prober = self.prober.poll_timeout(self.new_ways_from());
+        prober.into_iter().chain(unlisted).chain(self.farewell_at()).min()
     }
 
     /// All objects that the kernel is to hold.
@@ -297,17 +334,20 @@ impl KernelPath {
         all
     }
 
-    /// How often the ports or the routes have changed: what an earlier run has left is looked at anew then.
+    /// How often the ports or the routes have changed. Each time, what an earlier run has left is looked at
+    /// anew.
     pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there are routes of a
-    /// map, it must lead along one of them, to the host that has told this address: routes of a map before could send
-    /// a packet in a circle with those of others, or to another host, where a cable was moved meanwhile.
+    /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there
+    /// are routes of a map, the nexthop must lead along one of them to the host that has told this address.
+    /// Routes of an earlier map could send a packet in a circle together with those of other hosts, or to
+    /// another host if a cable was moved meanwhile. A host that has let go of its routes keeps none of an
+    /// earlier run either.
     pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
         let Self { table, abilities, agent_port, ports, narrow, .. } = self;
-        let Some(table) = table else { return true };
+        let Some(table) = table else { return !self.has_let_go };
         let (abilities, agent_port) = (*abilities, *agent_port);
         let complete = self.complete == Some(table.version());
         let tables = TablesByDestination::of(abilities, agent_port, complete);
@@ -330,6 +370,15 @@ impl KernelPath {
     /// Whether tables by destination are wanted.
     pub(crate) const fn goes_by_destination(&self) -> bool {
         self.abilities.by_destination
+    }
+
+    /// Whether the kernel sends on what neighbours send it with nothing but a destination, so that they are to be told so. One
+    /// does not whose agent has let go of its routes, as another host has its address, or holds a map of itself alone: nobody
+    /// keeps what that kernel holds in step with the maps of others. A host that starts does, as an earlier run may have left
+    /// what it takes.
+    pub fn forwards_by_destination(&self) -> bool {
+        let is_in_step = self.table.as_ref().map_or(!self.has_let_go, |table| table.has_next_hops());
+        self.abilities.by_destination && self.agent_port.is_some() && is_in_step
     }
 
     fn version(&self) -> Option<MapVersion> {

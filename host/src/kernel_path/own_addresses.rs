@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mapper_proto::IpNetworkAddress;
 
-/// The addresses of this host, in the order in which others are told of them: those by which it is reached whatever
-/// routes there are come first.
+/// The addresses of this host, in the order in which others are told of them: first those at which it is
+/// reached whatever routes there are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct OwnAddresses(Vec<IpNetworkAddress>);
 
@@ -27,8 +27,8 @@ impl OwnAddresses {
         self.source_of_probes().is_some()
     }
 
-    /// The IPv6 address that probes come from: the first, as others send theirs there. Answers to another one might find no
-    /// way back until ways are proved.
+    /// The IPv6 address that probes come from. It is the first one, to which other hosts send their probes:
+    /// answers to another one might find no way back until ways are proved.
     pub(super) fn source_of_probes(&self) -> Option<Ipv6Addr> {
         self.0.iter().find_map(|own| match own.ip() {
             IpAddr::V6(ip) => Some(ip),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use mapper_fib::probe::Datagram;
 use mapper_fib::segments::{overhead_bytes, towards_port};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
@@ -15,19 +16,20 @@ use rand_chacha::ChaCha8Rng;
 use super::way::{ANSWER_WITHIN, Due, FarEnd, RECHECK_EVERY, Way};
 use super::window::Window;
 
-/// The most ways whose turn it is in one [`PAUSE`].
+/// The most ways that have their turn in one burst, which is followed by a [`PAUSE`].
 const BURST: usize = 128;
 /// How long it takes until the next burst, so that ten thousand ways neither fill a queue nor keep the agent from
 /// its other work.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How much time there is at least from one try of a way that no packets take to the next, over all ways. So the more ways
-/// there are, the less often each is tried; what takes packets is looked at closely as soon as it does.
+/// The least time from one try to the next of ways that no packets take, whichever ways are tried. So the
+/// more ways there are, the less often each is tried. A way is tried more often as soon as it takes packets.
 const UNUSED_PAUSE: Duration = Duration::from_millis(50);
-/// The same for ways that were tried in vain again and again, of which each try takes several probes.
+/// The least time from one try to the next of ways that were tried in vain again and again, as each such try
+/// takes several probes.
 const REFUTED_PAUSE: Duration = Duration::from_millis(200);
 
-/// No answer to a probe is waited for longer.
+/// The longest time for which an answer to a probe is waited for.
 const WAITED_FOR: Duration = Duration::from_secs(2);
 
 /// A probe to be sent through this machine's kernel.
@@ -41,10 +43,19 @@ pub struct KernelProbe {
     pub source: Ipv6Addr,
     /// An address of the host at the way's end.
     pub destination: Ipv6Addr,
-    /// What its answer repeats.
+    /// The number that its answer repeats.
     pub nonce: u64,
+    /// Whether it is the last one that this host asks that one, whose ways are all tried.
+    pub is_last: bool,
     /// How long the packet is to be inside its outer header, in bytes; 0 for as short as can be.
     pub inner_bytes: usize,
+}
+
+impl KernelProbe {
+    /// What it says.
+    pub const fn question(&self) -> Datagram {
+        Datagram::Question { nonce: self.nonce, is_last: self.is_last }
+    }
 }
 
 /// What a probe that is under way is about.
@@ -54,7 +65,7 @@ pub(super) struct Probed {
     pub(super) mac: Mac,
     /// The number of the way.
     pub(super) number: u32,
-    /// Whether it turns before the host.
+    /// Whether the probe turns at the last crossbar, and does not reach the host.
     pub(super) turns: bool,
 }
 
@@ -71,7 +82,7 @@ pub(super) struct Ends {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     at: Instant,
-    /// The way's place among those to its host: the first ways to all hosts are tried before the second ones.
+    /// The way's place among those to its host. The first ways to all hosts are tried before the second ones.
     place: u32,
     mac: Mac,
     number: u32,
@@ -80,9 +91,9 @@ struct Turn {
 /// What a turn waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Queue {
-    /// For its time: a probe is under way, or the way is proved and is tried again now and then.
+    /// It waits for its time: a probe is under way, or the way is proved and is tried again now and then.
     Timed,
-    /// For its time and for room in the window: the first probe of a try is to be sent.
+    /// It waits for its time and for room in the window, as the first probe of a try is to be sent.
     First,
 }
 
@@ -96,7 +107,8 @@ pub(super) struct Prober {
     /// How many first probes may be under way.
     window: Window,
     under_way: BTreeMap<u64, Probed>,
-    /// The nonces of probes in the order in which they were sent. Ways go, and what was under way along them with them.
+    /// The nonces of probes in the order in which they were sent. Those along ways that are gone are among
+    /// them.
     sent: VecDeque<(Instant, u64)>,
     to_send: VecDeque<KernelProbe>,
     /// When the burst began, and how many ways had their turn in it.
@@ -119,7 +131,7 @@ impl Prober {
         }
     }
 
-    /// Has a way's turn come at this moment, and no other.
+    /// Has a way's turn come at this moment, and not when it was to come before.
     pub(super) fn schedule(&mut self, at: Instant, mac: Mac, way: &Way) {
         let turn = Turn { at, place: way.place, mac, number: way.number };
         let queue = if way.is_proved() || way.nonce.is_some() { Queue::Timed } else { Queue::First };
@@ -140,7 +152,7 @@ impl Prober {
         }
     }
 
-    /// Has a way's turn come at this moment, unless it comes earlier.
+    /// Has a way's turn come at this moment, unless it comes earlier anyway.
     pub(super) fn hasten(&mut self, at: Instant, mac: Mac, number: u32) {
         if let Some(&(turn, queue)) = self.turns.get(&(mac, number)).filter(|(turn, _)| turn.at > at) {
             self.plan(Turn { at, ..turn }, queue);
@@ -157,13 +169,13 @@ impl Prober {
         self.over_all_ways(UNUSED_PAUSE).max(RECHECK_EVERY)
     }
 
-    /// So much time for each way that has a turn.
+    /// The pause times the number of ways that have a turn.
     fn over_all_ways(&self, pause: Duration) -> Duration {
         pause.saturating_mul(u32::try_from(self.turns.len()).unwrap_or(u32::MAX))
     }
 
-    /// A way whose turn it is.
-    pub(super) fn next_due(&mut self, now: Instant) -> Option<(Mac, u32)> {
+    /// A way whose turn it is. One that is tried for the first time has its turn from `new_from` on, and never if that is `None`.
+    pub(super) fn next_due(&mut self, now: Instant, new_from: Option<Instant>) -> Option<(Mac, u32)> {
         self.window.give_up(now);
         if now >= self.burst.0 + PAUSE {
             self.burst = (now, 0);
@@ -172,7 +184,8 @@ impl Prober {
             return None;
         }
         let timed = self.timed.first().filter(|turn| turn.at <= now);
-        let first = self.first.first().filter(|turn| turn.at <= now && self.window.has_room());
+        let tries_new = new_from.is_some_and(|from| from <= now) && self.window.has_room();
+        let first = self.first.first().filter(|turn| turn.at <= now && tries_new);
         let &turn = timed.or(first)?;
         self.burst.1 += 1;
         let (_, queue) = self.turns.remove(&(turn.mac, turn.number))?;
@@ -180,9 +193,10 @@ impl Prober {
         Some((turn.mac, turn.number))
     }
 
-    /// Does what is due on a way to this host. Without addresses of both ends no probe can be sent, as if it had been
-    /// lost. `turn` gives the segments of a packet that turns at the way's last crossbar and comes home, if there is such
-    /// a one. Returns whether the way carries packets no more.
+    /// Does what is due on a way to this host. If an address of either end is missing, no probe can be sent,
+    /// which counts as if it had been lost. `turn` gives the segments of a packet that turns at the way's
+    /// last crossbar and comes home, if there can be such a packet. Returns whether the way carries packets
+    /// no more.
     pub(super) fn fire(
         &mut self,
         now: Instant,
@@ -228,16 +242,36 @@ impl Prober {
         let Some(segments) = turned.or_else(|| way.segments_of_probe()) else { return };
         self.under_way.insert(nonce, Probed { mac, number: way.number, turns });
         self.sent.push_back((now, nonce));
-        // A list of segments that leads home as well may be longer, and leaves less room for the packet.
+        // A list of segments that leads there and home may be longer than one that leads there, and leaves
+        // less room for the packet.
         let overhead = if segments.is_empty() { 0 } else { overhead_bytes(segments.len()) };
         let mtu = way.link_mtu.saturating_sub(overhead).min(way.mtu());
         let inner_bytes = if full_length { mtu as usize } else { 0 };
         let destination = if turns { source } else { other };
         let towards = towards_port(way.port);
-        self.to_send.push_back(KernelProbe { towards, segments, source, destination, nonce, inner_bytes });
+        let is_last = false;
+        self.to_send.push_back(KernelProbe {
+            towards,
+            segments,
+            source,
+            destination,
+            nonce,
+            is_last,
+            inner_bytes,
+        });
     }
 
-    /// Forgets probes that nobody waits for any more.
+    /// Asks the last question, along a way that is proved. Returns its nonce.
+    pub(super) fn ask_last(&mut self, now: Instant, (mac, way): (Mac, &Way), ends: Ends) -> u64 {
+        let nonce = self.rng.random();
+        self.send(now, (mac, way), ends, (nonce, false), None);
+        if let Some(probe) = self.to_send.back_mut().filter(|probe| probe.nonce == nonce) {
+            probe.is_last = true;
+        }
+        nonce
+    }
+
+    /// Forgets probes that are no longer waited for.
     fn forget_old(&mut self, now: Instant) {
         while let Some(&(_, nonce)) = self.sent.front().filter(|(at, _)| now.since(*at) > WAITED_FOR) {
             self.sent.pop_front();
@@ -261,10 +295,11 @@ impl Prober {
         self.to_send.pop_front()
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    /// When a way's turn comes next, where new ones have theirs from `new_from` on.
+    pub(super) fn poll_timeout(&self, new_from: Option<Instant>) -> Option<Instant> {
         let timed = self.timed.first().map(|turn| turn.at);
-        let first =
-            self.first.first().map(|turn| self.window.room_at().map_or(turn.at, |at| at.max(turn.at)));
+        let first = self.first.first().zip(new_from);
+        let first = first.map(|(turn, from)| turn.at.max(from).max(self.window.room_at().unwrap_or(from)));
         let at = timed.into_iter().chain(first).min()?;
         Some(if self.burst.1 >= BURST { at.max(self.burst.0 + PAUSE) } else { at })
     }

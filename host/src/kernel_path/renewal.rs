@@ -1,4 +1,5 @@
-//! Objects and ways are derived anew: those of the ports, those of a host, and what is too long for segments.
+//! Derives anew the objects of the ports, the ways and objects of a host, and which packets are too long for
+//! segments.
 
 use mapper_fib::crossbar::{self, CabledPort, Delivery};
 use mapper_fib::{Objects, RouteKey, Rule, changes};
@@ -25,15 +26,14 @@ impl KernelPath {
         self.of_ports = wanted;
     }
 
-    /// Derives anew which packets are too long for an outer header: those that are longer than one way by segments
-    /// carries, whichever it is.
+    /// Derives anew which packets are too long for an outer header: those that are longer than what some way
+    /// by segments carries.
     pub(super) fn renew_too_long(&mut self) {
         let unlisted = self.unlisted.values().map(|it| &it.destination);
         let carried = self.destinations.values().chain(unlisted);
         let least = carried.filter_map(Destination::least_mtu_of_segments).min();
-        let rules = [false, true].map(|v6| Rule::TooLong { v6 });
         let wanted = Objects {
-            rules: least.into_iter().flat_map(|_| rules.clone()).collect(),
+            rules: least.map(|_| Rule::TooLong).into_iter().collect(),
             marked_above: least,
             ..Objects::default()
         };
@@ -46,7 +46,8 @@ impl KernelPath {
         all.into_iter().for_each(|mac| self.renew_and_try(now, mac));
     }
 
-    /// Derives the ways to a host anew, and tries all that are not proved: what kept them from that may be gone.
+    /// Derives the ways to a host anew, and tries all that are not proved, as what kept them from being
+    /// proved may be gone.
     pub(super) fn renew_and_try(&mut self, now: Instant, mac: Mac) {
         self.renew(now, mac);
         let packing = self.abilities.packing();
@@ -82,7 +83,7 @@ impl KernelPath {
         let Self { destinations, numbers, own, tap, abilities, .. } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused);
-        // Another host has the address of one that is not listed any more.
+        // A host that is listed may now have the address of one that is not listed any more.
         if !self.unlisted.is_empty() {
             let routes: Vec<RouteKey> = destination.installed.routes.keys().copied().collect();
             self.drop_unlisted(|it| {

@@ -1,22 +1,22 @@
 //! The places in a host's group of nexthops, and which way each leads along.
 //!
-//! Linux replaces a nexthop in a few microseconds, and a group's list of nexthops in a tenth of a millisecond. So a
-//! group keeps its nexthops when a way is lost: those that led along it lead along another, and flows of all others
-//! stay where they are.
+//! Linux replaces a nexthop in a few microseconds, and a group's list of nexthops in a tenth of a
+//! millisecond. So a group keeps its nexthops when a way is lost: those that led along the lost way are led
+//! along another one, and flows on all other nexthops stay where they are.
 
 use super::Numbers;
 
 /// A place in the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// Its nexthops are numbered by this.
+    /// The number of its nexthops.
     pub(super) number: u32,
     /// The number of the way.
     pub(super) way: u32,
 }
 
-/// A group has so many places at least, also where there is one way only. Of a group with a single nexthop Linux
-/// counts no packets of IPv4, as there is nothing to choose, and by these counts it is known which paths are in use.
+/// The least number of places of a group, even if there is one way only. Linux counts no packets of IPv4 for
+/// a group with a single nexthop, as there is nothing to choose, and the counts tell which paths are in use.
 const LEAST_PLACES: usize = 2;
 
 /// All places of a host's group.
@@ -24,7 +24,8 @@ const LEAST_PLACES: usize = 2;
 pub(super) struct Slots(Vec<Slot>);
 
 impl Slots {
-    /// Has the places lead along these ways, and each way have one at least. What leads along one of them stays.
+    /// Has the places lead along these ways, so that each way has at least one place. A place that leads
+    /// along one of them already stays.
     pub(super) fn assign(&mut self, ways: &[u32], numbers: &mut Numbers) {
         if ways.is_empty() {
             self.0.drain(..).for_each(|slot| numbers.give_back(slot.number));

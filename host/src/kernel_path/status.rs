@@ -10,14 +10,14 @@ use mapper_proto::wire::Route;
 
 use super::KernelPath;
 
-/// What of users' packets goes through the kernel.
+/// Which hosts' packets go through the kernel, and which do not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelPathStatus {
     /// How many hosts the kernel sends packets to by segments.
     pub by_segments: usize,
     /// How many hosts the kernel sends packets to by their destination alone.
     pub by_destination: usize,
-    /// The other hosts of the map, and why.
+    /// The hosts of the map to which the kernel sends no packets, with the reason.
     pub not_carried: Vec<(Mac, NotCarried)>,
     /// How many objects the kernel is to hold.
     pub objects: usize,
@@ -41,7 +41,7 @@ pub struct CarriedRoute {
 /// Why the kernel does not send a host's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotCarried {
-    /// The kernel here cannot, or may not.
+    /// The kernel of this machine cannot be used, or may not be.
     NotHere,
     /// This host has no address of IPv6, without which no probe can be sent.
     NoOwnAddress,
@@ -101,9 +101,9 @@ impl KernelPath {
         }
     }
 
-    /// Whether all ways are tried that this run may send packets along, so that what an earlier one left can go. By destination
-    /// there is no new way until all hosts have the map, and what an earlier run left does not wait for that: two maps'
-    /// tables could send a packet in a circle.
+    /// Whether all ways were tried that this run may send packets along now, so that what an earlier run left
+    /// can go. It does not wait for ways by destination that become usable only once all hosts have the map,
+    /// as tables of two maps could send a packet in a circle.
     pub fn has_tried_all(&self) -> bool {
         let is_tried = |why| match why {
             NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress => false,
@@ -112,7 +112,7 @@ impl KernelPath {
         self.status().not_carried.iter().all(|(_, why)| is_tried(*why))
     }
 
-    /// Whether no probe to some host was answered, of all that went its ways.
+    /// Whether there is a host of which no probe was answered on any of its ways.
     pub fn lacks_answers(&self) -> bool {
         self.status().not_carried.iter().any(|(_, why)| *why == NotCarried::NoAnswer)
     }

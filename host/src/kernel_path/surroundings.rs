@@ -40,19 +40,21 @@ pub(super) struct Surroundings<'a> {
 /// Which tables by destination packets may go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TablesByDestination {
-    /// None: this host forwards nothing by destination.
+    /// No tables, as this host forwards nothing by destination.
     Unused,
-    /// What the table of this map and those in use before have alike, as not all hosts are known to have this map.
+    /// What the table of this map has in common with those that were in use before, as not all hosts are
+    /// known to have this map.
     ///
-    /// Whoever has no newer map keeps to the tables of the map before, and whoever has one to a part of them. So all
-    /// together are a part of tables of one map, in which no packet goes in a circle.
+    /// A host without a newer map uses the tables of the map before, and a host with one uses a part of them.
+    /// So all hosts together use a part of the tables of one map, in which no packet goes in a circle.
     Alike,
-    /// That of this map, which all hosts have. Whoever keeps to what is alike has a part of it.
+    /// The whole table of this map, which all hosts have. Hosts that still use [`Self::Alike`] use a part of
+    /// it.
     OfThisMap,
 }
 
 impl TablesByDestination {
-    /// Those that a host uses which can do this; `complete` says whether all hosts have its map.
+    /// The tables that a host with these abilities uses. `complete` says whether all hosts have its map.
     pub(super) const fn of(abilities: KernelAbilities, agent_port: Option<u8>, complete: bool) -> Self {
         match (abilities.by_destination, agent_port) {
             (true, Some(_)) if complete => Self::OfThisMap,

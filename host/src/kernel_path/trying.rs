@@ -9,13 +9,13 @@ use super::{KernelPath, KernelProbe, ways};
 impl KernelPath {
     /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
-        let is_holding = self.is_holding();
+        let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
         let Self { prober, destinations, own, agent_port, table, .. } = self;
-        // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
-        // has other reasons, and its packets are better left to the tap interface.
+        // Where an agent has crashed, other agents hold its cables for dead. If no cable is held for dead, a
+        // host that answers no probe has other reasons, and its packets are better left to the tap interface.
         let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
         let mut renewed = Vec::new();
-        while let Some((mac, number)) = prober.next_due(now) {
+        while let Some((mac, number)) = prober.next_due(now, new_from) {
             let Some(destination) = destinations.get_mut(&mac) else { continue };
             let end = FarEnd {
                 may_turn: sees_dead_cables && destination.has_answered_lately(now),
@@ -35,12 +35,16 @@ impl KernelPath {
             }
         }
         renewed.into_iter().for_each(|mac| self.update(mac));
+        self.say_farewells(now);
         self.drop_unlisted(|it| now >= it.until);
     }
 
     /// Takes in that a probe was answered.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
         let Some(Probed { mac, number, turns }) = self.prober.take(nonce) else { return };
+        if self.is_farewell_answered(mac, nonce) {
+            return;
+        }
         let Some(destination) = self.destinations.get_mut(&mac) else { return };
         if !destination.ways.iter().any(|way| way.number == number && way.nonce == Some(nonce)) {
             return;

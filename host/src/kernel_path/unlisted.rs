@@ -22,13 +22,13 @@ pub(super) struct Unlisted {
     pub(super) destination: Destination,
     /// Until when the kernel goes on sending to it.
     pub(super) until: Instant,
-    /// The table of the last map that listed it: the ways' hops are of that map.
+    /// The table of the last map that listed the host. The hops of its ways are numbered as in that map.
     pub(super) table: Arc<RouteTable>,
 }
 
 impl Unlisted {
-    /// Forgets the ways that are none by the map of this table, or could close a circle with its routes. Returns whether there
-    /// were some.
+    /// Forgets the ways that do not exist in the map of this table, or could close a circle with its routes.
+    /// Returns whether there were any.
     pub(super) fn lose_illegal_ways(&mut self, table: &RouteTable, numbers: &mut Numbers) -> bool {
         let Self { destination, table: before, .. } = self;
         let host = destination.host;
@@ -47,10 +47,10 @@ impl Unlisted {
 }
 
 impl KernelPath {
-    /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes lead
-    /// nowhere but there, and what is gone hears nothing anyhow. Nobody has other tables by destination to that host
-    /// than those of the last map that listed it, or a part of them, so these lead there, too, as far as [`Unlisted::lose_illegal_ways`]
-    /// lets them. `before` is the table of that map.
+    /// Has the kernel go on sending to a host that the map does not list any more, for a while. Source routes
+    /// can lead to no other host. No host has other tables by destination to that host than those of the last
+    /// map that listed it, or a part of them, so ways by these lead there, too, as far as
+    /// [`Unlisted::lose_illegal_ways`] keeps them. `before` is the table of that map.
     pub(super) fn unlist(&mut self, now: Instant, mac: Mac, before: Option<&Arc<RouteTable>>) {
         if let Some(destination) = self.destinations.get_mut(&mac) {
             destination.trust_dead_cables();
@@ -66,8 +66,8 @@ impl KernelPath {
         }
     }
 
-    /// Has the kernel send nothing more to unlisted hosts out of ports that led elsewhere before, or do not lead anywhere any
-    /// more: the ways by them are of the cables as they were, and there is no map by which they would be left.
+    /// Has the kernel send nothing more to unlisted hosts out of ports that now lead elsewhere or nowhere.
+    /// The ways out of them were found for the cables as they were before, and no new map will replace them.
     pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
         let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
         let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
@@ -76,7 +76,8 @@ impl KernelPath {
         });
     }
 
-    /// Changes the ways to unlisted hosts. `change` says whether it has changed some; a host to which no way is left is dropped.
+    /// Changes the ways to unlisted hosts. `change` returns whether it has changed any. A host to which no
+    /// way is left is dropped.
     pub(super) fn change_unlisted(&mut self, change: impl Fn(&mut Unlisted, &mut Numbers) -> bool) {
         let Self { unlisted, numbers, own, tap, abilities, changes, .. } = self;
         for it in unlisted.values_mut() {
@@ -87,7 +88,7 @@ impl KernelPath {
         self.drop_unlisted(|it| !it.destination.is_carried());
     }
 
-    /// Drops the unlisted hosts for which `is_over` says so.
+    /// Drops the unlisted hosts for which `is_over` is true.
     pub(super) fn drop_unlisted(&mut self, is_over: impl Fn(&Unlisted) -> bool) {
         let over = self.unlisted.iter().filter(|(_, it)| is_over(it)).map(|(&mac, _)| mac);
         for mac in over.collect::<Vec<_>>() {
@@ -98,15 +99,16 @@ impl KernelPath {
     }
 }
 
-/// What a port of the map before is in the map of now.
+/// A port of the map before, as the map of now numbers it. `None` if the map of now lacks its crossbar.
 fn in_map(hop: PortRef, before: &RouteTable, now: &RouteTable) -> Option<PortRef> {
     let xbar = before.tag(hop.xbar).and_then(|tag| now.xbar(tag))?;
     Some(PortRef { xbar, port: hop.port })
 }
 
-/// Whether a port that the table by destination of the map before leads out of, to a host, leads as that map said by the map of
-/// now, too, or straight to where the host was; and whether packets from others that leave there close no circle with those of
-/// now. `turns` are theirs by the map before. All hosts that have the map of now keep to such turns, so all together close none.
+/// Whether a way by destination may stay that leaves by `hop`, a port of the map before. By the map of now
+/// the port must lead where it led before, or straight to where the host was. Other hosts' packets that leave
+/// by it take `turns`, by the map before, and these must close no circle with the turns of the map of now.
+/// All hosts that have the map of now keep to such turns, so all together close no circle.
 fn is_legal_by_destination(
     hop: PortRef,
     host: u32,
@@ -123,8 +125,8 @@ fn is_legal_by_destination(
         && turns.iter().filter(|(_, by)| *by == hop).all(is_allowed)
 }
 
-/// Whether the hops of a route of the map before lead as that map said by the map of now, too, and close no circle with its
-/// routes. The crossbars at the route's end may be gone with the host.
+/// Whether the hops of a route of the map before still lead where they led by the map of now, and close no
+/// circle with its routes. The crossbars at the route's end may be gone with the host.
 fn is_legal(hops: &[PortRef], before: &RouteTable, now: &RouteTable) -> bool {
     let in_this_map = |hop: &PortRef| in_map(*hop, before, now);
     let known: Vec<PortRef> = hops.iter().map_while(in_this_map).collect();

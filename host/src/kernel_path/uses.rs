@@ -1,4 +1,4 @@
-//! Which hosts the kernel sends packets to, by its counts: ways to those are looked at closely.
+//! Which hosts the kernel sends packets to, by its counts. Ways to these hosts are tried more often.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use mapper_proto::{Instant, Mac};
 
 use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
 
-/// How many ways most hosts have to another one by tables by destination: those round both sides.
+/// How many ways by tables by destination a host mostly has to another one: those round both sides of a ring.
 const WAYS_OF_OTHERS: u64 = 2;
 
 impl KernelPath {
-    /// Takes in how many packets each nexthop has taken since it is there. Where the kernel does not count, all are
-    /// taken to be used. Returns whether any way is used.
+    /// Takes in how many packets each nexthop has taken since it was installed. Where the kernel does not
+    /// count, all are taken to be used. Returns whether any way is used.
     pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
         let mut used_ways = 0;
         let passing_probes = self.most_passing_probes(now);
@@ -22,7 +22,7 @@ impl KernelPath {
             destination.count(now, counts, passing_probes);
             if destination.is_used(now) {
                 used_ways += destination.ways.len() as u32;
-                // What was looked at now and then is looked at closely from now on.
+                // Ways that were tried now and then are tried more often from now on.
                 for way in destination.ways.iter().filter(|_| !was_used) {
                     self.prober.hasten(now + way.spread(RECHECK_USED_EVERY), mac, way.number);
                 }
@@ -32,9 +32,10 @@ impl KernelPath {
         used_ways > 0
     }
 
-    /// How many probes of others, and answers to them, may have passed towards one host since packets were last counted,
-    /// where kernels go by the destination: of each other host one a way, whenever ways that are used are tried. Were
-    /// they taken for users' packets, the ways would be tried so often because they are.
+    /// How many probes of other hosts, and answers to them, may have passed towards one host since packets
+    /// were last counted, where kernels go by the destination. Each other host sends one along each of its
+    /// ways whenever it tries the ways that it uses. If they were taken for users' packets, ways would count
+    /// as used only because they are tried.
     fn most_passing_probes(&self, now: Instant) -> u64 {
         let others = self.destinations.len().saturating_sub(1) as u64;
         let times = now.since(self.counted_at).as_millis().div_ceil(RECHECK_USED_EVERY.as_millis());

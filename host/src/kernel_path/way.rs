@@ -13,38 +13,41 @@ use mapper_proto::wire::RoundTrip;
 
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(60);
-/// How long an answer to a probe of a way that is proved is waited for, where nothing else is known of it. Cables that die are found much sooner by other
-/// means, and a machine that is busy must not look like one that does not forward.
+/// How long an answer to a probe of a way that is proved is waited for, where nothing else is known of the
+/// way. Cables that die are found much sooner by other means, and a busy machine must not look like one that
+/// does not forward.
 const RECHECK_WITHIN: Duration = Duration::from_millis(500);
-/// For how long probes in a row get no answer from a way that was proved and works no more. That is longer than it takes
-/// until there is a map without a host whose daemon has crashed: its kernel may go on, and answers no probe.
+/// A way that was proved is lost if no probe was answered for this long. That is longer than it takes until
+/// there is a map without a host whose daemon has crashed, as that host's kernel may go on while nobody there
+/// answers probes.
 const UNANSWERED_FOR: Duration = Duration::from_secs(4);
 /// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row.
 const USED_WITHIN: Duration = Duration::from_millis(100);
-/// How many probes in a row get no answer from a way that works no more, though the agent of the host at its end, which
-/// would answer them, answers what it is asked by its own frames meanwhile.
+/// A way is lost if so many probes in a row were not answered while the agent of the host at its end, which
+/// would answer them, answered checks by its own frames.
 const MISSES_OF_USED: u8 = 5;
-/// How long after the first probe that is not answered such a way is left.
+/// How long after the first probe that is not answered a used way is lost whose host's agent answers
+/// otherwise.
 pub(super) const USED_LEFT_AFTER: Duration = USED_WITHIN.saturating_mul(MISSES_OF_USED as u32);
-/// Of so many checks of a way that is used in full segments, one tries it in compressed ones.
+/// Of so many tries of a way whose packets have full segments, one has compressed ones.
 const TRY_COMPRESSED_EVERY: u8 = 4;
-/// Of so many checks of a way that is proved, one has a probe as long as the longest packet: somebody may have made the
-/// longest frame of an interface on it shorter, which probes that are short do not tell.
+/// Of so many tries of a way that is proved, one has a probe as long as the longest packet. Somebody may have
+/// lowered the MTU of an interface on the way, which short probes do not show.
 const TRY_LENGTH_EVERY: u8 = 5;
-/// How many probes in a row get no answer from a way that does not work.
+/// A way that is not proved does not work if so many probes in a row were not answered.
 const MISSES: u8 = 3;
-/// How often a way that works is tried again, where there are few.
+/// How often a way that works is tried again if there are few ways.
 pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(2);
 /// How long a way that does not work is left alone at first; each time it is twice as long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// How often that is doubled at most, which makes it half a minute, and longer
-/// where there are many ways.
+/// How often [`RETRY_AFTER`] is doubled at most, which makes half a minute. Where there are many ways it is
+/// longer.
 const MOST_DOUBLINGS: u8 = 5;
 
 /// A route to a host, as the kernels on it would obey it.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
-    /// Names it among all ways of this host; its nexthops are numbered by it.
+    /// The number that names the way among all ways of this host.
     pub(super) number: u32,
     /// Its place among the ways to its host, from 0.
     pub(super) place: u32,
@@ -61,19 +64,19 @@ pub(super) struct Way {
     /// The longest frame that all cables on it carry, in bytes behind the Ethernet header.
     pub(super) link_mtu: u32,
     proof: Proof,
-    /// How often it was tried again since it is proved.
+    /// How often the way was tried again since it was proved.
     rechecks: u8,
     /// The nonce of the probe that is under way.
     pub(super) nonce: Option<u64>,
     /// When the last probe was sent.
     probed_at: Instant,
-    /// When the first of those probes was sent that were not answered in a row.
+    /// When the first of the latest probes in a row that were not answered was sent.
     missing_since: Instant,
-    /// Whether that probe has compressed segments, while packets have full ones.
+    /// Whether the probe under way has compressed segments while packets have full ones.
     is_trial: bool,
     /// Whether probes are as long as the longest packet until one is answered.
     tries_length: bool,
-    /// How elements are packed where nothing speaks against it.
+    /// How elements are packed unless a crossbar on the way does not obey it.
     preferred: Option<Packing>,
 }
 
@@ -93,7 +96,7 @@ pub(super) struct Leaving {
 pub(super) enum Course {
     /// The segments in the packet.
     Segments {
-        /// The elements, but for the last one, which says what is inside.
+        /// The elements without the last one, which says what is in the packet.
         elements: Vec<Element>,
         /// Whether crossbars are taken to know several elements in one address.
         packing: Packing,
@@ -111,14 +114,14 @@ impl Course {
         }
     }
 
-    /// Has elements packed otherwise.
+    /// Changes how elements are packed.
     const fn set_packing(&mut self, wanted: Packing) {
         if let Self::Segments { packing, .. } = self {
             *packing = wanted;
         }
     }
 
-    /// Whether it leads the same way, however it is packed.
+    /// Whether both lead the same way, however elements are packed.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Segments { elements, .. }, Self::Segments { elements: other, .. }) => elements == other,
@@ -131,28 +134,29 @@ impl Course {
 /// What is known of a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// Nothing yet. So many probes were not answered.
+    /// Nothing yet. In this try `misses` probes were not answered, and `refuted` tries before it were in
+    /// vain.
     Sought { misses: u8, refuted: u8 },
-    /// Probes get there.
+    /// Probes get there and are answered.
     Found {
-        /// So many in a row were not answered since.
+        /// How many probes in a row were not answered since.
         misses: u8,
-        /// So many of the last of these, while the host's agent answered otherwise.
+        /// How many of the latest of these were not answered while the host's agent answered its own frames.
         while_heard: u8,
     },
-    /// Probes do not get there; that was found so many times in a row.
+    /// Probes do not get there, which was found `times` times in a row.
     Refuted { times: u8 },
 }
 
 /// What is known of the host at a way's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FarEnd {
-    /// Whether probes may turn at the last crossbar in turn with those that the host answers: a new way is tried so
-    /// first, and one that is proved once the host did not answer.
+    /// Whether probes that turn at the last crossbar may alternate with those that the host answers. A new
+    /// way is first tried by one that turns; a proved one is tried so once the host did not answer.
     pub(super) may_turn: bool,
-    /// Whether packets are sent to it.
+    /// Whether packets are sent to the host.
     pub(super) is_used: bool,
-    /// When its agent last answered anything; `None` for never, as far as one can tell.
+    /// When the host's agent was last heard to answer anything; `None` for never.
     pub(super) heard_at: Option<Instant>,
 }
 
@@ -161,14 +165,15 @@ pub(super) struct FarEnd {
 pub(super) enum Due {
     /// A probe is to be sent.
     Probe {
-        /// Whether it is to be as long as the longest packet.
+        /// Whether the probe is to be as long as the longest packet.
         full_length: bool,
-        /// Whether it is to turn at the last crossbar and come home, which takes no answer of the host.
+        /// Whether the probe is to turn at the last crossbar and come home, which needs no answer of the
+        /// host.
         turns: bool,
     },
     /// The way carried packets, and does so no more.
     Lost,
-    /// It was tried in vain, and is left alone for a while.
+    /// The way was tried in vain, and is left alone for a while.
     Left,
 }
 
@@ -217,7 +222,7 @@ impl Way {
         matches!(self.proof, Proof::Refuted { .. } | Proof::Sought { refuted: 1.., .. })
     }
 
-    /// Whether it was tried in vain so often that it is left alone as long as can be.
+    /// Whether it was tried in vain so often that it is left alone for the longest time.
     pub(super) const fn is_hopeless(&self) -> bool {
         matches!(self.proof, Proof::Refuted { times } if times > MOST_DOUBLINGS)
     }
@@ -273,7 +278,7 @@ impl Way {
         let may_turn = end.may_turn;
         let (due, next) = self.next_due(now, end);
         if matches!(due, Due::Probe { .. }) && self.segments_of_probe().is_none() {
-            // There are more crossbars on it than a list of segments has room for.
+            // The way has more crossbars than a list of segments has room for.
             let times = match self.proof {
                 Proof::Sought { refuted, .. } | Proof::Refuted { times: refuted } => refuted,
                 Proof::Found { .. } => 0,
@@ -296,8 +301,8 @@ impl Way {
         }
     }
 
-    /// Does what is due, with probes that the host answers. Of a new way there are as many of them as without those that
-    /// turn.
+    /// Does what is due, with probes that the host answers. A new way gets as many of these as if no probes
+    /// turned before the host.
     fn next_due(&mut self, now: Instant, end: FarEnd) -> (Due, Instant) {
         let missed = self.nonce.take().is_some() && !std::mem::take(&mut self.is_trial);
         let probe = |full_length| (Due::Probe { full_length, turns: false }, now + ANSWER_WITHIN);
@@ -342,8 +347,9 @@ impl Way {
         }
     }
 
-    /// Does what is due after a probe of a way that is proved was not answered. An agent that answers nothing may have
-    /// crashed, and its kernel go on; but one that answers what it is asked otherwise would have answered the probe.
+    /// Does what is due after a probe of a way that is proved was not answered. An agent that answers nothing
+    /// may have crashed while its kernel goes on; but an agent that answers its own frames would have
+    /// answered the probe.
     fn missed_of_proved(
         &mut self,
         now: Instant,
@@ -380,7 +386,8 @@ impl Way {
         (is_news, now + self.spread(every))
     }
 
-    /// About so long: ways are checked at different moments, whatever brought them all up at one.
+    /// A time that is up to a quarter longer than `every`, depending on the way's number, so that ways are
+    /// tried at different moments even if all were found at one.
     pub(super) fn spread(&self, every: Duration) -> Duration {
         every + every * (self.number % 64) / 256
     }

@@ -33,8 +33,8 @@ fn shown(way: &Way, agent_port: Option<u8>, ends: Option<(Ipv6Addr, Ipv6Addr)>) 
     }
 }
 
-/// The segments of a packet that turns at a way's last crossbar and comes home. `None` if there is none that could be
-/// asked so.
+/// The segments of a packet that turns at a way's last crossbar and comes home. `None` if the way has no
+/// crossbar at which a packet could turn.
 pub(super) fn turn(
     way: &Way,
     agent_port: Option<u8>,

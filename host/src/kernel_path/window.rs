@@ -1,21 +1,22 @@
-//! How many first probes are under way at once.
+//! How many first probes of tries are under way at once.
 //!
-//! Probes cost every machine on their way something, and how much these can carry nobody knows beforehand: a host of
-//! its own answers within a fraction of a millisecond, and a laptop that has a hundred agents and all kernels between
-//! them in one takes long. So it is found out as TCP does (additive increase and multiplicative decrease, RFC 5681): each
-//! answer lets one more probe be under way, and probes that get no answer halve their number.
+//! Probes cost every machine on their way something, and nobody knows beforehand how many these can carry: a
+//! machine that has one agent answers within a fraction of a millisecond, and a laptop that runs a hundred
+//! agents and all kernels between them takes long. So the number is found as TCP finds its window (additive
+//! increase and multiplicative decrease, RFC 5681): each answer lets one more probe be under way, and probes
+//! that get no answer halve the number.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mapper_proto::Instant;
 
-/// The least number. Where kernels on most ways obey no segments, almost no probe is answered, and still all ways are
-/// to be tried in a time that a user would wait for.
+/// The least number of probes under way. Where kernels on most ways obey no segments, almost no probe is
+/// answered, and still all ways are to be tried within a time that a user would wait.
 const LEAST: usize = 4;
-/// The greatest number.
+/// The greatest number of probes under way.
 const MOST: usize = 128;
-/// The number at first.
+/// How many probes may be under way at first.
 const AT_FIRST: usize = 8;
 
 /// The first probes that are under way, and how many there may be.
@@ -24,7 +25,7 @@ pub(super) struct Window {
     size: usize,
     /// The nonces of probes that were sent not long ago, in that order.
     sent: VecDeque<(Instant, u64)>,
-    /// Those of them that were not answered yet.
+    /// The nonces of those probes that were not answered yet.
     unanswered: BTreeSet<u64>,
     /// How long an answer is waited for.
     answer_within: Duration,
@@ -33,7 +34,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A window for probes to which answers are waited for as long as this.
+    /// A window for probes to which answers are waited for as long as `answer_within`.
     pub(super) const fn new(answer_within: Duration) -> Self {
         Self {
             size: AT_FIRST,
@@ -55,7 +56,7 @@ impl Window {
         self.unanswered.insert(nonce);
     }
 
-    /// Takes in that a probe was answered, whether it is one of these or not.
+    /// Takes in that a probe was answered, whether it is a first probe or not.
     pub(super) fn answered(&mut self, nonce: u64) {
         if self.unanswered.remove(&nonce) {
             self.size = (self.size + 1).min(MOST);

@@ -2,11 +2,11 @@
 //!
 //! Which addresses a host tries in which order depends on its MAC and the network alone, so it picks the same
 //! after each start while others do not have it. It looks them up in the directory, and does so only once it
-//! knows what a neighbour knows, or has been alone in its map for a moment. Hosts that start at one moment may
-//! still pick the same. Then the one with the lower MAC keeps it and the others pick anew; a host that was
-//! told to have the address keeps it against all that picked it. So of all claims to an address one never gives
-//! way, and who gives way takes one that it knows nobody to have: in the end there is no clash, and nobody has
-//! moved but who had to.
+//! knows what a neighbour knows, or has been alone in its map for a moment. Hosts that start at one moment
+//! may still pick the same. Then the one with the lower MAC keeps it and the others pick anew; a host that
+//! was told to have the address keeps it against all that picked it. So of all claims to an address one never
+//! gives way, and a host that gives way takes an address that no other is known to have: in the end there is
+//! no clash, and only hosts that had to have changed their address.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -37,7 +37,7 @@ pub struct Picked {
     pub network: IpNetworkAddress,
     /// The address that the host has in it from now on; `None` if none is free.
     pub address: Option<IpNetworkAddress>,
-    /// The address that it had in it before, if any, and why it has it no more.
+    /// The address that the host had in the network before and has no more, if any, and the reason.
     pub given_up: Option<(IpNetworkAddress, Lost)>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Picker {
     networks: Vec<Network>,
     /// Addresses that this machine has at interfaces that are not the fabric's.
     elsewhere: BTreeSet<IpAddr>,
-    /// Whether enough was known once to pick.
+    /// Whether enough has been known to pick, at this moment or before.
     may_pick: bool,
 }
 
@@ -57,17 +57,17 @@ pub(crate) struct Picker {
 struct Network {
     network: IpNetworkAddress,
     picked: Option<Ipv4Addr>,
-    /// Whether it was said that no address is free.
+    /// Whether the driver was told that no address is free.
     is_full: bool,
 }
 
 impl Picker {
-    /// One of the host with the address `own`, that picks nothing yet.
+    /// The picker of the host with the address `own`, which picks nothing yet.
     pub(crate) fn new(own: Mac) -> Self {
         Self { own, networks: Vec::new(), elsewhere: BTreeSet::new(), may_pick: false }
     }
 
-    /// Sets out of which networks an address is picked each.
+    /// Sets the networks. Out of each of them an address is picked.
     pub(crate) fn set_networks(&mut self, networks: &[IpNetworkAddress]) {
         let new = |&network: &IpNetworkAddress| Network { network, picked: None, is_full: false };
         self.networks = networks.iter().filter(|network| network.is_network()).map(new).collect();
@@ -89,7 +89,7 @@ impl Picker {
         Some(gossip.alone_since().filter(|_| is_waiting)? + ALONE_FOR)
     }
 
-    /// Picks what is to be picked by what is known now.
+    /// Picks and gives up addresses by what is known now. Returns what has changed.
     pub(crate) fn look(&mut self, now: Instant, gossip: &Gossip) -> Vec<Picked> {
         let was_alone = gossip.alone_since().is_some_and(|since| since + ALONE_FOR <= now);
         self.may_pick |= gossip.is_in_step() || was_alone;
@@ -125,8 +125,8 @@ impl Picker {
         others.find(|&(mac, is_picked)| !is_picked || mac < self.own).map(|(mac, _)| Lost::To(mac))
     }
 
-    /// The first address of the network that no other is known to have. This host itself may have it still, from before
-    /// it started again.
+    /// The first address of the network that no other host is known to have. This host itself may still have
+    /// it from before it started again.
     fn free(&self, network: IpNetworkAddress, directory: &Directory) -> Option<Ipv4Addr> {
         let is_free = |ip: &Ipv4Addr| {
             let ip = IpAddr::V4(*ip);
@@ -138,9 +138,9 @@ impl Picker {
     }
 }
 
-/// The addresses that the host `own` tries in a network, all that a host can have in it: some that its MAC
-/// scatters over the network, then all in their order from the first one on. This must stay as it is, or hosts
-/// have other addresses after an update.
+/// The addresses that the host `own` tries in a network, in this order: some that its MAC scatters over the
+/// network, then all that a host can have in it, rising from the first of the scattered ones. The order must
+/// stay as it is, or hosts have other addresses after an update.
 fn tried(own: Mac, network: IpNetworkAddress) -> Option<impl Iterator<Item = Ipv4Addr>> {
     let IpAddr::V4(base) = network.ip() else { return None };
     // The network's own address and the broadcast address are nobody's.

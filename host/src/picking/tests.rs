@@ -61,18 +61,21 @@ proptest! {
             let all: BTreeSet<IpAddr> = tree.taps.iter().flatten().map(IpNetworkAddress::ip).collect();
             tree.taps.iter().all(|tap| tap.len() == 1 && network.contains(tap[0].ip())) && all.len() == count
         };
-        // Two that were told the same stay as they are, so such cases are left to another test.
+        // Two hosts that were told to have the same address both keep it, so such cases are left to another
+        // test.
         let told: BTreeSet<_> = tree.taps[..stated.min(count / 2)].iter().collect();
         prop_assume!(told.len() == stated.min(count / 2));
         prop_assert!(all_differ(&tree), "{:?}", tree.taps);
-        // What a host gave up another has that comes before it: by its MAC, or as it was told to.
+        // What a host gave up, another one has whose claim comes first: its MAC is lower, or it was told to
+        // have the address.
         for (host, picked) in &tree.picked {
             if let Some((_, Lost::To(other))) = picked.given_up {
                 prop_assert!(other < mac(*host) || told.iter().any(|tap| tree.taps[tree.index(other)] == ***tap));
             }
         }
 
-        // Who starts again moves nobody, and who has what it tries first has it again.
+        // A host that starts again makes no other host change its address, and if it had the one that it
+        // tries first, it has it again.
         let before = tree.taps.clone();
         let restarted: BTreeSet<_> = restarted.into_iter().filter(|host| (stated..count).contains(host)).collect();
         for &host in &restarted {
@@ -195,7 +198,7 @@ fn a_host_that_starts_again_keeps_the_address_that_its_interface_still_has() {
     let network = address("10.1.0.0/24");
     let first = tried_by(0, network).next().unwrap();
     let mut tree = picking(1, &[network]);
-    // It was killed, and its interface stayed.
+    // The host was killed, and its interface kept the address.
     tree.say(0, &[&format!("{first}/24")]);
     tree.run_ms(2000);
     assert_eq!(tree.picked[0].1.address.unwrap().ip(), IpAddr::V4(first));

@@ -1,4 +1,4 @@
-//! The questions of this host: when each is asked again, given up, or told.
+//! The questions of this host: when each is asked again, is given up, or has its answer.
 
 use std::time::Duration;
 
@@ -13,12 +13,13 @@ use crate::directory::Directory;
 pub(super) const MOST_PENDING: usize = 256;
 /// How many numbers of its questions are remembered.
 const MOST_ASKED: usize = 1024;
-/// How long after a first answer another host may say that it has the same.
+/// How long after a first answer other hosts may still say that they have the same.
 const GRACE: Duration = Duration::from_millis(20);
-/// How often at most a question is prolonged for others who ask the same, so that all are told in time.
+/// How often at most a question is prolonged for somebody who asks the same meanwhile. It is bounded so that
+/// whoever asked first is told in time.
 const MOST_RENEWALS: u8 = 3;
 
-/// How often at most a question waits for another of its time-outs, as it has not left this host yet.
+/// How often at most a question that has not left this host yet waits for another of its time-outs.
 pub(super) const MOST_WAITS: u8 = 10;
 
 /// A question of this host.
@@ -28,9 +29,9 @@ pub(super) struct Pending {
     tries_left: u32,
     /// Whether there was room for it in the queues of all neighbours when it was asked last.
     had_room: bool,
-    /// How often more it may wait for leaving this host.
+    /// How many more time-outs the question may wait to leave this host.
     waits_left: u8,
-    /// How often more it may be prolonged for somebody who asks the same meanwhile.
+    /// How many more times the question may be prolonged for somebody who asks the same meanwhile.
     renewals_left: u8,
     /// When it is asked again or given up, or when it is told who has answered.
     due_at: Instant,
@@ -46,12 +47,12 @@ impl Resolver {
         patience: Patience,
     ) -> Result<(), TooManyQuestions> {
         if let Some(pending) = self.pending.get_mut(&wanted) {
-            // Whoever joins a question that nobody has answered is not told that there is nobody before it was asked as
-            // often as if it were new: the owner may have come meanwhile.
+            // Whoever joins a question that nobody has answered is told that there is no owner only once it
+            // was asked as often as a new question would be: the owner may have come meanwhile.
             if pending.renewals_left > 0 {
                 pending.renewals_left -= 1;
                 pending.tries_left = pending.tries_left.max(patience.retries.max(1));
-                // Nor does it wait longer for that than it would by itself.
+                // Whoever joins it does not wait longer than for a question of its own, either.
                 pending.patience.timeout = pending.patience.timeout.min(patience.timeout);
                 pending.due_at = pending.due_at.min(now + patience.timeout);
             }
@@ -92,7 +93,8 @@ impl Resolver {
             pending.owners.retain(|owner| !owner.is_outdated(directory));
             let is_here_still = !pending.had_room || self.outbox.holds(self.own, &wanted);
             if pending.owners.is_empty() && is_here_still && pending.waits_left > 0 {
-                // While the agent maps, services ask nothing. Nobody can have answered what nobody was asked.
+                // While the agent maps, services ask nothing, so a question that has not left this host
+                // cannot have been answered.
                 pending.waits_left -= 1;
                 pending.due_at = now + pending.patience.timeout;
                 if !pending.had_room {
@@ -123,7 +125,7 @@ impl Resolver {
         {
             self.asked.remove(&oldest);
         }
-        // What the directory tells of the asker all know without.
+        // What the directory tells of the asker needs no mention, as all hosts know it.
         let untold = self.owned.iter().find(|(_, told)| !**told).map(|(source, _)| source.clone());
         let source = if self.owned.contains_key(&wanted) { Some(wanted.clone()) } else { untold };
         let (asker, revision, groups) = (self.own, self.revision, self.groups.clone());
@@ -134,7 +136,8 @@ impl Resolver {
         }
     }
 
-    /// Takes in an owner of what this host asks for, if it does. Others may still say that they have it, too.
+    /// Takes in an owner, if this host asks for what it has. For a short while others may still say that they
+    /// have it, too.
     pub(super) fn end_soon(&mut self, now: Instant, wanted: &Wanted, owner: Owner) {
         let Some(pending) = self.pending.get_mut(wanted) else { return };
         if pending.owners.is_empty() {
@@ -147,12 +150,12 @@ impl Resolver {
         }
     }
 
-    /// Asks all again that nobody has answered, as the map is new: whoever has come may have what was asked for, and what was
-    /// on its way may have got lost.
+    /// Asks again all questions that nobody has answered, as the map is new: a host that has come may have
+    /// what was asked for, and messages under way may have got lost.
     pub(super) fn ask_all_again(&mut self, now: Instant) {
         let mut all = Vec::new();
         for (wanted, pending) in self.pending.iter_mut().filter(|(_, pending)| pending.owners.is_empty()) {
-            // They have all the time of a try to answer, so often as a question may wait.
+            // Hosts have the time-out of a whole try to answer, as often as the question may still wait.
             if pending.waits_left > 0 {
                 pending.waits_left -= 1;
                 pending.due_at = now + pending.patience.timeout;

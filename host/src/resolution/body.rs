@@ -1,12 +1,13 @@
-//! The questions of this service, as bytes. The first byte says which question it is, and as many as fit follow:
+//! The questions of this service, as bytes. The first byte says of which kind they are, and as many of that
+//! kind follow as fit:
 //!
 //! - 1 asks who has something. Each is the asker's address (6 bytes), a number that only the asker can tell
-//!   beforehand (8), how many hosts may still pass it on (1), the revision of the asker's record in the directory (4),
-//!   a count of groups (1) and each [`Group`] (7), the asker's own name or address if it is not announced, and what
-//!   is wanted. A name or an address is its kind (1: 1 name, 4 or 6 the version of IP, 0 none) and itself; before a
-//!   name stands its length (1).
-//! - 2 says that the sender has something. Each is the number of the question (8), the revision of the sender's
-//!   record (4), the best group of both (7) and what was wanted.
+//!   beforehand (8), how many hosts may still pass it on (1), the revision of the asker's record in the
+//!   directory (4), a count of groups (1) and each [`Group`] (7), the asker's own name or address if it is
+//!   not announced, and what is wanted. A name or an address is its kind (1 byte: 1 for a name, 4 or 6 for
+//!   the version of IP, 0 for none) and its bytes; before a name stands its length (1).
+//! - 2 says that the sender has what was asked for. Each is the number of the question (8), the revision of
+//!   the sender's record (4), the best group of both (7) and what was wanted.
 //!
 //! The answer to either is empty, and says that it was taken.
 
@@ -23,9 +24,9 @@ const OWN: u8 = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) asker: Mac,
-    /// Tells it from all others of this asker.
+    /// Tells this question from all others of its asker.
     pub(super) number: u64,
-    /// How many hosts may still pass it on.
+    /// How many hosts may still pass the question on.
     pub(super) hops_left: u8,
     /// The revision of the asker's record.
     pub(super) revision: u32,
@@ -36,7 +37,7 @@ pub(super) struct Ask {
     pub(super) wanted: Wanted,
 }
 
-/// Who sends this has what was asked for.
+/// Says that its sender has what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Own {
     /// The number of the question.
@@ -57,7 +58,7 @@ pub(super) enum Body {
 
 /// What can be put into a message with others of its kind.
 pub(super) trait Item: Sized {
-    /// The first byte of messages of these.
+    /// The first byte of messages of this kind.
     const KIND: u8;
     fn write(&self, bytes: &mut Vec<u8>);
     fn read(bytes: &mut &[u8]) -> Option<Self>;
@@ -111,7 +112,7 @@ impl Item for Own {
     }
 }
 
-/// A message of as many of these as fit, which are taken off the front of `queue`.
+/// A message of as many items as fit, which are taken off the front of `queue`.
 pub(super) fn fill<T: Item>(queue: &mut std::collections::VecDeque<T>) -> Vec<u8> {
     let mut bytes = vec![T::KIND];
     while let Some(item) = queue.front() {

@@ -1,8 +1,9 @@
 //! Groups: what an endpoint can do, and the best that two of them can do together.
 //!
-//! `ibacm` has a multicast group for each rate, MTU and service level that its endpoints join, and takes it that two
-//! of them have a path as good as the best group that both are in. Here nothing has to be joined: a group is what an
-//! endpoint can do in one layer, and what two have in common is the lesser rate and the lesser MTU.
+//! `ibacm` has a multicast group for each rate, MTU and service level that its endpoints join, and assumes
+//! that the path between two endpoints is as good as the best group that both are in. Here nothing has to be
+//! joined: a group is what an endpoint can do in one layer, and what two groups have in common is the lesser
+//! rate and the lesser MTU.
 
 use std::cmp::Reverse;
 
@@ -18,14 +19,14 @@ pub struct Group {
 }
 
 impl Group {
-    /// The most groups that an endpoint names, as of `ibacm`.
+    /// The most groups that an endpoint names, which is also the limit of `ibacm`.
     pub const MOST: usize = 6;
-    /// How many bytes one takes in a message.
+    /// How many bytes a group takes in a message.
     const BYTES: usize = 7;
 
-    /// What a host can do in one layer, of whose interfaces these are the rates and the MTUs: a group for each that differ, the
-    /// best first, of which the last are left out if there are too many. An interface that does not say how fast it is makes
-    /// none beside others that do.
+    /// What a host can do in one layer, from the rate and the MTU of each of its interfaces: one group for
+    /// each that differs, the best first. If there are too many, the last ones are left out. An interface
+    /// that does not say how fast it is makes no group if others do.
     pub fn of_interfaces(layer: u8, interfaces: impl IntoIterator<Item = (u32, u16)>) -> Vec<Self> {
         let group = |(rate_mbps, mtu_bytes)| Self { rate_mbps, mtu_bytes, layer };
         let mut groups: Vec<Self> = interfaces.into_iter().map(group).collect();
@@ -36,14 +37,14 @@ impl Group {
         }
         groups.truncate(Self::MOST);
         if groups.is_empty() {
-            // What is not known limits nothing.
+            // An unknown rate or MTU limits nothing.
             groups.push(group((0, 0)));
         }
         groups
     }
 
-    /// The best of what both can do: of the layers that both have, the one in which they are fastest, then the one
-    /// with the longest frames, then the first. `None` if they have no layer in common.
+    /// The best group that both can use, in one of the layers that both have: the one with the highest rate,
+    /// of these the one with the longest frames, of these the first. `None` if they have no layer in common.
     pub fn best(ours: &[Self], theirs: &[Self]) -> Option<Self> {
         let pairs = ours.iter().flat_map(|one| theirs.iter().map(move |other| (one, other)));
         let common = pairs.filter(|(one, other)| one.layer == other.layer).map(|(one, other)| Self {
@@ -69,7 +70,7 @@ impl Group {
     }
 }
 
-/// The lesser of two values, of which 0 is not known.
+/// The lesser of two values, where 0 stands for one that is not known.
 pub fn lesser<T: Ord + Default + Copy>(one: T, other: T) -> T {
     match (one == T::default(), other == T::default()) {
         (true, _) => other,

@@ -10,11 +10,12 @@ use super::group::Group;
 use super::wanted::Wanted;
 use crate::directory::{Directory, in_serial_order};
 
-/// The most names and addresses that are remembered. Of more, what was learned first goes.
+/// The most names and addresses that are remembered. If there are more, those that were learned first are
+/// forgotten.
 const MOST: usize = 4096;
-/// The most hosts that are remembered to have the same.
+/// The most hosts that are remembered to have the same name or address.
 const MOST_OWNERS: usize = 4;
-/// For how long it is remembered.
+/// How long it is remembered who has a name or an address.
 const KEEP: Duration = Duration::from_secs(3600);
 
 /// A host that said that it has something.
@@ -25,17 +26,17 @@ pub struct Owner {
     /// The revision of its record in the directory when it said so. Whoever gives up a name or an address raises that, so
     /// what a host said at an earlier revision no longer counts.
     pub revision: u32,
-    /// The best that this host and that one can do.
+    /// The best group that this host and that one can use.
     pub group: Group,
 }
 
 impl Owner {
-    /// Whether it said so before its record was at this revision.
+    /// Whether the owner said so before its record was at this revision.
     pub(super) fn is_from_before(&self, revision: u32) -> bool {
         in_serial_order(revision, self.revision) == Ordering::Greater
     }
 
-    /// Whether it may have given up since what it said, as the directory has a newer record of it.
+    /// Whether the owner may have given up what it had, as the directory has a newer record of it.
     pub(super) fn is_outdated(&self, directory: &Directory) -> bool {
         directory.revision_of(self.mac).is_some_and(|now| self.is_from_before(now))
     }
@@ -45,7 +46,7 @@ impl Owner {
 struct Entry {
     owners: Vec<Owner>,
     expires: Instant,
-    /// Which of the turns in `Learned::order` is this entry's.
+    /// The number of this entry in `Learned::order`.
     turn: u64,
 }
 
@@ -59,11 +60,12 @@ pub(super) struct Learned {
 }
 
 impl Learned {
-    /// Takes in that a host has something. Returns whether it is one of several now, and was not before.
+    /// Takes in that a host has something. Returns whether the host is a new owner of what others are known
+    /// to have, too.
     pub(super) fn add(&mut self, now: Instant, wanted: &Wanted, owner: Owner) -> bool {
         if let Some(entry) = self.entries.get_mut(wanted).filter(|entry| entry.expires > now) {
             if let Some(known) = entry.owners.iter_mut().find(|known| known.mac == owner.mac) {
-                // What was said first may come last.
+                // Messages may arrive in another order than they were sent in.
                 if !owner.is_from_before(known.revision) {
                     *known = owner;
                 }
@@ -94,7 +96,7 @@ impl Learned {
         self.entries.remove(wanted);
     }
 
-    /// Forgets what hosts have said that are not kept.
+    /// Forgets what was said by hosts for which `is_kept` is false.
     pub(super) fn retain(&mut self, is_kept: impl Fn(Mac) -> bool) {
         self.entries.retain(|_, entry| {
             entry.owners.retain(|owner| is_kept(owner.mac));
@@ -141,7 +143,7 @@ mod tests {
         let mut learned = Learned::default();
         let now = Instant::ZERO;
         for n in 0..MOST + 10 {
-            // What is asked again and again takes no room of others.
+            // What is forgotten and learned again takes the room of one entry.
             learned.forget(&name(MOST));
             learned.add(now, &name(MOST), owner(1));
             learned.add(now, &name(n), owner(2));

@@ -1,16 +1,18 @@
 //! Resolution: who has a name or an address that the directory does not tell, as not all are announced.
 //!
-//! It works as ARP does, and as `ibacm` does between its agents. Who wants to know asks its neighbours in the binary tree over
-//! the map's hosts, and each host passes a question on once, to its other neighbours: so it comes to every host, and
-//! no host sends it to more than three. All remember the asker's own name or address. Who has what is asked for tells the
-//! asker so, along a route of its own, with the best [`Group`] that both can use. Questions are asked again when nobody
-//! answers, as often as whoever wants to know says.
+//! It works as ARP does, and as `ibacm` does between its agents. A host that wants to know asks its
+//! neighbours in the binary tree over the map's hosts, and each host passes a question on once, to its other
+//! neighbours: so it comes to every host, and no host sends it to more than three. All remember the asker's
+//! own name or address. A host that has what is asked for tells the asker so, along a route of its own, with
+//! the best [`Group`] that both can use. A question that nobody answers is asked again, as often as its
+//! [`Patience`] says.
 //!
-//! An answer counts only if its question was asked, and if it comes from the host that it is about; with keys nobody else
-//! can send it. Each says at which revision of its record in the directory the owner was. An owner that gives something
-//! up raises its revision, which the directory tells all: from then on no answer of before counts, anywhere. After a
-//! first answer a short while passes in which another host may say that it has the same; both are named then. A host that
-//! gets something asks for it itself, as with ARP: whoever has it says so, and all who know that one hear of the other.
+//! An answer counts only if its question was asked, and if it comes from the host that it is about; with keys
+//! nobody else can send it. Each says at which revision of its record in the directory the owner was. An
+//! owner that gives something up raises its revision, which the directory tells all hosts: from then on no
+//! earlier answer counts anywhere. After a first answer a short while passes in which another host may say
+//! that it has the same; both are named then. A host that gets a name or an address asks for it itself, as
+//! with ARP: any other owner says so, and all who know of that owner hear of the new one.
 
 mod asking;
 mod body;
@@ -42,12 +44,14 @@ pub use learned::Owner;
 use outbox::Outbox;
 pub use wanted::Wanted;
 
-/// How many hosts may pass a question on. A tree over as many hosts as there can be is half as deep.
+/// How many hosts may pass a question on. A tree over as many hosts as a fabric can have is at most half as
+/// deep.
 const MOST_HOPS: u8 = 64;
 /// How many questions of others are remembered, so that none is passed on twice.
 const MOST_SEEN: usize = 4096;
-/// How many names and addresses that it gets at once a host asks for itself, and how long.
+/// For how many of the names and addresses that it gets at once a host itself asks who else has them.
 const MOST_PROBED: usize = 16;
+/// How long a host asks who else has what it gets.
 const PROBE: Patience = Patience { timeout: Duration::from_secs(1), retries: 2 };
 
 /// How long a question waits, and how often it is asked.
@@ -68,23 +72,23 @@ pub struct Found {
     pub owners: Vec<Owner>,
 }
 
-/// Why nothing is asked.
+/// Nothing is asked, as too many questions wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{MOST_PENDING} other questions wait for their answers; ask again later")]
 pub struct TooManyQuestions;
 
-/// Why what another host sent was not taken.
+/// Why something that another host sent was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Refused {
     /// It was no message of this service.
     Malformed,
-    /// A question came from a host that is no neighbour in the tree. That may be for a moment, while hosts have different
-    /// maps.
+    /// A question came from a host that is no neighbour in the tree. That happens for a moment while hosts
+    /// have different maps.
     NoNeighbour,
-    /// The asker, or who answers, is not in the map.
+    /// The asker, or the host that answers, is not in the map.
     NotInMap,
-    /// Nobody here has asked what was answered.
+    /// It answers a question that this host has not asked.
     Unasked,
     /// There was no room for it.
     Full,
@@ -111,27 +115,28 @@ pub(crate) struct Resolver {
     rng: ChaCha8Rng,
     /// What this host has, and whether all know that by the directory.
     owned: BTreeMap<Wanted, bool>,
-    /// The revision of its record in the directory.
+    /// The revision of this host's record in the directory.
     revision: u32,
     groups: Vec<Group>,
     pending: BTreeMap<Wanted, Pending>,
-    /// The numbers of this host's questions of late.
+    /// What this host asked for lately, by the numbers of its questions.
     asked: BTreeMap<u64, Wanted>,
     asked_order: VecDeque<u64>,
-    /// The questions of others of late.
+    /// The questions of others that came lately, by asker and number.
     seen: BTreeSet<(Mac, u64)>,
     seen_order: VecDeque<(Mac, u64)>,
     learned: Learned,
     outbox: Outbox,
     found: VecDeque<Found>,
-    /// Whether it was learned of something that another host has it, too, since [`Self::take_changed`].
+    /// Whether since [`Self::take_changed`] a further owner was learned of something that a host was known to
+    /// have.
     changed: bool,
     refused: Tally<Refused>,
     most_queued: usize,
 }
 
 impl Resolver {
-    /// The service at the host with the address `own`. The numbers of its questions come of `seed`.
+    /// The service at the host with the address `own`. The numbers of its questions are drawn from `seed`.
     pub(crate) fn new(own: Mac, seed: u64) -> Self {
         Self {
             own,
@@ -155,8 +160,9 @@ impl Resolver {
         }
     }
 
-    /// Says what this host has, each with whether the directory tells it. Returns whether something is not had any more
-    /// that others may have learned here, so that this host's revision must rise. Who else has what is new here is asked.
+    /// Says what this host has, each with whether the directory tells it. Asks who else has what is new.
+    /// Returns whether this host has lost something that others may have learned from it, so that its
+    /// revision must rise.
     pub(crate) fn set_owned(&mut self, now: Instant, owned: BTreeMap<Wanted, bool>) -> bool {
         let gave_up = self.owned.iter().any(|(had, told)| !told && !owned.contains_key(had));
         let is_new = |(wanted, told): &(&Wanted, &bool)| !**told && !self.owned.contains_key(*wanted);
@@ -180,7 +186,7 @@ impl Resolver {
         self.groups = groups;
     }
 
-    /// Who has something, as was learned and still counts.
+    /// Who has something, as far as that was learned and still counts.
     pub(crate) fn owners(&self, now: Instant, directory: &Directory, wanted: &Wanted) -> Vec<Owner> {
         let counts = |owner: &Owner| !owner.is_outdated(directory) && self.lists(owner.mac);
         self.learned.owners(now, wanted, counts).collect()
@@ -253,10 +259,11 @@ impl Resolver {
         if let Some((source, group)) = ask.source.as_ref().zip(best) {
             let owner = Owner { mac: ask.asker, revision: ask.revision, group };
             self.changed |= self.learned.add(now, source, owner) || self.owned.contains_key(source);
-            // Where many start at once, most are heard of before they can answer.
+            // Where many hosts start at once, most of their own questions come before they can answer, and
+            // tell the same.
             self.end_soon(now, source, owner);
         }
-        // Who can use no group together with the asker is no use to it.
+        // A host that has no group in common with the asker is of no use to it, and does not answer.
         if let Some(group) = best.filter(|_| self.owned.contains_key(&ask.wanted)) {
             let own = Own { number: ask.number, revision: self.revision, group, wanted: ask.wanted.clone() };
             if !self.outbox.push_own(ask.asker, own) {
@@ -322,7 +329,7 @@ impl Service for Resolver {
     }
 
     fn answered(&mut self, _: Instant, to: Mac, _: Option<&[u8]>) {
-        // What got lost is asked again by whoever wants to know.
+        // Nothing is sent again here: whoever wants to know asks again.
         self.outbox.sent(to);
     }
 

@@ -19,7 +19,7 @@ const MOST_HOSTS: usize = 1024;
 struct Queue {
     asks: VecDeque<Ask>,
     owns: VecDeque<Own>,
-    /// Whether a message to it is under way, as there is one at a time.
+    /// Whether a message to the host is under way. There is one at a time.
     is_under_way: bool,
 }
 
@@ -29,7 +29,8 @@ impl Queue {
     }
 }
 
-/// What waits for all hosts. Each queue is bounded, and what finds no room is not sent: who asks does so again.
+/// What waits for all hosts. Each queue is bounded, and what finds no room is not sent: whoever asked will
+/// ask again.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     by_host: BTreeMap<Mac, Queue>,
@@ -82,7 +83,7 @@ impl Outbox {
         self.by_host.values().any(|queue| !queue.is_under_way && !queue.is_empty())
     }
 
-    /// Takes in that the message to this host was answered, or not.
+    /// Takes in that the message to this host is no longer under way, whether it was answered or not.
     pub(super) fn sent(&mut self, to: Mac) {
         let Some(queue) = self.by_host.get_mut(&to) else { return };
         queue.is_under_way = false;

@@ -125,7 +125,7 @@ fn a_question_comes_to_every_host_and_none_sends_it_to_more_than_three() {
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.told(5), Some(vec![mac(77)]));
     assert_eq!((tree.sent.iter().sum::<usize>(), tree.sent.iter().max()), (99 + 1, Some(&3)));
-    // All have learned who asked, and ask no more for it.
+    // All hosts have learned the name of the asker, and need not ask for it any more.
     assert!((0..100).filter(|&host| host != 5).all(|host| tree.remembered(host, "five") == [mac(5)]));
     assert_eq!(tree.remembered(5, "alias"), [mac(77)]);
     tree.ask(6, "10.9.0.1", TWICE);
@@ -144,7 +144,7 @@ fn who_joins_a_question_that_is_nearly_over_finds_an_owner_that_has_come_meanwhi
     tree.ask(2, "alias", ONCE);
     tree.run(4 * ONCE.timeout);
     assert_eq!((tree.told(2), tree.told(2)), (Some(vec![mac(0)]), None));
-    // Nobody is kept waiting for ever by others who ask again and again.
+    // Others who ask again and again do not keep the first asker waiting for ever.
     for _ in 0..20 {
         tree.ask(2, "nobody", ONCE);
         tree.run(ONCE.timeout / 2);
@@ -179,7 +179,8 @@ fn both_owners_of_one_name_are_named_also_when_the_second_answers_late() {
     told.sort_unstable();
     assert_eq!(told, [mac(3), mac(14)]);
     assert!(tree.hosts[8].take_changed());
-    // A host that gets it asks for it itself, so that all hear of it who know that others have it, and these, too.
+    // A host that gets the name asks for it itself, so all who know of other owners hear of it, and the other
+    // owners do, too.
     tree.give(9, &["both"]);
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.remembered(8, "both").len(), 3);
@@ -202,7 +203,7 @@ fn what_a_host_said_at_an_earlier_revision_counts_no_more() {
     assert!(tree.give(4, &[]), "others may have learned it, so the revision must rise");
     assert_eq!(known(&tree, &crate::directory::table_with(mac(4), 8)), 0);
     assert!(!tree.give(4, &["new"]), "nobody can have learned that before");
-    // Who has left the map has nothing.
+    // A host that has left the map owns nothing.
     tree.install(4);
     assert_eq!(known(&tree, &directory), 0);
 }
@@ -233,7 +234,7 @@ fn forged_and_senseless_messages_are_counted_and_teach_nothing() {
         assert_eq!(victim.refused()[refused], 1, "{refused:?}");
     }
     assert_eq!(victim.load(), 0);
-    // Neither does an answer that was asked for, and comes from a host that is not in the map.
+    // Nor does an answer count that was asked for and comes from a host that is not in the map.
     victim.ask(tree.now, wanted("alias"), TWICE).unwrap();
     let number = *victim.asked.keys().next().unwrap();
     let own = Own { number, revision: 9, group: Group::default(), wanted: wanted("alias") };
@@ -299,7 +300,7 @@ fn who_is_asked_for_may_be_heard_of_before_it_answers() {
     tree.ask(3, "late", long);
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.told(3), None, "nobody has it");
-    // Whoever gets it asks who else has it, and that is an answer to all who wait.
+    // A host that gets the name asks who else has it, and this question answers all who wait.
     tree.give(17, &["late"]);
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.told(3), Some(vec![mac(17)]));
@@ -309,7 +310,7 @@ fn who_is_asked_for_may_be_heard_of_before_it_answers() {
 fn an_answer_that_was_on_its_way_while_its_owner_gave_the_name_up_is_not_told_and_the_owner_of_now_is() {
     let mut tree = Tree::new(6);
     tree.ask(2, "alias", TWICE);
-    // It answers at once, and gives the name up before that arrives; all hear of its new record.
+    // The owner answers at once, and gives the name up before the answer arrives; all hear of its new record.
     let number = *tree.hosts[2].asked_order.back().unwrap();
     let before = Own { number, revision: 0, group: Group::default(), wanted: wanted("alias") };
     let now = tree.now;
@@ -326,7 +327,7 @@ fn nobody_is_said_to_have_what_has_not_left_this_host() {
     let mut tree = Tree::new(20);
     tree.hide(3, &["alias"]);
     tree.ask(8, "alias", ONCE);
-    // The agent maps, so its services ask nothing meanwhile.
+    // While the agent maps, its services ask nothing.
     for _ in 0..5 {
         tree.now = tree.hosts[8].deadline().unwrap();
         let now = tree.now;
@@ -335,7 +336,7 @@ fn nobody_is_said_to_have_what_has_not_left_this_host() {
     }
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.told(8), Some(vec![mac(3)]));
-    // What found no room in the queues is sent as soon as there is some.
+    // A question that found no room in the queues is sent as soon as there is room.
     for n in 0..100 {
         tree.ask(8, &format!("nobody{n}"), ONCE);
     }
@@ -344,7 +345,7 @@ fn nobody_is_said_to_have_what_has_not_left_this_host() {
     tree.run(3 * ONCE.timeout);
     let late = tree.found.iter().find(|(_, found)| found.wanted == wanted("late")).unwrap();
     assert_eq!(late.1.owners[0].mac, mac(4));
-    // It does not wait for ever for an agent that never has time.
+    // A question does not wait for ever for an agent that never lets services ask.
     tree.found.clear();
     tree.ask(8, "other", ONCE);
     let deadlines = std::iter::from_fn(|| {

@@ -19,7 +19,7 @@ impl Wanted {
     const NAME: u8 = 1;
     const V4: u8 = 4;
     const V6: u8 = 6;
-    /// That nothing follows.
+    /// The kind that says that nothing follows.
     const NOTHING: u8 = 0;
 
     /// What a text stands for: an address of IP, or else a name. `None` if it is neither.
@@ -56,7 +56,8 @@ impl Wanted {
         }
     }
 
-    /// Reads one, or that there is none, off the beginning of `bytes`. `None` if it is malformed.
+    /// Reads a name or an address, or that there is none, off the beginning of `bytes`. `None` if it is
+    /// malformed.
     #[expect(clippy::option_option, reason = "the outer one is for what is malformed, as of all readers")]
     pub(super) fn read_option(bytes: &mut &[u8]) -> Option<Option<Self>> {
         if let Some((&Self::NOTHING, rest)) = bytes.split_first() {
@@ -66,7 +67,8 @@ impl Wanted {
         Self::read(bytes).map(Some)
     }
 
-    /// Reads one off the beginning of `bytes`. `None` if it is malformed, or a name in capitals.
+    /// Reads a name or an address off the beginning of `bytes`. `None` if it is malformed, or is a name in
+    /// capitals.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let [kind] = take::<1>(bytes)?;
         match kind {

@@ -1,4 +1,4 @@
-//! Soundings: echoes along ways that somebody asks about, sent in rounds, and how long each took.
+//! Soundings: echoes along ways that somebody wants to know about, sent in rounds, and how long each took.
 //!
 //! An echo goes as the agents' checks of paths go, or through the kernels as their probes do, and turns at a crossbar
 //! or is answered by the host. Nothing of this host depends on what comes of it.
@@ -25,26 +25,26 @@ const MOST_AT_ONCE: usize = 4;
 pub const MOST_ECHOES: usize = 65_536;
 /// How long after one echo of a round the next is sent.
 const SPACING: Duration = Duration::from_micros(500);
-/// How long after one train the next one is sent, and how much longer for each packet: so long that none meets another,
-/// unless its packets are long and its way carries less than some 100 megabits a second.
+/// How long after a train of echoes the next one is sent. No train meets another one in that time, unless its
+/// packets are long and its way carries less than some 100 megabits a second.
 const TRAIN_SPACING: Duration = Duration::from_millis(30);
+/// How much later the next train is sent for each packet of a train.
 const PACKET_SPACING: Duration = Duration::from_micros(120);
 
 /// What an echo goes along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EchoWay {
-    /// A route of the agents, and at which of its crossbars, counted from 1, the echo turns; without one the host
-    /// answers.
+    /// A route of the agents. The echo turns at one of its crossbars, or the host at its end answers.
     Agents {
         /// The route and the way back.
         way: RoundTrip,
         /// The host at its end.
         to: Mac,
-        /// Where it turns.
+        /// The crossbar at which the echo turns, counted from 1; `None` if the host answers.
         turn: Option<usize>,
     },
-    /// Segments, or none where kernels go by the destination. The echo comes to the destination, which answers,
-    /// be it this host.
+    /// A way through the kernels. The echo comes to its destination, which answers and may be this host
+    /// itself.
     Kernels {
         /// The port of this host that it leaves by.
         port: u8,
@@ -61,9 +61,10 @@ pub struct Plan {
     /// The ways, and how long echoes along them are, in bytes: of agents the frame with its route, of kernels the
     /// packet inside its outer header; 0 for as short as can be.
     pub echoes: Vec<(EchoWay, usize)>,
-    /// How many of each are sent at once in a round: one, or a train that shows how fast the way carries them.
+    /// How many echoes go along each way at once in a round: one, or a train that shows how fast the way
+    /// carries them.
     pub train: u16,
-    /// How often each is sent.
+    /// How many rounds there are.
     pub rounds: u16,
     /// How long after the beginning of a round the next one begins, if the first has been sent by then.
     pub interval: Duration,
@@ -129,7 +130,7 @@ struct Running {
 struct Awaited {
     sounding: u32,
     echo: usize,
-    /// Which one of all that go along this way.
+    /// The place of the echo among all that go along its way.
     nth: usize,
     sent_at: Instant,
     deadline: Instant,
@@ -244,6 +245,7 @@ impl Soundings {
                     source,
                     destination,
                     nonce,
+                    is_last: false,
                     inner_bytes,
                 });
                 Key::Nonce(nonce)
@@ -258,7 +260,8 @@ impl Soundings {
         self.is_back(now, Key::Ticket(ticket), None);
     }
 
-    /// Takes in that a probe through kernels was answered, which arrived at this moment of the other host's.
+    /// Takes in that a probe through kernels was answered. `arrived_ns` is when it arrived there, by the
+    /// other host's clock, if that is known.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64, arrived_ns: Option<u64>) {
         self.is_back(now, Key::Nonce(nonce), arrived_ns);
     }
@@ -275,7 +278,7 @@ impl Soundings {
         self.count(sounding);
     }
 
-    /// Counts an echo that is waited for no more.
+    /// Counts an echo that has come back or was given up.
     fn count(&mut self, sounding: u32) {
         if let Some(running) = self.running.get_mut(&sounding) {
             running.left = running.left.saturating_sub(1);
@@ -336,7 +339,7 @@ mod tests {
         while let Some(now) = soundings.poll_timeout() {
             soundings.handle_timeout(now, &mut agent);
             while let Some(probe) = soundings.poll_probe() {
-                // The third of all gets lost, and the others take a millisecond.
+                // The third of all echoes gets lost, and each of the others takes a millisecond.
                 sent += 1;
                 if sent != 3 {
                     soundings.answered(now + Duration::from_millis(1), probe.nonce, None);

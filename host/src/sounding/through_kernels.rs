@@ -13,17 +13,17 @@ use super::EchoWay;
 pub enum KernelCourse {
     /// The segments in the packet.
     Segments(Packing),
-    /// The destination. Which crossbars it passes is theirs to decide.
+    /// The destination. Crossbars decide by their tables which others a packet passes.
     Destination,
 }
 
 /// A way through the kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelWay {
-    /// The ports by which it leaves crossbars: those of all on the way, or where these go by the destination, that
-    /// of the own one.
+    /// The ports by which the way leaves its crossbars. Where crossbars go by the destination, only the own
+    /// crossbar's port is known.
     pub hops: Vec<PortRef>,
-    /// What they go by.
+    /// What crossbars on the way go by.
     pub course: KernelCourse,
     /// Whether users' packets may take it now.
     pub is_proved: bool,
@@ -35,12 +35,12 @@ pub struct KernelWay {
     pub(crate) has_own_crossbar: bool,
     /// The way back, as the agents' frames go.
     pub(crate) back: Route,
-    /// An address of this host and one of the other; `None` if one of them has none of IPv6.
+    /// An IPv6 address of this host and one of the other; `None` if one of the two has none.
     pub(crate) ends: Option<(Ipv6Addr, Ipv6Addr)>,
 }
 
 impl KernelWay {
-    /// An echo that the host at its end answers; `None` if there is none.
+    /// An echo that the host at the way's end answers; `None` if there is none.
     pub fn to_host(&self) -> Option<EchoWay> {
         let segments = match self.course {
             KernelCourse::Destination => Vec::new(),
@@ -67,7 +67,7 @@ impl KernelWay {
         Some(EchoWay::Kernels { port: self.port, segments, ends: (own, own) })
     }
 
-    /// The elements that lead out of the first crossbars, so many.
+    /// The elements that lead out of the first `crossbars` crossbars.
     fn there(&self, crossbars: usize) -> impl Iterator<Item = Element> + '_ {
         let own = usize::from(self.has_own_crossbar);
         let rest = self.hops.iter().take(crossbars).skip(own);

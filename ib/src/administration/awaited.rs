@@ -1,4 +1,4 @@
-//! Requests that wait for what ports are asked.
+//! Requests that wait until ports have answered questions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,16 +11,17 @@ use crate::rmpp::Key;
 /// Most requests that wait.
 const MAX_REQUESTS: usize = 64;
 
-/// Requests that wait, by whose they are.
+/// Requests that wait, by who sent them.
 pub(super) type Requests = BTreeMap<Key, (SaMad, Asker)>;
 
-/// Requests, and what is asked for them. All are answered as soon as all is told.
+/// Requests, and the parts of tables that are asked for them. All requests are answered once all parts were
+/// told.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
     requests: Requests,
-    /// What nobody told yet, those under way among them.
+    /// The parts that were not told yet, including those that are being asked for.
     open: BTreeSet<TableOf>,
-    /// What nobody was asked yet.
+    /// The parts that were not asked for yet.
     unasked: VecDeque<TableOf>,
     told: Told,
 }
@@ -31,7 +32,7 @@ impl Awaited {
         self.requests.contains_key(key)
     }
 
-    /// Has a request wait; false if there is no room.
+    /// Has a request wait. Returns false if there is no room.
     pub(super) fn wait(&mut self, key: Key, request: SaMad, asker: Asker, tables: Vec<TableOf>) -> bool {
         let has_room = self.requests.len() < MAX_REQUESTS
             && self.open.len() + self.told.len() + tables.len() <= MAX_TABLES;
@@ -46,12 +47,13 @@ impl Awaited {
         has_room
     }
 
-    /// What to ask next.
+    /// The part of a table to ask for next.
     pub(super) fn poll_table(&mut self) -> Option<TableOf> {
         self.unasked.pop_front()
     }
 
-    /// A part of a table was told, or is not. Returns the requests that can be answered now, and with what.
+    /// Takes in a part of a table; `None` if it will not be told. Returns the requests that can be answered
+    /// now, and what was told for them.
     pub(super) fn take(&mut self, table: TableOf, data: Option<Data>) -> Option<(Requests, Told)> {
         if self.open.remove(&table) {
             self.told.insert(table, data);

@@ -13,11 +13,11 @@ use rules::{GIVEN, are_bounded, check, may_be_made, scope};
 
 /// The group of all that use IP over InfiniBand in the partition that all are in: broadcast of IPv4 within the subnet.
 const BROADCAST: Gid = Gid(0xFF12_401B_FFFF_0000_0000_0000_FFFF_FFFF);
-/// The key of its queue pairs, as OpenSM has it.
+/// The key of that group's queue pairs, which is the same as with OpenSM.
 const BROADCAST_KEY: u32 = 0x0B1B;
-/// 2048 bytes.
+/// The MTU of a group, unless its maker names one: the code of 2048 bytes.
 const USUAL_MTU: u8 = 4;
-/// 10 Gb/s.
+/// The rate of a group, unless its maker names one: the code of 10 Gb/s.
 const USUAL_RATE: u8 = 3;
 /// The first LID of groups.
 pub(super) const FIRST_LID: u16 = 0xC000;
@@ -29,13 +29,13 @@ const MAX_MEMBERS: usize = 1 << 18;
 /// A group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// What its packets are like; without a port.
+    /// The properties of its packets. No port is named in it.
     record: MemberRecord,
     /// Members by the GUIDs of their ports.
     members: BTreeMap<u64, JoinState>,
-    /// Those for which another port joined, which others may take out as well.
+    /// The members for which another port joined. Any port may take these out.
     proxied: BTreeSet<u64>,
-    /// Whether it is there without members.
+    /// Whether the group exists even without members.
     is_permanent: bool,
 }
 
@@ -44,8 +44,8 @@ impl Group {
         &self.record
     }
 
-    /// Whether one may change how a port takes part: the port itself, whoever has the managers' key, and anyone if another
-    /// joined for the port.
+    /// Whether somebody may change how a port takes part: the port itself may, whoever has the managers' key
+    /// may, and anybody may if another port joined for it.
     fn may_change(&self, end: &End, asker: Asker) -> bool {
         asker.is_trusted || end.has(asker.lid) || self.proxied.contains(&end.guid)
     }
@@ -55,8 +55,9 @@ impl Group {
         self.record.lid
     }
 
-    /// Whether it is there without members, as that of IPoIB's broadcast. Its packets may go to all ports: hosts that do not
-    /// take part drop them, and tables stay as they are when hosts come up, or join a new manager's group again.
+    /// Whether the group exists even without members, as the broadcast group of IPoIB does. Packets of such a
+    /// group may go to all ports: hosts that do not take part drop them, and tables need not change when
+    /// hosts come up or join a new manager's group again.
     pub(crate) const fn is_permanent(&self) -> bool {
         self.is_permanent
     }
@@ -77,25 +78,25 @@ pub(crate) struct Groups {
     given: u64,
 }
 
-/// What a join came to.
+/// The outcome of a join.
 pub(super) struct Joined {
     pub(super) record: MemberRecord,
     pub(super) is_new_group: bool,
 }
 
-/// What a leave came to.
+/// The outcome of a leave.
 pub(super) struct Left {
     pub(super) record: MemberRecord,
     pub(super) is_group_gone: bool,
 }
 
 impl Groups {
-    /// The group of broadcast alone.
+    /// Only the broadcast group.
     pub(super) fn new() -> Self {
         Self::after(0)
     }
 
-    /// The group of broadcast alone, in the generation that comes after this one.
+    /// Only the broadcast group, in the generation that follows this one.
     pub(super) fn after(generation: u64) -> Self {
         let record = MemberRecord {
             queue_key: BROADCAST_KEY,
@@ -119,7 +120,7 @@ impl Groups {
         self.generation
     }
 
-    /// All of them. Each has a LID of its own.
+    /// All groups. Each has a LID of its own.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Group> {
         self.groups.values()
     }
@@ -128,7 +129,8 @@ impl Groups {
         self.groups.get(&gid)
     }
 
-    /// Takes out the members that are gone for good, and the groups that are left without. Returns these.
+    /// Takes out the members that are gone for good, and the groups that have no members left. Returns these
+    /// groups.
     pub(super) fn keep(&mut self, subnet: &Subnet) -> Vec<Gid> {
         let before = self.members;
         for group in self.groups.values_mut() {
@@ -156,7 +158,8 @@ impl Groups {
         }
     }
 
-    /// Has a port take part in a group, which is made if there is none and the request says all that is needed.
+    /// Has a port take part in a group. If there is no such group, it is made, provided that the request says
+    /// all that is needed.
     pub(super) fn join(
         &mut self,
         subnet: &Subnet,
@@ -260,14 +263,14 @@ impl Groups {
         Ok(gid)
     }
 
-    /// The lowest LID that no group has, if switches have room for one more.
+    /// The lowest LID that no group has; `None` if switches have no room for one more.
     fn free_lid(&self, subnet: &Subnet) -> Option<u16> {
         let most = subnet.multicast_capacity().unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
         let taken: BTreeSet<u16> = self.groups.values().map(Group::lid).collect();
         (FIRST_LID..FIRST_LID + most).find(|lid| !taken.contains(lid))
     }
 
-    /// A GID that no group has, of the scope that is wanted, or of the subnet's.
+    /// A GID that no group has, of the scope that is wanted, or else of that of the subnet.
     fn given_gid(&mut self, wanted: &MemberRecord, mask: u64) -> Gid {
         let scope = if mask & MemberRecord::SCOPE == 0 { 2 } else { wanted.scope };
         loop {
@@ -279,7 +282,7 @@ impl Groups {
         }
     }
 
-    /// Has a port take part no longer, in the ways that the request names.
+    /// Ends the ways of taking part in a group that the request names, for a port.
     pub(super) fn leave(
         &mut self,
         subnet: &Subnet,
@@ -318,14 +321,14 @@ impl Groups {
         Ok(Left { record, is_group_gone })
     }
 
-    /// The groups that are as a request wants them; for those who have the managers' key each member, else each group
-    /// once. Who asks for its own port is told of that.
+    /// The groups that match a request. Whoever has the managers' key is told each member, and others each
+    /// group once. A request about the asker's own port is answered with that port as the member.
     pub(super) fn find(&self, subnet: &Subnet, request: &SaMad, asker: Asker) -> Result<Records, SaStatus> {
         let wanted = MemberRecord::parse(&request.data);
         let mut records = Records::default();
         let of_port = match request.mask & MemberRecord::PORT {
             0 => None,
-            // What others joined is nobody's business.
+            // Who else joined is told only to managers.
             _ => match own_port(subnet, wanted.port, asker) {
                 Ok(end) => Some(end),
                 Err(_) => return Ok(records),

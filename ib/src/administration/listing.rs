@@ -1,4 +1,4 @@
-//! Records of what the subnet has.
+//! Records of nodes, ports, switches, managers and cables.
 
 use super::records::Records;
 use super::subnet::Subnet;
@@ -8,13 +8,14 @@ use crate::mad::sa::{
 };
 use crate::mad::{NodeInfo, NodeKind};
 
-/// Bit 31 of the modifier: ports are wanted that have all capabilities that are named, whatever else they have.
+/// Bit 31 of the modifier. If it is set, a request is for ports that have all the capabilities that it names,
+/// whatever other ones they have.
 const BY_SINGLE_CAPABILITIES: u32 = 1 << 31;
-/// The component of capabilities.
+/// The bit of the component mask for capabilities.
 const CAPABILITIES: u64 = 1 << 7;
 const CAPABILITIES_AT: usize = 24;
 
-/// The records of an attribute that are as a request wants them.
+/// The records of an attribute that match a request.
 pub(super) fn find(subnet: &Subnet, request: &SaMad) -> Result<Records, SaStatus> {
     match request.attribute {
         SaAttribute::NodeRecord => nodes(subnet, request),
@@ -92,7 +93,7 @@ fn links(subnet: &Subnet, request: &SaMad) -> Result<Records, SaStatus> {
     let mut records = Records::default();
     let lids: std::collections::BTreeMap<(u64, u8), u16> =
         subnet.ends().map(|end| ((end.node, end.port), end.lid)).collect();
-    // A switch has its LID whichever port is meant.
+    // The LID of a switch is that of its port 0, whichever port is meant.
     let lid_of = |(node, port): (u64, u8)| lids.get(&(node, port)).or_else(|| lids.get(&(node, 0))).copied();
     for (&guid, switch) in &subnet.switches {
         for (&port, &far) in &switch.cables {

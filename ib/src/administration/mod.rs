@@ -1,8 +1,9 @@
-//! The subnet's administration: what hosts ask for so that they come up. Paths, nodes, ports, multicast groups, services,
-//! and word of what happens.
+//! The subnet's administration, which hosts ask when they come up: for paths, nodes, ports, multicast groups,
+//! services, and to be told what happens.
 //!
-//! It answers from the subnet as it was when it was last up ([`Subnet`]), so never from one half explored. While there is
-//! none, or another manager is master, whoever asks is told to ask again.
+//! It answers from the subnet as it was when it was last up ([`Subnet`]), and so never from a subnet that is
+//! half explored. As long as no subnet has been up, or another manager is master, whoever asks is told to ask
+//! again.
 //!
 //! ```text
 //! request ---> paths, listing, tables, groups, services, subscriptions ---> answer in one datagram
@@ -45,38 +46,38 @@ pub(crate) use subnet::Subnet;
 pub(crate) use tables::TableOf;
 use tables::Told;
 
-/// The code of how long an answer may take: some 4 s, as OpenSM says.
+/// The code of how long an answer may take: some 4 s, which OpenSM says as well.
 const RESPONSE_TIME: u8 = 20;
-/// The key of managers. Who has it may see and do what concerns others.
+/// The key of managers. Whoever has it may see and change what belongs to others.
 const MANAGERS_KEY: u64 = 1;
-/// Most answers that wait to be sent. What finds no room is lost, and asked for again.
+/// Most answers that wait to be sent. An answer that finds no room is dropped, and will be asked for again.
 const MAX_OUT: usize = 1024;
 /// Most parts of tables that are asked for at a time, for all requests together.
 const MAX_TABLES: usize = 16_384;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 struct Asker {
     lid: u16,
     queue_pair: u32,
-    /// Whether it has the managers' key.
+    /// Whether the sender has the managers' key.
     is_trusted: bool,
 }
 
-/// What a request comes to.
+/// How a request is answered.
 enum Answer {
-    /// One record.
+    /// By one record.
     One(Vec<u8>),
-    /// Any number of records.
+    /// By any number of records.
     Several(Records),
-    /// What ports hold is asked first.
+    /// Later, when ports have told these parts of their tables.
     Later(Vec<TableOf>),
 }
 
 /// The administration of a subnet.
 #[derive(Debug)]
 pub(crate) struct Administration {
-    /// The subnet as it was when it was last up; `None` if this is not its master.
+    /// The subnet as it was when it was last up; `None` if this manager is not its master.
     subnet: Option<Subnet>,
     groups: Groups,
     services: Services,
@@ -106,12 +107,12 @@ impl Administration {
         &self.groups
     }
 
-    /// Has long answers end with their first segment, as whoever asks says nothing of what came.
+    /// Has long answers end with their first segment, as receivers acknowledge nothing.
     pub(crate) fn send_first_segments_only(&mut self) {
         self.transfers.end_with_first();
     }
 
-    /// The subnet is up, and is so from now on. Subscribers are told who came and who went.
+    /// Takes in that the subnet is up as described. Subscribers are told which ports came and went.
     pub(crate) fn begin(&mut self, subnet: Subnet) {
         let before = self.subnet.take();
         let gone = self.groups.keep(&subnet);
@@ -131,7 +132,8 @@ impl Administration {
         self.subnet = Some(subnet);
     }
 
-    /// Another manager is master: hosts tell that one again what they told this one.
+    /// Takes in that another manager is master. Hosts will tell that manager again what they have told this
+    /// one.
     pub(crate) fn end(&mut self) {
         if self.subnet.is_some() {
             let groups = Groups::after(self.groups.generation());
@@ -139,12 +141,12 @@ impl Administration {
         }
     }
 
-    /// Whether there is a subnet that hosts are answered from.
+    /// Whether there is a subnet from which hosts are answered.
     pub(crate) const fn is_up(&self) -> bool {
         self.subnet.is_some()
     }
 
-    /// The answer to a question for one record, of the port behind which the manager itself runs.
+    /// The answer to a request for one record that comes from the manager's own port.
     pub(crate) fn answer_own(&self, request: &SaMad, lid: u16, now: Instant) -> SaMad {
         let asker = Asker { lid, queue_pair: 1, is_trusted: false };
         let found = self.subnet.as_ref().ok_or(SaStatus::Busy);
@@ -156,7 +158,7 @@ impl Administration {
         }
     }
 
-    /// Passes on what a node of the subnet told.
+    /// Passes a trap of a node on to subscribers.
     pub(crate) fn pass_on(&mut self, trap: &Data) {
         let Some(subnet) = &self.subnet else { return };
         let issuer = subnet.by_lid(Notice::parse(trap).issuer).map(|end| subnet.gid_of(end));
@@ -176,14 +178,14 @@ impl Administration {
         moments.into_iter().flatten().min()
     }
 
-    /// Acts on what time brings.
+    /// Does what is due.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.transfers.handle_timeout(now);
         self.reports.handle_timeout(now);
         self.services.handle_timeout(now);
     }
 
-    /// Takes a datagram of this class. What makes no sense is passed over.
+    /// Takes a datagram of this class. Datagrams that make no sense are ignored.
     pub(crate) fn handle_packet(&mut self, packet: &Packet, now: Instant) {
         let Address::Lid { lid, queue_pair, .. } = packet.address else { return };
         let Ok(request) = SaMad::parse(&packet.mad) else { return };
@@ -209,12 +211,13 @@ impl Administration {
         }
     }
 
-    /// The next part of a table that a port is to be asked for. [`Self::take_table`] is told what it said.
+    /// The next part of a table that a port is to be asked for. [`Self::take_table`] takes the answer.
     pub(crate) fn poll_table(&mut self) -> Option<TableOf> {
         self.awaited.poll_table()
     }
 
-    /// Takes what a port holds; nothing if it does not tell. Once all is there that is waited for, requests are answered.
+    /// Takes a part of a table that a port told; `None` if it did not tell. Once all parts that are waited
+    /// for are there, requests are answered.
     pub(crate) fn take_table(&mut self, table: TableOf, data: Option<Data>, now: Instant) {
         let Some((requests, told)) = self.awaited.take(table, data) else { return };
         for (key, (request, asker)) in requests {
@@ -223,11 +226,11 @@ impl Administration {
         }
     }
 
-    /// The answer to a request from what ports told.
+    /// Answers a request from what ports told.
     fn answer_from(&self, request: &SaMad, asker: Asker, told: &Told) -> Result<Answer, SaStatus> {
         let subnet = self.subnet.as_ref().ok_or(SaStatus::Busy)?;
         let parts = tables::asked_for(subnet, &self.groups, request, asker)?;
-        // The subnet may have become another meanwhile.
+        // The subnet may have changed meanwhile, so that other parts are needed.
         if parts.iter().any(|(_, table)| !told.contains_key(table)) {
             return Err(SaStatus::Busy);
         }
@@ -300,7 +303,7 @@ impl Administration {
         }
     }
 
-    /// The records that are as a request wants them.
+    /// The records that match a request.
     fn find(
         &self,
         subnet: &Subnet,
@@ -314,7 +317,7 @@ impl Administration {
             SaAttribute::ServiceRecord => self.services.find(request, asker, now),
             SaAttribute::InformInfoRecord => self.reports.find(subnet, request),
             SaAttribute::LinearTableRecord => tables::linear(subnet, request),
-            // There is no such part of a table.
+            // The request names no part of a table that exists.
             SaAttribute::PartitionRecord
             | SaAttribute::LanesRecord
             | SaAttribute::TurnsRecord

@@ -17,7 +17,7 @@ pub(super) fn find(subnet: &Subnet, groups: &Groups, request: &SaMad) -> Result<
         return Err(SaStatus::Invalid);
     }
     let mask = MultiPathRecord::path_mask(request.mask);
-    // How many are wanted is meant of all together.
+    // The number of paths that are wanted is for all pairs together.
     let most = if mask & PathRecord::COUNT == 0 { usize::MAX } else { usize::from(wanted.path.count) };
     let mut records = Records::default();
     for &source in &wanted.sources {

@@ -1,4 +1,5 @@
-//! Paths between ports: by the tables in force, with the service level of the engine, and with what all ports on the way can.
+//! Paths between ports, by the tables in force. Their service level is that of the engine, and their MTU and
+//! rate are what all ports on the way can do.
 
 use super::groups::Groups;
 use super::records::Records;
@@ -7,14 +8,14 @@ use crate::mad::sa::{Gid, Limit, MTUS, PathRecord, RATES, SaMad, SaMethod, SaSta
 
 /// The partition that every port is a full member of.
 pub(super) const PARTITION: u16 = 0xFFFF;
-/// The part of a partition's number that says which it is, and not how a port is in it.
+/// The bits of a partition's key that name the partition. The other bit says how a port is a member.
 pub(super) const PARTITION_NUMBER: u16 = 0x7FFF;
-/// How long packets are under way at most: 1 s, as OpenSM says.
+/// The code of how long packets are under way at most: 1 s, which OpenSM says as well.
 pub(super) const LIFE_TIME: u8 = 18;
 /// Most pairs of ports that are looked at for an answer.
 const MAX_PAIRS: usize = 1 << 16;
 
-/// The paths that are as a request wants them.
+/// The paths that match a request.
 pub(super) fn find(subnet: &Subnet, groups: &Groups, request: &SaMad) -> Result<Records, SaStatus> {
     let wanted = Wanted { record: PathRecord::parse(&request.data), mask: request.mask };
     let most = match request.method {
@@ -40,7 +41,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Adds the paths that there are, at most so many of each pair of ports.
+    /// Adds the paths between all pairs of ports, for each pair at most as many as are wanted.
     pub(super) fn find(
         &self,
         subnet: &Subnet,
@@ -78,13 +79,13 @@ impl Wanted {
         self.mask & component != 0
     }
 
-    /// Whether a value with a selector is bounded: both have a bit.
+    /// The bound on a value, if the request names both the value and its selector.
     fn limit(&self, component: u64, limit: Limit) -> Option<Limit> {
         let both = component | component >> 1;
         (self.mask & both == both).then_some(limit)
     }
 
-    /// The ports on one side that a request names; all if it names none.
+    /// The ports that a request names on one side, or all ports if it names none.
     fn ends<'a>(&self, subnet: &'a Subnet, side: Side) -> Result<Vec<&'a End>, SaStatus> {
         let record = &self.record;
         let (gid_mask, gid, lid_mask, lid) = match side {
@@ -115,7 +116,7 @@ impl Wanted {
         let from: Vec<u16> = lids(source, PathRecord::SOURCE_LID, self.record.source_lid).collect();
         let to: Vec<u16> =
             lids(destination, PathRecord::DESTINATION_LID, self.record.destination_lid).collect();
-        // Each LID of the one with more is in one path.
+        // Each LID of the port that has more LIDs is in one path.
         let pairs = (0..from.len().max(to.len())).map(move |at| (from[at % from.len()], to[at % to.len()]));
         pairs.filter_map(move |(from, to)| self.path(subnet, (source, from), (destination, to)))
     }
@@ -162,7 +163,7 @@ impl Wanted {
         self.bounded(path, group.mtu.code, group.rate.code)
     }
 
-    /// The path with what it can, as far as that is as wanted.
+    /// The path with its MTU and rate, if these are as the request wants them.
     fn bounded(&self, path: PathRecord, mtu: u8, rate: u8) -> Option<PathRecord> {
         let fit = |component, limit, offered, scale: &[u8]| match self.limit(component, limit) {
             Some(limit) => limit.fit(offered, scale),
@@ -187,7 +188,7 @@ impl Wanted {
     }
 }
 
-/// A port by its GID, which is to be asked by itself or by one who may speak for others.
+/// The port with a GID, if the asker is that port or may speak for others.
 pub(super) fn own_port(subnet: &Subnet, gid: Gid, asker: super::Asker) -> Result<&End, SaStatus> {
     let end = subnet.by_gid(gid).ok_or(SaStatus::InvalidGid)?;
     if asker.is_trusted || end.has(asker.lid) { Ok(end) } else { Err(SaStatus::Denied) }

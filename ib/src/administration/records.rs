@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 8 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Records {
     bytes: Vec<u8>,
-    /// The length of each, without what fills it up.
+    /// The length of each record without its padding.
     length: usize,
 }
 
@@ -29,12 +29,12 @@ impl Records {
         Ok(())
     }
 
-    /// How many there are.
+    /// How many records there are.
     pub(super) fn count(&self) -> usize {
         self.bytes.len().checked_div(self.length.next_multiple_of(8)).unwrap_or_default()
     }
 
-    /// How far it is from one to the next, in units of eight bytes; 0 if there is none.
+    /// The distance from one record to the next, in units of eight bytes; 0 if there is no record.
     pub(super) fn offset(&self) -> u16 {
         self.length.div_ceil(8) as u16
     }
@@ -43,7 +43,7 @@ impl Records {
         self.bytes
     }
 
-    /// The one that is there.
+    /// The answer with the only record.
     ///
     /// # Errors
     /// If there are several, or none.

@@ -1,4 +1,4 @@
-//! Who wants to be told what happens, and what was told and not taken note of yet.
+//! Subscriptions of those who want to be told what happens, and reports that were not confirmed yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::packet::{Address, Packet};
 const MAX_SUBSCRIPTIONS: usize = 4096;
 /// Most subscriptions of one LID.
 const MAX_OF_LID: usize = 64;
-/// Most reports that were not taken note of. What comes then is not told.
+/// Most reports that were not confirmed yet. If there are as many, what else happens is not told.
 const MAX_OPEN: usize = 4096;
-/// How many of them may be under way.
+/// How many reports may be under way.
 const WINDOW: usize = 16;
-/// How long a subscriber may take to take note.
+/// How long a subscriber may take to confirm a report.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// How often it is told again.
+/// How often a report is sent again.
 const RETRIES: u32 = 3;
 /// The queue pair of management.
 const MANAGEMENT_PAIR: u32 = 1;
@@ -36,28 +36,28 @@ struct Report {
     level: u8,
     notice: SubnetNotice,
     times_sent: u32,
-    /// Until when it is waited for that somebody takes note, once it was sent.
+    /// When the report is sent again unless it was confirmed; `None` before it was sent.
     deadline: Option<Instant>,
 }
 
 /// Subscriptions and reports.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    /// LIDs of subscribers, and what they want to be told.
+    /// The LIDs of subscribers, each with what it wants to be told.
     subscriptions: BTreeSet<(u16, InformInfo)>,
-    /// By the numbers of their transactions.
+    /// The reports that were not confirmed yet, by the numbers of their transactions.
     open: BTreeMap<u32, Report>,
-    /// Those to be sent.
+    /// The transactions of reports that are to be sent.
     waiting: VecDeque<u32>,
     under_way: usize,
     next_tid: u32,
 }
 
 impl Reports {
-    /// Has a port told what happens, or no longer.
+    /// Subscribes a port to what happens, or ends its subscription.
     pub(super) fn subscribe(&mut self, wanted: InformInfo, asker: Asker) -> Result<(), SaStatus> {
         let subscribes = wanted.subscribes;
-        // Where word goes and how soon it is answered makes no other subscription.
+        // Two subscriptions that differ only in queue pair and response time count as one.
         let wanted = InformInfo {
             subscribes: true,
             queue_pair: if wanted.queue_pair == 0 { asker.queue_pair } else { wanted.queue_pair },
@@ -78,7 +78,7 @@ impl Reports {
         Ok(())
     }
 
-    /// The records of subscriptions that are as a request wants them.
+    /// The records of subscriptions that match a request.
     pub(super) fn find(&self, subnet: &Subnet, request: &SaMad) -> Result<Records, SaStatus> {
         let mut records = Records::default();
         let (mut last, mut number) = (0, 0);
@@ -94,7 +94,7 @@ impl Reports {
         Ok(records)
     }
 
-    /// Tells all who want to know.
+    /// Sends a notice to all who want to be told of it.
     pub(super) fn tell(&mut self, notice: &SubnetNotice, subnet: &Subnet) {
         let wanting = self.subscriptions.iter().filter(|(_, wanted)| notice.is_wanted(wanted));
         let lids: BTreeSet<u16> = wanting.map(|&(lid, _)| lid).collect();
@@ -110,7 +110,7 @@ impl Reports {
         }
     }
 
-    /// A subscriber took note.
+    /// Takes in that a subscriber confirmed a report.
     pub(super) fn took_note(&mut self, from: u16, tid: u64) {
         // Whatever carries datagrams uses the upper half of the transaction's number.
         let tid = tid as u32;
@@ -121,7 +121,7 @@ impl Reports {
         }
     }
 
-    /// Drops the subscriptions of ports that are not there any more.
+    /// Drops the subscriptions of ports that are gone.
     pub(super) fn keep(&mut self, subnet: &Subnet) {
         self.subscriptions.retain(|&(lid, _)| subnet.by_lid(lid).is_some());
     }
@@ -160,7 +160,7 @@ impl Reports {
         self.open.values().filter_map(|report| report.deadline).min()
     }
 
-    /// Tells again, or gives up.
+    /// Sends reports again that were not confirmed in time, or gives them up.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let is_late = |report: &Report| report.deadline.is_some_and(|at| at <= now);
         let late: Vec<u32> = self.open.iter().filter(|(_, of)| is_late(of)).map(|(&tid, _)| tid).collect();

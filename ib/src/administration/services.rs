@@ -16,7 +16,7 @@ const MAX_SERVICES: usize = 4096;
 /// Most services of one port.
 const MAX_OF_PORT: usize = 256;
 
-/// What tells services apart: number, port, partition.
+/// What identifies a service: number, port and partition.
 type Key = (u64, Gid, u16);
 
 /// A service.
@@ -34,7 +34,7 @@ pub(super) struct Services {
 }
 
 impl Services {
-    /// Takes a service, or what is new of it.
+    /// Registers a service, or changes one that is registered.
     pub(super) fn register(
         &mut self,
         subnet: &Subnet,
@@ -77,7 +77,7 @@ impl Services {
         Ok(record)
     }
 
-    /// Takes a service back.
+    /// Removes a service.
     pub(super) fn delete(
         &mut self,
         subnet: &Subnet,
@@ -101,7 +101,7 @@ impl Services {
         Ok(gone)
     }
 
-    /// The services that are as a request wants them, without the keys of others.
+    /// The services that match a request. The keys of others' services are left out.
     pub(super) fn find(&self, request: &SaMad, asker: Asker, now: Instant) -> Result<Records, SaStatus> {
         let mut records = Records::default();
         for Service { record, until } in self.all.values() {
@@ -117,7 +117,7 @@ impl Services {
         Ok(records)
     }
 
-    /// Takes out those of ports that are gone for good.
+    /// Removes the services of ports that are gone for good.
     pub(super) fn keep(&mut self, subnet: &Subnet) {
         self.all.retain(|(_, gid, _), _| subnet.knows(gid.guid()));
     }
@@ -127,13 +127,13 @@ impl Services {
         self.all.values().map(|service| service.until).filter(|&until| until != Instant::FAR).min()
     }
 
-    /// Takes out those whose lease ended.
+    /// Removes the services whose lease has ended.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.all.retain(|_, service| service.until > now);
     }
 }
 
-/// The GID of the port that offers a service: who names none means its own.
+/// The GID of the port that offers a service. A request that names no port means the asker's own.
 fn offering(subnet: &Subnet, named: Gid, asker: Asker) -> Result<Gid, SaStatus> {
     let end = match named == Gid::default() {
         true => subnet.by_lid(asker.lid).ok_or(SaStatus::InvalidGid)?,

@@ -9,11 +9,11 @@ use crate::manager::inventory::Inventory;
 use crate::manager::task::Routes;
 use crate::program::NO_PORT;
 
-/// No path has more switches: hop limits have six bits.
+/// The most switches on a path, as hop limits have six bits.
 const MAX_HOPS: usize = 64;
-/// 10 Gb/s, where no port says how fast it is.
+/// The rate where no port says how fast it is: the code of 10 Gb/s.
 const USUAL_RATE: u8 = 3;
-/// 2048 bytes, where no port says how much it takes.
+/// The MTU where no port says what it takes: the code of 2048 bytes.
 const USUAL_MTU: u8 = 4;
 
 /// A port that has a LID: one of an adapter or router, or a switch's own.
@@ -24,10 +24,10 @@ pub(crate) struct End {
     /// 2^lmc LIDs are its own.
     pub(crate) lmc: u8,
     pub(super) node: u64,
-    /// The number at its node; 0 is a switch's own.
+    /// The number of the port at its node; 0 is a switch's own port.
     pub(super) port: u8,
     pub(super) settings: PortSettings,
-    /// What it is cabled to, by node and port.
+    /// The node and the port that it is cabled to.
     at: Option<(u64, u8)>,
 }
 
@@ -40,7 +40,7 @@ impl End {
         lid.checked_sub(self.lid).is_some_and(|beyond| beyond >> self.lmc == 0)
     }
 
-    /// The best that it can by itself.
+    /// The greatest MTU and rate that the port can do.
     pub(super) fn quality(&self) -> Quality {
         let mut quality = Quality::default();
         quality.pass(&self.settings, self.is_switch());
@@ -55,7 +55,7 @@ pub(super) struct SwitchOf {
     pub(super) cables: BTreeMap<u8, (u64, u8)>,
 }
 
-/// The least of what ports can, along a path.
+/// The MTU and the rate that all ports along a path can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Quality {
     mtu: Option<u8>,
@@ -64,7 +64,7 @@ pub(super) struct Quality {
 
 impl Quality {
     fn pass(&mut self, port: &PortSettings, is_own: bool) {
-        // A switch's own port has no cable that its settings could speak of.
+        // A switch's own port has no cable, so its MTU in force means nothing.
         let in_force = if is_own || port.mtu() == 0 { port.mtu_capacity() } else { port.mtu() };
         let mtu = Some(in_force).filter(|&mtu| mtu > 0);
         self.mtu = self.mtu.into_iter().chain(mtu).min();
@@ -87,23 +87,23 @@ impl Quality {
 /// The subnet.
 #[derive(Debug)]
 pub(crate) struct Subnet {
-    /// By their first LIDs.
+    /// The ports that have LIDs, by their first LIDs.
     ends: BTreeMap<u16, End>,
     by_guid: BTreeMap<u64, u16>,
     pub(super) switches: BTreeMap<u64, SwitchOf>,
     pub(super) nodes: BTreeMap<u64, (NodeInfo, String)>,
     pub(super) switch_infos: BTreeMap<u64, SwitchInfo>,
-    /// Ports that do not answer now, and whose places are empty.
+    /// Ports that do not answer now and whose places are kept.
     away: BTreeSet<u64>,
     routes: Routes,
     prefix: u64,
     own: End,
-    /// This manager, and others that answered, each with its port's GUID.
+    /// This manager and the others that answered, each with its port's GUID.
     pub(super) managers: Vec<(u64, SmInfo)>,
 }
 
 impl Subnet {
-    /// What is up; `None` if the manager's own port has no LID.
+    /// The subnet as it is up now; `None` if the manager's own port has no LID.
     pub(crate) fn new(
         inventory: &Inventory,
         lids: &Lids,
@@ -167,7 +167,7 @@ impl Subnet {
         self.ends.range(..=lid).next_back().map(|(_, end)| end).filter(|end| end.has(lid))
     }
 
-    /// The port with a GID: by the subnet's prefix, or by that of links.
+    /// The port with a GID, which has the subnet's prefix or the link-local one.
     pub(super) fn by_gid(&self, gid: Gid) -> Option<&End> {
         let is_ours = gid.prefix() == self.prefix || gid.prefix() == Gid::LINK_PREFIX;
         self.by_guid(gid.guid()).filter(|_| is_ours)
@@ -197,12 +197,12 @@ impl Subnet {
         self.routes.tables.get(&switch).map_or(&[], Vec::as_slice)
     }
 
-    /// Word of something that happened to a port or a group.
+    /// A notice that something happened to a port or a group.
     pub(super) fn notice(&self, number: u16, subject: Gid) -> SubnetNotice {
         SubnetNotice::of_subject(number, subject, self.own.lid, self.gid_of(&self.own))
     }
 
-    /// What a path can, walked by the tables of the switches; `None` if it leads nowhere.
+    /// The MTU and rate of a path, by walking the tables of the switches; `None` if the path leads nowhere.
     pub(super) fn path(&self, from: &End, to: u16) -> Option<Quality> {
         let end = self.by_lid(to)?;
         let mut quality = from.quality();

@@ -1,5 +1,6 @@
-//! Records of tables that switches and ports hold. Forwarding tables are answered as they were written; all else is asked of
-//! whoever holds it when somebody wants to know, as there is too much of it to keep: each pair of a switch's ports has lanes.
+//! Records of tables that switches and ports hold. Forwarding tables are answered as they were written.
+//! Everything else is asked of the switch or port when somebody wants to know it, as it is too much to keep:
+//! each pair of a switch's ports has a table of lanes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +21,10 @@ const LANES_BYTES: usize = 8;
 const PARTITIONS: u16 = 32;
 /// How many GUIDs a datagram has.
 const GUIDS: u8 = 8;
-/// How many turns of lanes a datagram has.
+/// How many entries of the table by which lanes take turns a datagram has.
 const TURNS: u8 = 32;
 
-/// A part of a table, at whoever holds it.
+/// A part of a table, and the switch or port that holds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TableOf {
     /// The GUID of the node.
@@ -37,11 +38,11 @@ pub(crate) struct TableOf {
 /// Parts of tables, each with its place in the subnet.
 type Parts<'a> = Box<dyn Iterator<Item = (Place, TableOf)> + 'a>;
 
-/// What was told of tables; nothing by those that refused, or did not answer.
+/// The parts of tables that were told; `None` for those that were refused or not answered.
 pub(super) type Told = BTreeMap<TableOf, Option<Data>>;
 
-/// The parts of tables that a request is about, each with its place in the subnet. None if the request is about something else,
-/// or about what is known.
+/// The parts of tables that a request is about, each with its place in the subnet. `None` if the request is
+/// about something else, or about what is known already.
 pub(super) fn asked_for(
     subnet: &Subnet,
     groups: &Groups,
@@ -49,7 +50,7 @@ pub(super) fn asked_for(
     asker: Asker,
 ) -> Result<Vec<(Place, TableOf)>, SaStatus> {
     let (fields, parts): (&[Field], Parts<'_>) = match request.attribute {
-        // Who is in which partition is told to managers alone.
+        // Only managers are told who is in which partition.
         SaAttribute::PartitionRecord if !asker.is_trusted => return Err(SaStatus::Invalid),
         SaAttribute::PartitionRecord => {
             (PARTITION_FIELDS, Box::new(subnet.ends().flat_map(|end| partitions(subnet, end))))
@@ -72,7 +73,7 @@ pub(super) fn asked_for(
     if wanted.len() > MAX_TABLES { Err(SaStatus::NoResources) } else { Ok(wanted) }
 }
 
-/// The records of parts of tables that told what they hold.
+/// The records of those parts of tables that were told.
 pub(super) fn records(parts: &[(Place, TableOf)], told: &Told) -> Result<Records, SaStatus> {
     let mut records = Records::default();
     for (place, table) in parts {
@@ -101,7 +102,7 @@ pub(super) fn linear(subnet: &Subnet, request: &SaMad) -> Result<Records, SaStat
     Ok(records)
 }
 
-/// The ports that a LID stands for: an adapter's one, or all of a switch.
+/// The ports that a LID stands for: one of an adapter, or all of a switch.
 fn ports<'a>(subnet: &'a Subnet, end: &'a End) -> Vec<(u8, &'a PortSettings)> {
     match subnet.switches.get(&end.node).filter(|_| end.is_switch()) {
         Some(switch) => switch.ports.iter().map(|(&port, settings)| (port, settings)).collect(),
@@ -109,7 +110,7 @@ fn ports<'a>(subnet: &'a Subnet, end: &'a End) -> Vec<(u8, &'a PortSettings)> {
     }
 }
 
-/// A part of a table of the node with a LID.
+/// A part of a table of the node at `end`.
 fn at(end: &End, attribute: Attribute, modifier: u32) -> TableOf {
     TableOf { node: end.node, port: end.port, attribute, modifier }
 }
@@ -128,7 +129,7 @@ fn partitions<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Pla
 }
 
 fn lanes<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Place, TableOf)> + 'a {
-    // An adapter's port has one table, without ports.
+    // An adapter's port has only one table, which is not for a pair of ports.
     let all = ports(subnet, end).into_iter();
     let numbers: Vec<u8> = all.map(|(port, _)| if end.is_switch() { port } else { 0 }).collect();
     let pairs = numbers.clone().into_iter().flat_map(move |out| {

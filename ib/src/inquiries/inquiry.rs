@@ -1,11 +1,11 @@
-//! One question for a path, step by step: whose a name is, and then which path leads there.
+//! One question for a path, in two steps: which node has the name, and which path leads there.
 
 use crate::mad::sa::{Gid, PathRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus};
 
 /// Where a path is to lead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Destination {
-    /// To the node that is called so.
+    /// To the node that has this name.
     Name(String),
     /// To the port that has this GID.
     Gid(Gid),
@@ -18,13 +18,13 @@ pub enum Destination {
 pub enum FoundPath {
     /// This path leads there.
     Path(PathRecord),
-    /// Nobody is called so, or has this GID or LID.
+    /// No node has this name, or no port this GID or LID.
     Nobody,
-    /// Somebody has it, and no path leads there.
+    /// There is such a node or port, but no path leads there.
     NoPath,
-    /// Several nodes are called so.
+    /// Several nodes have this name.
     Several,
-    /// Nobody could be asked, or who was asked has not answered.
+    /// No administration could be asked, or the one that was asked has not answered.
     Unavailable,
 }
 
@@ -34,14 +34,15 @@ const DESCRIPTION_AT: usize = 44;
 const LOCAL_PORT_AT: usize = 40;
 const DESCRIPTION: u64 = 1 << 14;
 const LOCAL_PORT: u64 = 1 << 12;
-/// The port of a node with several whose path is told.
+/// The port whose path is told of a node with several ports.
 const FIRST_PORT: u8 = 1;
 
 #[derive(Debug)]
 enum Step {
-    /// Which port the node of the first name has; the others are tried if nobody is called so.
+    /// Asks which port the node with the first of these names has. The other names are tried if no node has
+    /// the first.
     Node { names: Vec<String>, is_of_first_port: bool },
-    /// Which path leads there.
+    /// Asks which path leads there.
     Path,
 }
 
@@ -51,13 +52,14 @@ pub(super) struct Inquiry {
     step: Step,
     from_lid: u16,
     is_by_lid: bool,
-    /// What is to be asked now. Its transaction is set when it is sent.
+    /// The request to send now. Its transaction is set when it is sent.
     pub(super) request: SaMad,
 }
 
 impl Inquiry {
-    /// A question for the path from a LID of this port to a destination; or what is to be said of it at once. Nodes may be
-    /// called by the first word of their description, if the rest is as in this node's own description.
+    /// A question for the path from a LID of this port to a destination. The error is an outcome that is
+    /// known without asking. A node may be named by the first word of its description, if the rest is as in
+    /// this node's own description.
     pub(super) fn new(
         from_lid: u16,
         own_description: &str,
@@ -90,13 +92,13 @@ impl Inquiry {
         }
     }
 
-    /// Takes the answer to what was asked: the outcome, or `None` if there is more to ask.
+    /// Takes the answer to the request. Returns the outcome, or `None` if there is more to ask.
     pub(super) fn take(&mut self, answer: &SaMad) -> Option<FoundPath> {
         match &self.step {
             Step::Node { .. } => self.take_node(answer),
             Step::Path if answer.status == 0 => Some(FoundPath::Path(PathRecord::parse(&answer.data))),
             Step::Path if is(answer, SaStatus::InvalidGid) => Some(FoundPath::Nobody),
-            // Which LIDs there are is not told otherwise.
+            // Whether a LID exists shows only when a path to it is asked for.
             Step::Path
                 if self.is_by_lid && (is(answer, SaStatus::NoRecords) || is(answer, SaStatus::Invalid)) =>
             {
@@ -120,7 +122,8 @@ impl Inquiry {
         } else if is(answer, SaStatus::NoRecords) && !*is_of_first_port {
             names.remove(0);
         } else {
-            // Of several ports of one name, none or several are the first of their nodes: these are different nodes.
+            // If several ports have the name and not exactly one of them is the first port of its node, they
+            // are of different nodes.
             let is_several = is(answer, SaStatus::TooManyRecords) || is(answer, SaStatus::NoRecords);
             return Some(if is_several { FoundPath::Several } else { FoundPath::Unavailable });
         }
@@ -134,7 +137,7 @@ fn is(answer: &SaMad, status: SaStatus) -> bool {
     answer.status == status.code()
 }
 
-/// A request of the administration, without the number of its transaction.
+/// A request to the administration, without the number of its transaction.
 pub(super) fn request(method: SaMethod, attribute: SaAttribute, mask: u64, record: &[u8]) -> SaMad {
     let mad = SaMad {
         method,
@@ -151,7 +154,7 @@ pub(super) fn request(method: SaMethod, attribute: SaAttribute, mask: u64, recor
     mad.with_record(record)
 }
 
-/// Asks for the record of the node that is called so, or of its first port.
+/// A request for the record of the node with this name, or for that of its first port.
 fn node_request(name: &str, is_of_first_port: bool) -> SaMad {
     let mut record = [0; 108];
     let text = name.as_bytes();
@@ -161,8 +164,8 @@ fn node_request(name: &str, is_of_first_port: bool) -> SaMad {
     request(SaMethod::Get, SaAttribute::NodeRecord, mask, &record)
 }
 
-/// Asks for one path, which answers can come back along. `to` names the destination, and returns the component by which it
-/// does.
+/// A request for one path along which answers can come back. `to` names the destination, and returns the
+/// component by which it does.
 fn path_request(from_lid: u16, to: impl FnOnce(&mut PathRecord) -> u64) -> SaMad {
     let mut record =
         PathRecord { source_lid: from_lid, is_reversible: true, count: 1, ..PathRecord::default() };

@@ -17,7 +17,7 @@ fn at(seconds: u64) -> Instant {
     Instant::ZERO + SECOND * seconds as u32
 }
 
-/// What goes out, which is all addressed to the master.
+/// The datagrams that go out, which must all be addressed to the master.
 fn sent(inquiries: &mut Inquiries) -> Vec<SaMad> {
     let mut all = Vec::new();
     while let Some(packet) = inquiries.poll_transmit() {
@@ -65,7 +65,8 @@ fn a_name_becomes_a_lid_and_that_a_path() {
     let mut inquiries = inquiries();
     let question = ask(&mut inquiries, &Destination::Name("n3".to_owned()));
     assert_eq!((question.attribute, &question.data[44..47]), (SaAttribute::NodeRecord, &b"n3\0"[..]));
-    // Nobody is called so, and somebody is with this node's own adapter behind it, by two ports.
+    // No node has the bare name, and one node with two ports has it followed by the name of this node's
+    // adapter.
     answer(&mut inquiries, &question, SaStatus::NoRecords.code(), &[], Instant::ZERO);
     let question = sent(&mut inquiries).remove(0);
     assert_eq!(&question.data[44..54], b"n3 mlx5_0\0");
@@ -107,7 +108,7 @@ fn what_cannot_be_found_is_told_apart() {
     }
     assert_eq!(inquiries.poll_found(), Some((1, FoundPath::Several)));
     inquiries.ask(2, "own", &Destination::Name("x".repeat(65)), Instant::ZERO);
-    assert_eq!(inquiries.poll_found(), Some((2, FoundPath::Nobody)), "no node can be called so");
+    assert_eq!(inquiries.poll_found(), Some((2, FoundPath::Nobody)), "no node can have such a name");
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_question_that_is_lost_is_sent_again_and_one_that_nobody_answers_is_given_up
     }
     inquiries.handle_timeout(at(4));
     assert_eq!(inquiries.poll_found(), Some((1, FoundPath::Unavailable)));
-    // What comes late, or from a stranger, changes nothing.
+    // An answer that comes late, or from a stranger, changes nothing.
     assert!(receive(&mut inquiries, MASTER, &question.answered(0), at(5)));
     assert!(receive(&mut inquiries, 12, &report(), at(5)));
     assert!(!receive(&mut inquiries, 12, &question, at(5)), "a request is the administration's");
@@ -158,7 +159,7 @@ fn what_was_told_holds_until_something_happens_and_for_a_minute_at_most() {
         assert_eq!(inquiries.generation(), before + 1);
     }
     inquiries.handle_timeout(at(200));
-    assert_eq!(inquiries.generation(), first + 4, "what nobody asked for is not dropped");
+    assert_eq!(inquiries.generation(), first + 4, "without answers there is nothing to drop");
     let before = find(&mut inquiries, at(201));
     inquiries.stand_at(None);
     assert_eq!(inquiries.generation(), before + 1);

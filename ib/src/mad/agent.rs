@@ -1,4 +1,5 @@
-//! What agents of ours tell each other by LID, in a class of management of their own (a vendor class with an OUI).
+//! What agents of this program tell each other by LID, in a class of management of their own (a vendor class
+//! with an OUI).
 //!
 //! ```text
 //! offset  bytes  what
@@ -16,7 +17,7 @@
 //!     72      4  each switch: LID, and the highest LID that its table is looked at for
 //! ```
 //!
-//! Nobody answers such a datagram: what is lost costs the master the time that it waits for a report.
+//! Such a datagram is not answered. If one is lost, it costs the master the time that it waits for a report.
 
 use thiserror::Error;
 
@@ -27,7 +28,7 @@ use super::{MAD_BYTES, bytes, put, u16_at, u32_at, u64_at};
 pub const AGENT_CLASS: u8 = 0x3A;
 /// The OUI: one that is administered locally, as its second lowest bit says.
 pub const AGENT_OUI: [u8; 3] = [0x02, 0x6D, 0x70];
-/// The method of a datagram that nobody answers, as bits of methods that a device is to hand over are counted.
+/// The method Send, of a datagram that is not answered.
 pub const SEND: u8 = 0x03;
 /// The most switches of a share.
 pub const MAX_SHARE: usize = (MAD_BYTES - SWITCHES_AT) / SWITCH_BYTES;
@@ -74,7 +75,7 @@ pub enum AgentWord {
     Ask,
     /// The master has an agent look at these switches, [`MAX_SHARE`] at most.
     Share(Vec<ShareSwitch>),
-    /// An agent looked at all of its share; both lists together name [`MAX_SHARE`] switches at most.
+    /// An agent has looked at all of its share. Both lists together name at most [`MAX_SHARE`] switches.
     Report {
         /// The LIDs of switches that say that something changed, or whose tables are looked at for other LIDs.
         changed: Vec<u16>,
@@ -86,9 +87,9 @@ pub enum AgentWord {
 /// A datagram from one agent to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentMad {
-    /// The level of the sender: the agent of the highest becomes master.
+    /// The level of the sender. The agent with the highest level becomes master.
     pub level: u8,
-    /// The GUID of the sender's port: of equal levels, the lower one counts.
+    /// The GUID of the sender's port. Of agents with equal levels the one with the lower GUID becomes master.
     pub guid: u64,
     /// The subnet as the sender knows it.
     pub version: SubnetVersion,
@@ -112,16 +113,16 @@ pub enum AgentMadError {
         /// The vendor.
         oui: [u8; 3],
     },
-    /// Agents of this version tell each other nothing of this kind.
+    /// It is of a kind that agents of this version do not know.
     #[error("attribute {0:#x} is nothing that agents tell each other")]
     Attribute(u16),
-    /// More switches than fit.
+    /// It names more switches than fit.
     #[error("{0} switches; a datagram names {MAX_SHARE} at most")]
     Switches(usize),
 }
 
 impl AgentMad {
-    /// The bytes. Of longer lists, the first [`MAX_SHARE`] switches are told.
+    /// The bytes as they travel. If the lists are longer, only the first [`MAX_SHARE`] switches are in them.
     pub fn emit(&self) -> [u8; MAD_BYTES] {
         let mut mad = [0; MAD_BYTES];
         put(&mut mad, 0, &HEADER);
@@ -151,10 +152,10 @@ impl AgentMad {
         mad
     }
 
-    /// The datagram in some bytes.
+    /// Reads a datagram.
     ///
     /// # Errors
-    /// If it is none, or names more switches than fit.
+    /// If the bytes are no datagram of an agent, or name more switches than fit.
     pub fn parse(mad: &[u8]) -> Result<Self, AgentMadError> {
         if mad.len() != MAD_BYTES {
             return Err(AgentMadError::Size(mad.len()));

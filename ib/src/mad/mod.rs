@@ -36,7 +36,7 @@ pub use smp::{
 pub use switch_info::SwitchInfo;
 pub use wrong_key::{KeyKind, WrongKey};
 
-/// What an SMP carries.
+/// The data of an SMP.
 pub type Data = [u8; DATA_BYTES];
 
 /// A number of `N` bytes at a place in an array that is long enough, as the callers' constants show.

@@ -7,19 +7,19 @@ use super::{DATA_BYTES, Data, put, u16_at};
 pub struct MulticastTable(Data);
 
 impl MulticastTable {
-    /// How many multicast LIDs a part is of.
+    /// How many multicast LIDs are in a part.
     pub const LIDS: u16 = 32;
-    /// How many ports a part is of.
+    /// How many ports are in a part.
     pub const PORTS: u8 = 16;
-    /// One that leads nowhere.
+    /// A part that leads nowhere.
     pub const EMPTY: Self = Self([0; DATA_BYTES]);
 
-    /// What an answer says. Any bytes say something.
+    /// Reads an answer. Any bytes are valid.
     pub const fn parse(data: &Data) -> Self {
         Self(*data)
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub const fn emit(&self) -> Data {
         self.0
     }
@@ -35,7 +35,7 @@ impl MulticastTable {
         u16_at(&self.0, usize::from(place % Self::LIDS) * 2)
     }
 
-    /// Sets them.
+    /// Sets the ports of the LID at a place below [`Self::LIDS`].
     pub fn set(&mut self, place: u16, ports: u16) {
         put(&mut self.0, usize::from(place % Self::LIDS) * 2, &ports.to_be_bytes());
     }

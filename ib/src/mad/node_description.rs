@@ -7,13 +7,14 @@ use super::{DATA_BYTES, Data, put};
 pub struct NodeDescription(pub String);
 
 impl NodeDescription {
-    /// The text up to the first zero. What is no UTF-8 is replaced, and blanks at the end are dropped.
+    /// Reads the text up to the first zero. Bytes that are no UTF-8 are replaced, and blanks at the end are
+    /// dropped.
     pub fn parse(data: &Data) -> Self {
         let text = data.split(|&byte| byte == 0).next().unwrap_or_default();
         Self(String::from_utf8_lossy(text).trim_end().to_owned())
     }
 
-    /// The bytes; what is longer than they can hold is cut.
+    /// The bytes as they travel. Text for which there is no room is cut off.
     pub fn emit(&self) -> Data {
         let mut data = [0; DATA_BYTES];
         let text = self.0.as_bytes();

@@ -22,7 +22,7 @@ pub enum NodeKind {
     Adapter,
     /// A switch.
     Switch,
-    /// A router, which ends routes in a subnet.
+    /// A router. Routes within a subnet end there.
     Router,
 }
 
@@ -38,7 +38,7 @@ impl NodeKind {
     }
 }
 
-/// What a node says of its make, which is passed on to whoever asks.
+/// What a node says of its make. Nothing depends on it; it is passed on to whoever asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Make {
     /// How many partitions a port can be in.
@@ -64,7 +64,7 @@ pub struct NodeInfo {
     pub guid: u64,
     /// The GUID of the port that answers.
     pub port_guid: u64,
-    /// The port that answers; 0 is a switch's own, asked by itself.
+    /// The port that answers; 0 if the node is a switch that asks itself.
     pub local_port: u8,
     /// What it says of its make.
     pub make: Make,
@@ -73,10 +73,10 @@ pub struct NodeInfo {
 /// Why an answer cannot be a node's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum NodeInfoError {
-    /// The kind is none that there is.
+    /// There is no such kind.
     #[error("its kind is {0}, which is neither adapter (1), switch (2) nor router (3)")]
     Kind(u8),
-    /// The number of ports is none that a node can have.
+    /// No node can have so many ports.
     #[error("it says that it has {0} ports")]
     Ports(u8),
     /// It has no GUID.
@@ -122,7 +122,7 @@ impl NodeInfo {
         Ok(Self { kind, ports, system_guid, guid, port_guid, local_port, make })
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> Data {
         let mut data = [0; DATA_BYTES];
         put(&mut data, 0, &[1, 1, self.kind.code(), self.ports]);

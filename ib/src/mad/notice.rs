@@ -1,4 +1,4 @@
-//! What happened, as a trap tells.
+//! What a trap tells.
 
 use super::{DATA_BYTES, Data, put, u16_at};
 
@@ -14,16 +14,17 @@ const IS_GENERIC: u8 = 1 << 7;
 pub struct Notice {
     /// The number of a trap of the specification; `None` for one of a vendor.
     pub number: Option<u16>,
-    /// The LID of who tells.
+    /// The LID of the port that tells.
     pub issuer: u16,
-    /// The LID of what it is about, for the traps that name one at the start of their details.
+    /// The LID of what the trap is about. It means something for traps that name a LID at the start of their
+    /// details.
     pub subject: u16,
 }
 
 impl Notice {
     /// A port of a switch changed its state.
     pub const LINK_STATE: u16 = 128;
-    /// A port has other capabilities, or another name: a manager came, say.
+    /// A port has other capabilities or another name, for instance because a manager came.
     pub const CAPABILITIES: u16 = 144;
 
     /// A datagram of a manager had a wrong key of management.
@@ -33,7 +34,7 @@ impl Notice {
     /// A packet had a wrong key of a queue pair.
     pub const QUEUE_KEY: u16 = 258;
 
-    /// What a trap says. Any bytes say something.
+    /// Reads a trap. Any bytes are valid.
     pub fn parse(data: &Data) -> Self {
         let number = u16_at(data, NUMBER_AT);
         Self {
@@ -43,7 +44,7 @@ impl Notice {
         }
     }
 
-    /// The bytes; of a vendor's trap without its number.
+    /// The bytes as they travel. Those of a vendor's trap do not have its number.
     pub fn emit(&self) -> Data {
         let mut data = [0; DATA_BYTES];
         data[TYPE_AT] = if self.number.is_some() { IS_GENERIC | 1 } else { 0 };

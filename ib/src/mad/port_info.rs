@@ -27,18 +27,18 @@ const EXTENDED_SPEEDS: [(u8, LaneRate); 4] =
 /// What the attribute PortInfo says of a port's cable and address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortInfo {
-    /// The local identifier; `None` if it was given none.
+    /// The local identifier; `None` if the port was given none.
     pub lid: Option<u16>,
-    /// LID mask control: 2^lmc LIDs are the port's.
+    /// LID mask control: the port has 2^lmc LIDs.
     pub lmc: u8,
     /// Whether there is a cable that works.
     pub is_up: bool,
-    /// How fast the cable is; `None` if its codes mean nothing that there is.
+    /// How fast the cable is; `None` if its codes have no meaning.
     pub speed: Option<LinkSpeed>,
 }
 
 impl PortInfo {
-    /// What an answer says. Any bytes say something.
+    /// Reads an answer. Any bytes are valid.
     pub fn parse(data: &Data) -> Self {
         let find =
             |list: &[(u8, LaneRate)], code| list.iter().find(|known| known.0 == code).map(|&(_, rate)| rate);
@@ -54,7 +54,8 @@ impl PortInfo {
         }
     }
 
-    /// The bytes of an answer that says so. Speeds that the attribute has no code for (FDR10, XDR) are left out.
+    /// The bytes of an answer that says this. Speeds for which the attribute has no code (FDR10, XDR) are
+    /// left out.
     pub fn emit(&self) -> Data {
         let mut data = [0; DATA_BYTES];
         put(&mut data, LID_AT, &self.lid.unwrap_or(0).to_be_bytes());

@@ -1,4 +1,4 @@
-//! What a port is set to: what a manager reads, changes and writes back.
+//! The settings of a port, which a manager reads, changes and writes back.
 
 use super::{DATA_BYTES, Data, put, u16_at, u32_at, u64_at};
 
@@ -7,10 +7,10 @@ const PREFIX_AT: usize = 8;
 const LID_AT: usize = 16;
 const MANAGER_LID_AT: usize = 18;
 const CAPABILITIES_AT: usize = 20;
-/// Link width enabled; 0 changes nothing.
+/// Where the enabled link widths are. Writing 0 changes nothing.
 const WIDTH_ENABLED_AT: usize = 29;
 const STATE_AT: usize = 32;
-/// Physical state and default when down; 0 changes nothing.
+/// Where the physical state is, and the default when down. Writing 0 changes nothing.
 const PHYSICAL_AT: usize = 33;
 const LMC_AT: usize = 34;
 const SPEED_ENABLED_AT: usize = 35;
@@ -26,9 +26,9 @@ const EXTENDED_SPEED_ENABLED_AT: usize = 63;
 
 /// The capability of a port behind which a subnet manager runs.
 const IS_MANAGER: u32 = 1 << 1;
-/// The bit beside the time-out by which whoever joined groups or subscribed to anything is asked to do so again.
+/// The bit beside the time-out that asks a host to join groups and subscribe again.
 const REREGISTER: u8 = 1 << 7;
-/// The bits of the byte with the key's protection.
+/// How far the bits of the key's protection are shifted in their byte.
 const PROTECTION_SHIFT: u8 = 6;
 
 /// How far a port is on its way to carrying users' packets.
@@ -38,7 +38,7 @@ pub enum PortState {
     Down,
     /// The cable works, and carries management by directed routes.
     Initialize,
-    /// It takes packets, and sends none.
+    /// It takes packets but sends none.
     Armed,
     /// It takes and sends packets.
     Active,
@@ -62,7 +62,7 @@ impl PortState {
 pub struct PortSettings(Data);
 
 impl PortSettings {
-    /// What an answer says. Any bytes say something.
+    /// Reads an answer. Any bytes are valid.
     pub const fn parse(data: &Data) -> Self {
         Self(*data)
     }
@@ -72,8 +72,8 @@ impl PortSettings {
         self.0
     }
 
-    /// The bytes that write this: widths, speeds and the physical state are not touched, and the port's state is only if
-    /// `state` says so.
+    /// The bytes that write these settings. Widths, speeds and the physical state are not changed, and the
+    /// port's state is changed only to `state`.
     pub fn emit_set(&self, state: Option<PortState>) -> Data {
         let mut data = self.0;
         data[WIDTH_ENABLED_AT] = 0;
@@ -89,7 +89,7 @@ impl PortSettings {
         u64_at(&self.0, KEY_AT)
     }
 
-    /// Whether a key of management keeps others from writing to the port, as far as it says.
+    /// Whether the port says that a key of management keeps others from writing to it.
     pub fn is_protected(&self) -> bool {
         self.key() != 0 || self.0[LMC_AT] >> PROTECTION_SHIFT != 0
     }
@@ -119,12 +119,12 @@ impl PortSettings {
         u32_at(&self.0, CAPABILITIES_AT) & IS_MANAGER != 0
     }
 
-    /// What the port can do, a bit each.
+    /// The capabilities of the port, a bit for each.
     pub fn capabilities(&self) -> u32 {
         u32_at(&self.0, CAPABILITIES_AT)
     }
 
-    /// How far the port is; [`PortState::Down`] also for a number that means nothing.
+    /// How far the port is. A number without a meaning counts as [`PortState::Down`].
     pub fn state(&self) -> PortState {
         let code = self.0[STATE_AT] & 0xF;
         PortState::ALL.into_iter().find(|state| state.code() == code).unwrap_or(PortState::Down)
@@ -140,12 +140,12 @@ impl PortSettings {
         self.0[MTU_AT] >> 4
     }
 
-    /// The code of the largest MTU that the port can.
+    /// The code of the largest MTU that the port can carry.
     pub const fn mtu_capacity(&self) -> u8 {
         self.0[MTU_CAPACITY_AT] & 0xF
     }
 
-    /// The code of the most data lanes that the port can (1: one, 2: two, 3: four, 4: eight, 5: fifteen).
+    /// The code of the most data lanes that the port can use (1: one, 2: two, 3: four, 4: eight, 5: fifteen).
     pub const fn lanes_capacity(&self) -> u8 {
         self.0[LANES_CAPACITY_AT] >> 4
     }
@@ -170,7 +170,7 @@ impl PortSettings {
         self.0[LANES_AT] >> 4
     }
 
-    /// How many data lanes a code stands for; 1 for one that means nothing.
+    /// How many data lanes a code stands for; 1 for a code without a meaning.
     pub const fn lane_count(code: u8) -> u8 {
         match code {
             2 => 2,
@@ -219,7 +219,8 @@ impl PortSettings {
         self
     }
 
-    /// These settings with a key of management that protects the port: who does not have it can neither write nor read the key.
+    /// These settings with a key of management that protects the port: whoever does not have it can neither
+    /// write to the port nor read the key.
     #[must_use]
     pub fn with_key(mut self, key: u64) -> Self {
         put(&mut self.0, KEY_AT, &key.to_be_bytes());
@@ -228,7 +229,7 @@ impl PortSettings {
         self
     }
 
-    /// These settings with the wish that whoever joined groups or subscribed to anything does so again.
+    /// These settings with or without the request that hosts join groups and subscribe again.
     #[must_use]
     pub const fn with_reregistration(mut self, wanted: bool) -> Self {
         self.0[TIMEOUT_AT] &= !REREGISTER;

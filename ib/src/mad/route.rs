@@ -33,7 +33,7 @@ impl Route {
     }
 }
 
-/// As the tools of InfiniBand write routes: `0,1,19`, where the 0 stands for the node that sends.
+/// Routes are written as by the tools of InfiniBand: `0,1,19`, where the 0 stands for the node that sends.
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("0")?;

@@ -6,9 +6,9 @@ const GUID_AT: usize = 0;
 const KEY_AT: usize = 8;
 const ACTIVITY_AT: usize = 16;
 const STATE_AT: usize = 20;
-/// Behind the last byte that the specification gives a meaning.
+/// The offset of the mark, which is behind the last byte to which the specification gives a meaning.
 const MARK_AT: usize = 24;
-/// By which an agent of this program tells others that it is one. Other managers pass it over.
+/// The mark by which an agent of this program shows that it is one. Other managers ignore it.
 const MARK: [u8; 8] = *b"mapper\0\x01";
 
 /// What a subnet manager is doing.
@@ -33,13 +33,13 @@ impl SmState {
 pub enum Command {
     /// The master hands the subnet over.
     Handover,
-    /// It was taken over.
+    /// The new master says that it has taken the subnet over.
     Acknowledge,
-    /// Do nothing any more.
+    /// The receiver is to do nothing any more.
     Disable,
-    /// Stand by.
+    /// The receiver is to stand by.
     Standby,
-    /// Explore again.
+    /// The receiver is to explore again.
     Discover,
 }
 
@@ -66,7 +66,8 @@ pub struct SmInfo {
     pub key: u64,
     /// A number that rises while the manager works.
     pub activity: u32,
-    /// The higher of two managers becomes master, 0 to 15; of equals the one with the lower GUID.
+    /// The priority, 0 to 15. Of two managers the one with the higher priority becomes master, and of equals
+    /// the one with the lower GUID.
     pub priority: u8,
     /// What it is doing.
     pub state: SmState,
@@ -75,7 +76,7 @@ pub struct SmInfo {
 }
 
 impl SmInfo {
-    /// What an answer says. A state that means nothing is [`SmState::NotActive`].
+    /// Reads an answer. A state without a meaning counts as [`SmState::NotActive`].
     pub fn parse(data: &Data) -> Self {
         let [state] = bytes(data, STATE_AT);
         let known = SmState::ALL.get(usize::from(state & 0xF));
@@ -89,7 +90,7 @@ impl SmInfo {
         }
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> Data {
         let mut data = [0; DATA_BYTES];
         put(&mut data, GUID_AT, &self.guid.to_be_bytes());

@@ -17,7 +17,7 @@ const CLASS_DIRECTED: u8 = 0x81;
 const CLASS_VERSION: u8 = 1;
 /// The bit of the status that says that the datagram is on its way back.
 const RETURNS: u16 = 0x8000;
-/// The LID that means that the whole way is a directed route.
+/// The LID that says that the whole way is a directed route.
 const PERMISSIVE_LID: u16 = 0xFFFF;
 
 const CLASS_AT: usize = 1;
@@ -33,16 +33,16 @@ const DESTINATION_LID_AT: usize = 34;
 const DATA_AT: usize = 64;
 const PATH_AT: usize = 128;
 
-/// The methods that a program sends and takes. Which these are is part of the type of its datagrams: what is built on
-/// [`Method`] cannot write.
+/// The methods that a program sends and takes. They are part of the type of its datagrams, so that a program
+/// which uses [`Method`] cannot write.
 pub trait Methods: Copy + Eq + fmt::Debug + 'static {
-    /// All of them.
+    /// All methods.
     const ALL: &'static [Self];
 
     /// The number in the datagram.
     fn code(self) -> u8;
 
-    /// Whether it answers: bit 7 of the number says so.
+    /// Whether a datagram with this method answers another one, as bit 7 of its number says.
     fn answers(self) -> bool {
         self.code() & ANSWERS != 0
     }
@@ -51,12 +51,12 @@ pub trait Methods: Copy + Eq + fmt::Debug + 'static {
 /// The bit of a method's number that says that the datagram answers another.
 const ANSWERS: u8 = 0x80;
 
-/// What a datagram of one who only reads is for. There is none here that writes.
+/// The methods of a program that only reads. None of them writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
     /// Asks for an attribute.
     Get,
-    /// Answers.
+    /// Answers Get.
     GetResponse,
 }
 
@@ -78,7 +78,7 @@ pub enum ManagerMethod {
     Get,
     /// Writes an attribute.
     Set,
-    /// Answers either, with the attribute as it is then.
+    /// Answers Get and Set, with the attribute as it is afterwards.
     GetResponse,
     /// Tells the manager that something happened.
     Trap,
@@ -100,7 +100,7 @@ impl Methods for ManagerMethod {
     }
 }
 
-/// What is asked for.
+/// What a datagram is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Attribute {
     /// What happened, in a trap.
@@ -120,7 +120,8 @@ pub enum Attribute {
     /// The virtual lane of each service level; at a switch the modifier is the port that frames come in by, shifted by
     /// 8, and the one that they leave by.
     SlToVl,
-    /// How lanes take turns; the modifier says which part of which table (bits 16 to 31), and at a switch the port.
+    /// How lanes take turns; the modifier says which part of which table (bits 16 to 31), and at a switch
+    /// also the port.
     LaneArbitration,
     /// 64 entries of a forwarding table; the modifier says which block.
     LinearTable,
@@ -191,11 +192,11 @@ pub struct Smp<M = Method> {
     pub status: u16,
     /// The transaction. Whatever carries the datagram may use the upper 32 bits for itself.
     pub tid: u64,
-    /// What is asked for.
+    /// What it is about.
     pub attribute: Attribute,
-    /// Which of several: for [`Attribute::PortInfo`] the port.
+    /// Which of several is meant: for [`Attribute::PortInfo`] the port.
     pub modifier: u32,
-    /// The key of management: who does not have a port's may not write to it. 0 for none.
+    /// The key of management; 0 for none. Whoever does not have a port's key may not write to the port.
     pub key: u64,
     /// The way of the request.
     pub route: Route,
@@ -235,7 +236,8 @@ pub enum SmpError {
 }
 
 impl Smp<Method> {
-    /// A question for an attribute and its modifier, with a key of management, to the node at the end of a route.
+    /// A question for an attribute with its modifier to the node at the end of a route, with a key of
+    /// management.
     pub fn asking(tid: u32, (attribute, modifier): (Attribute, u32), key: u64, route: Route) -> Self {
         Self {
             method: Method::Get,
@@ -275,10 +277,10 @@ impl<M: Methods> Smp<M> {
         mad
     }
 
-    /// The datagram in some bytes.
+    /// Reads a datagram.
     ///
     /// # Errors
-    /// If it is none, or one of a kind that this program has no use for.
+    /// If the bytes are no such datagram, or one of a kind that this program has no use for.
     pub fn parse(mad: &[u8]) -> Result<Self, SmpError> {
         let smp = Self::parse_common(mad, CLASS_DIRECTED)?;
         let hops = mad[HOP_COUNT_AT];
@@ -318,23 +320,24 @@ impl<M: Methods> Smp<M> {
 }
 
 impl<M: Methods> RoutedByLid<M> {
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> [u8; MAD_BYTES] {
         let mut mad = self.0.emit_common(CLASS_BY_LID);
         put(&mut mad, STATUS_AT, &self.0.status.to_be_bytes());
         mad
     }
 
-    /// The datagram in some bytes.
+    /// Reads a datagram.
     ///
     /// # Errors
-    /// If it is none, or one of a kind that this program has no use for.
+    /// If the bytes are no such datagram, or one of a kind that this program has no use for.
     pub fn parse(mad: &[u8]) -> Result<Self, SmpError> {
         Smp::parse_common(mad, CLASS_BY_LID).map(Self)
     }
 }
 
-/// The answer to a request that came: its own bytes, which have the way back in them, with a status and data.
+/// The answer to a request that came. It has the bytes of the request, which contain the way back, with a
+/// status and data.
 pub fn answer(request: &[u8; MAD_BYTES], status: u16, data: &Data) -> [u8; MAD_BYTES] {
     let mut mad = *request;
     mad[METHOD_AT] = ManagerMethod::GetResponse.code();

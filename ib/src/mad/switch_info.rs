@@ -7,7 +7,7 @@ const MULTICAST_CAPACITY_AT: usize = 4;
 const LINEAR_TOP_AT: usize = 6;
 const LIFE_TIME_AT: usize = 11;
 const PARTITION_CAPACITY_AT: usize = 14;
-/// The bit beside the life time that says that a port's state changed; who writes it set clears it.
+/// The bit beside the life time that says that a port's state has changed. Writing it as 1 clears it.
 const STATE_CHANGE: u8 = 1 << 2;
 
 /// The attribute SwitchInfo. What this program does not look at stays as the switch told it.
@@ -15,12 +15,12 @@ const STATE_CHANGE: u8 = 1 << 2;
 pub struct SwitchInfo(Data);
 
 impl SwitchInfo {
-    /// What an answer says. Any bytes say something.
+    /// Reads an answer. Any bytes are valid.
     pub const fn parse(data: &Data) -> Self {
         Self(*data)
     }
 
-    /// One that says so, and nothing else.
+    /// The attribute of a switch with these capacities, and zeros otherwise.
     pub fn new(linear_capacity: u16, multicast_capacity: u16) -> Self {
         let mut data = [0; DATA_BYTES];
         put(&mut data, LINEAR_CAPACITY_AT, &linear_capacity.to_be_bytes());
@@ -43,7 +43,7 @@ impl SwitchInfo {
         u16_at(&self.0, LINEAR_TOP_AT)
     }
 
-    /// How many partitions each of its ports, but its own, can let pass.
+    /// How many partitions each port, except the switch's own, can let pass.
     pub fn partition_capacity(&self) -> u16 {
         u16_at(&self.0, PARTITION_CAPACITY_AT)
     }
@@ -64,7 +64,7 @@ impl SwitchInfo {
         self
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub const fn emit(&self) -> Data {
         self.0
     }

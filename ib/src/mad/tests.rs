@@ -1,4 +1,4 @@
-//! Any value there and back, and any bytes.
+//! Any value is read as it was written, and any bytes are taken.
 
 use mapper_proto::map::{LaneRate, LinkSpeed};
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ proptest! {
         mut mad in prop::collection::vec(any::<u8>(), 0..600),
         (header, method, attribute) in (any::<bool>(), any::<u8>(), 0x10..0x16_u8),
     ) {
-        // Half of them get as far as the route.
+        // Half of the datagrams are valid up to the route.
         if header && mad.len() >= MAD_BYTES {
             mad.truncate(MAD_BYTES);
             mad[..4].copy_from_slice(&[1, 0x81, 1, method & 0x80 | 1]);

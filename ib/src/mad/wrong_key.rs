@@ -1,4 +1,4 @@
-//! Who used a wrong key, as the traps 256 to 258 tell.
+//! Uses of wrong keys, as the traps 256 to 258 tell of them.
 
 use super::{Data, Notice, u16_at, u32_at, u64_at};
 
@@ -32,12 +32,12 @@ pub struct WrongKey {
     pub from: u16,
     /// The LID that it was sent to.
     pub to: u16,
-    /// Over how many cables it came, if by a directed route.
+    /// Over how many cables the packet came, if it came by a directed route.
     pub hops: Option<u8>,
 }
 
 impl WrongKey {
-    /// What a trap says; `None` for one about anything else.
+    /// Reads a trap; `None` if it is about anything else.
     pub fn parse(data: &Data) -> Option<Self> {
         let notice = Notice::parse(data);
         let kind = match notice.number? {

@@ -1,4 +1,4 @@
-//! What hosts are answered from, and what becomes of the groups that they join.
+//! Tells the administration what the subnet is like, and writes the groups that hosts join.
 
 use mapper_proto::time::Instant;
 
@@ -7,13 +7,13 @@ use crate::administration::Subnet;
 use crate::mad::SmState;
 
 impl SubnetManager {
-    /// Has long answers to hosts end with their first segment: the clients of a simulator take no other, say nothing of it, and
-    /// take what is sent again for the answer to their next question.
+    /// Has long answers to hosts end with their first segment. Clients of a simulator take only the first one
+    /// and do not acknowledge it, and they would take a repetition for the answer to their next question.
     pub fn send_first_segments_only(&mut self) {
         self.administration.send_first_segments_only();
     }
 
-    /// Hosts are answered from the subnet as it is now.
+    /// Has hosts answered from the subnet as it is now.
     pub(super) fn administer(&mut self, now: Instant) {
         let Some(routes) = &self.routes else { return };
         let others = self.others.iter().map(|other| (other.port, other.info));
@@ -27,8 +27,8 @@ impl SubnetManager {
         }
     }
 
-    /// Has trees written for the groups that hosts made, joined or left, as soon as nothing else is written. Until then, all
-    /// hosts are in IPoIB's group of broadcast.
+    /// Has trees written for the groups that hosts made, joined or left, as soon as nothing else is being
+    /// written.
     pub(super) fn take_groups(&mut self, now: Instant) {
         let groups = self.administration.groups();
         let generation = groups.generation();

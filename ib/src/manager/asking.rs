@@ -1,5 +1,5 @@
-//! Asks ports for tables that somebody asked the administration about. It does so only while it has nothing else to do, so that
-//! no curiosity holds up what the subnet needs.
+//! Asks ports for tables that somebody asked the administration about. The manager does so only while it has
+//! nothing else to do, so that such questions do not delay what the subnet needs.
 
 use mapper_proto::time::Instant;
 
@@ -27,7 +27,7 @@ impl SubnetManager {
         self.tables.poll_transmit(now)
     }
 
-    /// The way to who holds a table.
+    /// The way to the node that holds a table.
     fn way_to(&self, table: TableOf) -> Option<Route> {
         let switches = self.inventory.switches.iter().filter(|switch| switch.guid == table.node);
         let adapters = self.inventory.adapters.iter();

@@ -1,4 +1,4 @@
-//! Who is master: SMInfo both ways, and never a second one.
+//! Which manager is master. Managers exchange SMInfo, so that there is only one.
 
 use std::cmp::Reverse;
 
@@ -8,13 +8,13 @@ use super::{Event, Stage, SubnetManager, WrongKeys, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmInfo, SmState, Smp};
 
-/// The key of managers that OpenSM has unless it is told otherwise. It takes no notice of managers with another one.
+/// The key of managers that OpenSM has by default. It ignores managers with another key.
 pub(super) const MANAGERS_KEY: u64 = 1;
 
 /// The highest priority of a manager.
 pub(super) const MAX_PRIORITY: u8 = 15;
 
-/// How often another master that ranks lower is waited for, a retry each, before this one writes beside it.
+/// How many retries another master that ranks lower is waited for before this one writes beside it.
 const MOST_WAITS: u8 = 5;
 
 /// Another manager.
@@ -33,16 +33,17 @@ pub(super) struct Told {
     pub(super) to: u64,
 }
 
-/// What is asked again and again while standing by.
+/// The questions that a manager asks again and again while it stands by.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     /// Whether the master lives.
     Master,
-    /// How far the port is behind which this manager runs, which tells whether the master brought the subnet up.
+    /// The state of the port behind which this manager runs, which shows whether the master has brought the
+    /// subnet up.
     OwnPort { node: u64, port: u8 },
 }
 
-/// The questions while standing by.
+/// The questions under way while standing by.
 #[derive(Debug)]
 pub(super) struct Polling {
     exchange: Box<Exchange<Asked>>,
@@ -73,7 +74,7 @@ impl SubnetManager {
         }
     }
 
-    /// Decides who is to be master, once all others are known.
+    /// Decides which manager is to be master, once all others are known.
     pub(super) fn elect(&mut self, now: Instant) {
         let own = self.info();
         let highest = |state: &dyn Fn(SmState) -> bool| {
@@ -89,14 +90,14 @@ impl SubnetManager {
             (Some(master), _) => {
                 let (other, priority) = (master.info.guid, master.info.priority);
                 self.tell(Event::SecondMaster { other, priority });
-                // It gives way when it hears of this one, which nothing else may tell it. Until then, looking again shows
-                // whether it did.
+                // The other master gives way when it hears of this one, and perhaps only this command tells
+                // it. Looking again shows whether it has done so.
                 self.command(Command::Discover, master.port, master.route.clone());
                 self.is_stale = true;
                 if contested >= MOST_WAITS {
                     return self.become_master(now);
                 }
-                // It gets the time to end what it writes and give way, and what it wrote is not known here.
+                // The other master gets time to end its writes and give way. What it wrote is not known here.
                 self.contested = contested + 1;
                 self.held = crate::program::Held::default();
                 self.retry(now);
@@ -104,12 +105,12 @@ impl SubnetManager {
             (None, _) if self.settings.priority.is_none() => self.stand_by(None, now),
             (None, Some(other)) if other.info.outranks(&own) => match (self.role, other.info.state) {
                 (SmState::Master, SmState::Standby) => self.hand_over(&other, now),
-                // Who explores is not ready to take over, and says so when it is.
+                // A manager that explores is not ready to take over, and will say so when it is.
                 (SmState::Master, _) => self.become_master(now),
                 _ => self.stand_by(Some(other), now),
             },
-            // Managers that start together would both write if one lost the other's answers, so it looks once more. Who takes
-            // over from a master that is silent now does not wait.
+            // If two managers start together and one loses the other's answers, both would write, so this one
+            // looks once more. It does not wait if it takes over from a master that is silent now.
             (None, _) if self.counts.sweeps == 1 && (self.is_somebody_silent || self.has_silent_manager) => {
                 self.begin_sweep(now);
             }
@@ -128,7 +129,7 @@ impl SubnetManager {
         self.compute(now);
     }
 
-    /// Waits for another manager to go, or for any to come.
+    /// Begins to stand by, until the other manager goes or, if there is none, until one comes.
     fn stand_by(&mut self, other: Option<Manager>, now: Instant) {
         let known = |manager: &Option<Manager>| manager.as_ref().map(|manager| manager.info.guid);
         if let Some(other) = &other
@@ -144,7 +145,7 @@ impl SubnetManager {
         self.routing_failure = None;
         self.administration.end();
         self.look_for_administration();
-        // Whoever is master writes to switches: what is known of them counts no more.
+        // The master writes to switches, so what was known of them does not count any more.
         self.held = crate::program::Held::default();
         self.master = other;
         self.share = None;
@@ -159,7 +160,7 @@ impl SubnetManager {
         self.stand_by(Some(other.clone()), now);
     }
 
-    /// Hands over to the highest manager that stands by, if one does.
+    /// Hands the subnet over to the highest manager that stands by, if there is one.
     pub(super) fn hand_over_at_the_end(&mut self) {
         if self.role != SmState::Master {
             return;
@@ -186,7 +187,7 @@ impl SubnetManager {
         }
     }
 
-    /// Explores anew, since the master may be gone.
+    /// Explores anew, as the master may be gone.
     fn discover(&mut self, now: Instant) {
         if self.role == SmState::Standby {
             self.role = SmState::Discovering;
@@ -260,7 +261,7 @@ impl SubnetManager {
         }
     }
 
-    /// Another manager told this one what to do. `sender` is what it said of itself.
+    /// Does what another manager commands. `sender` is what that manager said of itself.
     pub(super) fn obey(&mut self, command: Command, sender: &SmInfo, now: Instant) {
         if sender.key != MANAGERS_KEY {
             return;
@@ -283,14 +284,20 @@ impl SubnetManager {
                 self.tell(Event::Master);
                 self.begin_sweep(now);
             }
-            // Another master found this one, and gives way. What it wrote is not known here.
+            // Another master has found this one and gives way. What it wrote is not known here.
             (Command::Handover, SmState::Master) => {
                 self.held = crate::program::Held::default();
                 if let Some(other) = self.others.iter().find(|other| other.info.guid == sender.guid) {
                     let (port, route) = (other.port, other.route.clone());
                     self.command(Command::Acknowledge, port, route);
                 }
-                self.suspect(now);
+                match self.stage {
+                    // What was read so far is forgotten as well, so nothing is computed of the rest, and no writing goes on.
+                    Stage::Reading(_) | Stage::Computing { .. } | Stage::Writing(_) | Stage::Glancing(_) => {
+                        self.retry(now);
+                    }
+                    _ => self.suspect(now),
+                }
             }
             (Command::Disable, SmState::Standby) => {
                 self.role = SmState::NotActive;

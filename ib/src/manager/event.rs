@@ -1,4 +1,4 @@
-//! What people should know.
+//! What people should be told.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum Event {
         sent: u64,
         /// How long it took since the sweep began.
         took: Duration,
-        /// Whether anything was written to tables, or is otherwise than the last time.
+        /// Whether anything was written to tables, or the numbers differ from the last time.
         is_news: bool,
     },
     /// Multicast groups changed, and their trees are in force.
@@ -35,14 +35,14 @@ pub enum Event {
     Lids,
     /// This manager is master now.
     Master,
-    /// Another one is, or is to be, and this one waits for it to go.
+    /// Another manager is master or is to be, and this one waits for it to go.
     StandsBy {
         /// The GUID of the other's port.
         other: u64,
         /// Its priority.
         priority: u8,
     },
-    /// The master that was waited for does not answer any more, or is none any more.
+    /// The master that was waited for does not answer any more, or is master no more.
     MasterGone {
         /// The GUID of its port.
         other: u64,
@@ -52,14 +52,15 @@ pub enum Event {
         /// The GUID of its port.
         to: u64,
     },
-    /// An agent that stands by did not report on its share of the switches in time: this one looks at them itself.
+    /// An agent that stands by did not report on its share of the switches in time, so this one looks at them
+    /// itself.
     ShareReturned {
         /// The GUID of the agent's port.
         agent: u64,
         /// How many switches it had been given.
         switches: usize,
     },
-    /// Another manager is master as well, and does not outrank this one: it is to give way.
+    /// Another manager is master as well, and is to give way, as it does not outrank this one.
     SecondMaster {
         /// The GUID of its port.
         other: u64,
@@ -68,15 +69,16 @@ pub enum Event {
     },
     /// Something is not as it should be, in words.
     Problem(String),
-    /// A port told that it was sent a wrong key, by whom in words. It is told once of each sender and receiver.
+    /// A port told that it was sent a wrong key. The words say by whom. This is told once for each sender and
+    /// receiver.
     WrongKey(String),
-    /// No tables are proved; those in force stay.
+    /// No tables could be proved, so those in force stay. The words say why.
     NoRoutes(String),
-    /// Somebody told that something happened.
+    /// A node told by a trap that something happened.
     Trap {
         /// The number of the trap.
         number: u16,
-        /// The LID of who told.
+        /// The LID of the node that told.
         issuer: u16,
     },
 }

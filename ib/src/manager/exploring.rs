@@ -14,6 +14,7 @@ impl SubnetManager {
         self.recheck_at = None;
         self.changed.clear();
         self.is_urgent = false;
+        self.rest_at = None;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
         self.sent_before = self.counts.sent;
@@ -36,7 +37,7 @@ impl SubnetManager {
         let problems: Vec<String> = found.problems.iter().map(|problem| found.tell(problem)).collect();
         self.tell_problems(problems);
         self.is_somebody_silent = found.problems.iter().any(|problem| {
-            problem.attribute != Attribute::NodeDescription && problem.fault == sweep::Fault::Silent
+            problem.attribute != Attribute::NodeDescription && problem.kind == sweep::ProblemKind::Silent
         });
         if found.nodes.is_empty() {
             self.is_stale = true;

@@ -1,7 +1,8 @@
 //! A look at the ports of a switch that told of a change, so that a cable that failed is healed without a whole sweep.
 //!
-//! Only cables that are gone are acted upon: what is new is to be explored. Nobody else is asked, as the way to the other end
-//! may have gone by the cable that failed, and a cable with one dead end is dead. What a glance cannot tell of, a sweep does.
+//! Only cables that are gone are acted upon, as whatever is new has to be explored. Only that switch is
+//! asked: the way to the other end may have gone by the cable that failed, and a cable with one dead end is
+//! dead. A sweep finds what a glance cannot show.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,7 +13,7 @@ use super::{Stage, SubnetManager, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{Attribute, MAD_BYTES, ManagerMethod, PortSettings, PortState, Route, Smp};
 
-/// A port of a switch, by GUID.
+/// A question about a port of a switch, which is named by its GUID.
 #[derive(Clone, Copy, Debug)]
 struct Glance {
     guid: u64,
@@ -23,7 +24,7 @@ struct Glance {
 #[derive(Debug)]
 pub(super) struct Glances {
     exchange: Exchange<Glance>,
-    /// What they told.
+    /// What the ports told.
     told: BTreeMap<(u64, u8), PortSettings>,
 }
 
@@ -38,13 +39,13 @@ impl Glances {
 }
 
 impl SubnetManager {
-    /// The switch with a LID told that a port changed.
+    /// Takes in that the switch with a LID told that a port changed.
     pub(super) fn switch_changed(&mut self, lid: u16, now: Instant) {
         let mut switches = self.inventory.switches.iter();
         let switch = switches.find(|switch| lid != 0 && self.lids.of(switch.port_guid) == Some(lid));
         let Some(guid) = switch.map(|switch| switch.guid) else { return self.suspect(now) };
         match &mut self.stage {
-            // What was asked before the change may have been answered before it.
+            // Answers to what was asked may be from before the change.
             Stage::Sweeping(_) | Stage::Reading(_) => self.suspect(now),
             Stage::Waiting { until } => {
                 self.changed.insert(guid);
@@ -57,12 +58,12 @@ impl SubnetManager {
         }
     }
 
-    /// Looks at the switches that told of a change. A switch of which nobody knows whether it forgot its table is no reason to
-    /// explore first: what it forgot leads nowhere, so what is proved of its table is true of any part of it, and its table is
-    /// read anew by the sweep that follows.
+    /// Looks at the switches that told of a change. It is no reason to explore first that a switch may have
+    /// lost its table: entries that are lost lead nowhere, so what is proved of the table holds for any part
+    /// of it, and the sweep that follows reads the table anew.
     ///
-    /// Both ends of a cable that failed tell, and the way to the farther one may have gone by that cable: it has its turn once
-    /// there are ways around what the nearer one told.
+    /// Both ends of a cable that failed tell of it, and the way to the farther one may have gone by that
+    /// cable. It is looked at once there are ways around the cables of which the nearer one told.
     pub(super) fn begin_glance(&mut self, now: Instant) {
         let told = self.inventory.switches.iter().filter(|switch| self.changed.contains(&switch.guid));
         let told: Vec<(u64, &[u8])> = told.map(|switch| (switch.guid, switch.route.ports())).collect();
@@ -135,7 +136,7 @@ impl SubnetManager {
     }
 }
 
-/// What is left of a subnet.
+/// What is left of a subnet without cables that are gone.
 pub(super) struct Left {
     rest: Inventory,
     /// The ends of cables that are gone.
@@ -143,8 +144,8 @@ pub(super) struct Left {
 }
 
 impl Inventory {
-    /// This inventory without the cables whose ends are down now, and with ways that go around these; `None` if a port changed in
-    /// any other way, or a switch is cut off. Hosts keep their places.
+    /// This inventory without the cables whose ends are down now, and with ways around these. Hosts keep
+    /// their places. `None` if a port changed in any other way, or a switch is cut off.
     pub(super) fn without_dead(&self, told: &BTreeMap<(u64, u8), PortSettings>) -> Option<Left> {
         let mut rest = self.clone();
         let mut dead = BTreeSet::new();
@@ -180,7 +181,7 @@ impl Inventory {
         Some(Left { rest, dead })
     }
 
-    /// Gives all nodes the shortest ways by the cables that there are; `None` if a switch cannot be reached.
+    /// Gives all nodes the shortest ways by the cables that are left; `None` if a switch cannot be reached.
     fn find_ways(&mut self) -> Option<()> {
         let own = self.adapters.iter().find(|adapter| adapter.port_guid == self.own);
         let mut ways: BTreeMap<u64, Route> = BTreeMap::new();

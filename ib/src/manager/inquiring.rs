@@ -1,4 +1,4 @@
-//! What programs of this machine ask for: this port, and paths from it.
+//! Answers what programs of this machine ask about this port and the paths from it.
 
 use mapper_proto::time::Instant;
 
@@ -52,7 +52,7 @@ impl SubnetManager {
         }
     }
 
-    /// How often paths may have become others. What was found before the last time holds no longer.
+    /// A number that rises whenever paths may have changed. What was found before it rose no longer holds.
     pub fn paths_generation(&self) -> u64 {
         self.inquiries.generation()
     }
@@ -72,12 +72,13 @@ impl SubnetManager {
         }
     }
 
-    /// What came of looking for a path.
+    /// A path that was looked for, and what came of it.
     pub fn poll_found(&mut self) -> Option<(u64, FoundPath)> {
         self.inquiries.poll_found()
     }
 
-    /// Takes in where the subnet's administration is: this manager's own port tells, once the master made it active.
+    /// Takes in where the subnet's administration is, which this manager's own port tells once the master has
+    /// made it active.
     pub(super) fn look_for_administration(&mut self) {
         let own = self.inventory.own_adapter().map(|own| &own.settings);
         let active = own.filter(|own| own.state() == PortState::Active && self.role == SmState::Standby);
@@ -90,7 +91,7 @@ impl SubnetManager {
         self.inquiries.stand_at(standpoint);
     }
 
-    /// Takes in that the administration of this manager answers otherwise from now on.
+    /// Takes in that this manager's own administration gives other answers from now on.
     pub(super) fn paths_changed(&mut self) {
         self.look_for_administration();
         self.inquiries.rise();

@@ -1,4 +1,5 @@
-//! What a manager has to configure: switches, and the ports of adapters and routers, each with the way to it.
+//! The switches and the ports of adapters and routers that a manager has to configure, each with the way to
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,12 +37,12 @@ pub(crate) struct Adapter {
     pub(crate) settings: PortSettings,
     /// What it is cabled to, by GUID and port.
     pub(crate) at: Option<(u64, u8)>,
-    /// Whether it does not answer now. It was there, and its place is empty: tables go on to lead there, so that none
-    /// changes when it starts again.
+    /// Whether it was there before and does not answer now. Its place is kept, and tables go on leading
+    /// there, so that none has to change when it starts again.
     pub(crate) is_away: bool,
 }
 
-/// What a manager has to configure.
+/// All that a manager has to configure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inventory {
     pub(crate) switches: Vec<Switch>,
@@ -50,12 +51,13 @@ pub(crate) struct Inventory {
     pub(crate) nodes: BTreeMap<u64, NodeInfo>,
     /// The GUID of the port that sends.
     pub(crate) own: u64,
-    /// That port, if its switch was left out: nothing is configured there, but what it is told by others counts.
+    /// The port that sends, if its switch was left out. Nothing is configured there, but what other managers
+    /// write to it counts.
     pub(crate) own_left_out: Option<Adapter>,
 }
 
 impl Inventory {
-    /// What a sweep found. Ports that did not tell their state are left out.
+    /// The inventory of what a sweep found. Ports that did not tell their state are left out.
     pub(crate) fn of(found: &Found) -> Self {
         let mut cables: BTreeMap<PortOf, PortOf> = BTreeMap::new();
         for &[a, b] in &found.cables {
@@ -102,7 +104,8 @@ impl Inventory {
         all
     }
 
-    /// Takes over adapters' ports that were there before and do not answer, where nobody else took their place.
+    /// Keeps the adapters' ports that were there before and do not answer, unless another node is in their
+    /// place.
     pub(crate) fn keep_places(&mut self, before: &Self) {
         let known: BTreeSet<u64> = self.adapters.iter().map(|adapter| adapter.port_guid).collect();
         let places: BTreeMap<u64, usize> =
@@ -126,8 +129,8 @@ impl Inventory {
     /// This inventory with an adapter behind a port of each switch that is cabled to something unknown, and the LIDs of these
     /// stand-ins among the others.
     ///
-    /// Whatever is there and did not answer may send packets, or hand some on by a table that nobody knows. Proofs count
-    /// the packets of adapters alone, so they need one there.
+    /// A node that is there and did not answer may send packets, or forward some by a table that is not
+    /// known. Proofs count only the packets of adapters, so they need an adapter there.
     pub(crate) fn with_stand_ins(&self, lids: &Lids, lmc: u8) -> Option<(Self, Lids, Vec<u64>)> {
         let switches = self.switches.iter().filter(|switch| lids.of(switch.port_guid).is_some());
         let switches: BTreeSet<u64> = switches.map(|switch| switch.guid).collect();
@@ -142,7 +145,8 @@ impl Inventory {
                 None => switch.ports.get(port).is_none_or(|of| of.state() != PortState::Down),
             };
             let Some(port) = (1..=switch.port_count).find(is_open) else { continue };
-            // No node has this GUID, since those of one maker begin alike and this one's bits are all turned.
+            // No node has this GUID: it is the switch's with all bits inverted, and GUIDs of one maker begin
+            // alike.
             let guid = !switch.guid;
             guids.push(guid);
             switch.cables.insert(port, (guid, 1));
@@ -178,7 +182,8 @@ impl Inventory {
         };
         let switches = self.switches.iter().filter_map(|switch| {
             let own = switch.ports.get(&0)?;
-            // A switch's own port has no cable, so its state says nothing of whether others know it.
+            // The state of a switch's own port does not show whether others know it by its LID, as it has no
+            // cable.
             let is_known = switch.ports.values().any(|port| port.state() == PortState::Active);
             Some(Wanting { is_active: is_known, ..wanting(switch.port_guid, own, 0) })
         });
@@ -186,7 +191,7 @@ impl Inventory {
         switches.chain(there.map(|adapter| wanting(adapter.port_guid, &adapter.settings, lmc))).collect()
     }
 
-    /// What tables are to be computed for, with the tables that switches hold.
+    /// The task of computing tables for this inventory, with the tables that switches hold.
     pub(crate) fn task(
         &self,
         number: u64,
@@ -205,6 +210,7 @@ impl Inventory {
                 ports: switch.port_count,
                 links: links.map(|(&port, &(peer, peer_port))| Link { port, peer, peer_port }).collect(),
                 in_force: in_force.get(&switch.guid).cloned().unwrap_or_default(),
+                before: Vec::new(),
             })
         };
         let adapter = |adapter: &Adapter| {
@@ -244,7 +250,8 @@ impl Inventory {
         self.adapters.iter().chain(&self.own_left_out).find(|adapter| adapter.port_guid == self.own)
     }
 
-    /// The prefix of the subnet: what the port that sends has, or what subnets have that were given none.
+    /// The prefix of the subnet: that of the port that sends, or else the one of subnets that were given
+    /// none.
     pub(crate) fn prefix(&self) -> u64 {
         let of_switch = self.switches.iter().filter(|switch| switch.port_guid == self.own);
         let of_switch = of_switch.filter_map(|switch| switch.ports.get(&0));
@@ -253,7 +260,7 @@ impl Inventory {
         own.map(PortSettings::prefix).filter(|&prefix| prefix != 0).unwrap_or(Gid::LINK_PREFIX)
     }
 
-    /// Takes note of what a port of a node is now, as it answered to what was written.
+    /// Takes note of a port's settings, as the port answered to a write.
     pub(crate) fn take_note(&mut self, node: u64, port: u8, now: &Data) {
         let of_switch = self.switches.iter_mut().filter(|switch| switch.guid == node);
         let of_switch = of_switch.filter_map(|switch| switch.ports.get_mut(&port));
@@ -288,8 +295,8 @@ impl Inventory {
     }
 }
 
-/// The directed route by which a port of an adapter is written to, which must come in by that port. That holds for the other
-/// ports of the adapter that sends, too: the way to them leads out and back in.
+/// The directed route by which a port of an adapter is written to, which must come in by that port. This is
+/// also so for the other ports of the adapter that sends: the way to them leads out and back in.
 fn way_to(found: &Found, (index, port): PortOf, peer: Option<PortOf>) -> Option<Route> {
     let node = &found.nodes[index];
     if index == 0 && port == node.info.local_port {
@@ -299,7 +306,7 @@ fn way_to(found: &Found, (index, port): PortOf, peer: Option<PortOf>) -> Option<
     let from = &found.nodes[peer];
     match from.info.kind {
         NodeKind::Switch => from.route.through(leads_there),
-        // Two adapters face to face: the other one sends.
+        // Two adapters are on one cable, and the other one sends.
         NodeKind::Adapter | NodeKind::Router => (peer == 0).then(|| node.route.clone()),
     }
 }

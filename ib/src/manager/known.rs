@@ -7,8 +7,8 @@ use crate::mad::{PortInfo, PortSettings};
 use crate::sweep::{Found, Node, NodeIndex, Port, PortOf};
 
 impl Inventory {
-    /// What there is. Ports that do not answer are left out, and so are cables to what is not known. The node of the port that
-    /// sends stands first.
+    /// The subnet as it is known. Ports that do not answer are left out, and so are cables to unknown nodes.
+    /// The node of the port that sends stands first.
     pub(super) fn found(&self) -> Found {
         let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
         for switch in &self.switches {

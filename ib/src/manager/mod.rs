@@ -16,6 +16,7 @@
 
 mod administering;
 mod asking;
+mod driving;
 mod election;
 mod event;
 mod exploring;
@@ -31,6 +32,7 @@ mod status;
 pub mod task;
 #[cfg(test)]
 pub(crate) mod tests;
+mod under_way;
 mod watch;
 mod writing;
 mod wrong_keys;
@@ -52,8 +54,8 @@ use crate::administration::{Administration, TableOf};
 use crate::exchange::{Exchange, Failure};
 use crate::inquiries::Inquiries;
 use crate::lids::Lids;
-use crate::mad::{AGENT_CLASS, ManagerMethod, RoutedByLid, SmState, Smp, sa};
-use crate::packet::{Address, Packet};
+use crate::mad::SmState;
+use crate::packet::Packet;
 use crate::program::Held;
 use crate::sweep::Sweep;
 use asking::FIRST_TABLE;
@@ -63,6 +65,7 @@ use inventory::Inventory;
 use reading::Reading;
 use settings::manner;
 use share::{FIRST_LOOK, Share, ShareSeen};
+use under_way::UnderWay;
 use watch::Watch;
 use writing::Writing;
 use wrong_keys::WrongKeys;
@@ -70,7 +73,7 @@ use wrong_keys::WrongKeys;
 /// What a manager is doing.
 #[derive(Debug)]
 enum Stage {
-    /// It does nothing until this moment.
+    /// It waits until this moment.
     Waiting { until: Instant },
     /// It explores the subnet.
     Sweeping(Box<Sweep>),
@@ -79,12 +82,12 @@ enum Stage {
     /// It waits for the tables that it asked for.
     Computing {
         number: u64,
-        /// The LIDs of adapters that nobody knows to be there, which get no entries.
+        /// The LIDs of the adapters that stand in for unknown nodes. They get no entries.
         stand_ins: Vec<u16>,
     },
-    /// It writes what differs from the tables that it has.
+    /// It writes whatever is not as it is to be.
     Writing(Box<Writing>),
-    /// It looks at all switches, whether anything has changed there.
+    /// It looks at all switches to see whether anything has changed.
     Watching(Box<Watch>),
     /// It looks at the switches that told of a change.
     Glancing(Box<Glances>),
@@ -92,7 +95,7 @@ enum Stage {
     Polling(Polling),
 }
 
-/// The manager of a subnet, or one that stands by.
+/// The manager of a subnet, which may be its master or stand by.
 #[derive(Debug)]
 pub struct SubnetManager {
     settings: Settings,
@@ -103,18 +106,19 @@ pub struct SubnetManager {
     held: Held,
     /// Other managers, as they answered last.
     others: Vec<Manager>,
-    /// How often in a row all that switches hold was read anew, as another master is there that may write to them.
+    /// How often in a row all that switches hold was read anew, because another master is there that may
+    /// write to them.
     contested: u8,
-    /// Whether a manager that a port says it has did not answer, and may be master.
+    /// Whether a port says that a manager runs behind it which did not answer and may be master.
     has_silent_manager: bool,
-    /// Whether a port did not tell whether a cable is there, or what is behind it did not say what it is: another manager may be
-    /// there.
+    /// Whether a port did not tell whether it has a cable, or the node behind a port did not say what it is,
+    /// so that another manager may be there.
     is_somebody_silent: bool,
-    /// The one that is waited for, while standing by.
+    /// The manager that is waited for while standing by.
     master: Option<Manager>,
-    /// What hosts ask, and are answered.
+    /// The administration, which answers hosts.
     administration: Administration,
-    /// What this one looks at for the master while it stands by, beside all else.
+    /// The switches that this manager looks at for the master while it stands by, beside all else.
     share: Option<Box<Share>>,
     share_seen: Option<ShareSeen>,
     polls_without_share: u32,
@@ -124,23 +128,24 @@ pub struct SubnetManager {
     reported: BTreeMap<u64, usize>,
     /// Agents that did not report, and for how many looks they are given no share.
     resting: BTreeMap<u64, u8>,
-    /// How often a switch did not answer an agent by LID and answered the master, by the GUIDs of the agent's port and of the
-    /// switch, since it was last well; and how often an agent did not report, with its port's GUID for that of a switch.
+    /// How often in a row a switch did not answer an agent by LID but answered the master, by the GUIDs of
+    /// the agent's port and of the switch. An agent that did not report is counted under its port's GUID
+    /// twice.
     unreached: BTreeMap<(u64, u64), u8>,
-    /// What programs of this machine ask.
+    /// The questions of programs of this machine.
     inquiries: Inquiries,
-    /// Commands to other managers, beside all else.
+    /// Commands to other managers, which are sent beside all else.
     commands: Exchange<election::Told>,
-    /// Questions for tables that somebody wants to know, beside all else.
+    /// Questions for tables that somebody asked about, which are sent beside all else.
     tables: Exchange<TableOf>,
     out: VecDeque<Packet>,
     task: Option<Task>,
     events: VecDeque<Event>,
-    /// What was wrong at the last sweep, so that it is told once.
+    /// What was wrong at the last sweep, in words, so that it is told only once.
     problems: Vec<String>,
-    /// Which switches did not tell what they hold at the last reading.
+    /// The switches that did not tell what they hold at the last reading, in words.
     left_out: Vec<String>,
-    /// What was not written the last time.
+    /// What could not be written the last time, in words.
     unwritten: Vec<String>,
     wrong_keys: WrongKeys,
     /// Why there are no tables for the subnet as it is.
@@ -149,22 +154,26 @@ pub struct SubnetManager {
     is_up: bool,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
-    /// When everything is to be looked at again, as marks were cleared or something did not answer.
+    /// When everything is to be looked at again, because marks were cleared or something did not answer.
     recheck_at: Option<Instant>,
-    /// Switches that told that a port changed and were not looked at since, by GUID.
+    /// The switches that told that a port changed and were not looked at since, by GUID.
     changed: BTreeSet<u64>,
-    /// Whether tables are wanted as soon as may be, as a cable failed.
+    /// When the entries of tables that nobody waited for are to be written, once packets under way are gone.
+    rest_at: Option<Instant>,
+    /// Whether tables are wanted as soon as possible, because a cable failed.
     is_urgent: bool,
+    /// Tables of before by which packets may be under way.
+    under_way: UnderWay,
     /// Whether hosts are to be asked to join and subscribe again.
     reregister: bool,
     groups: Groups,
-    /// Whether they changed since they were written last.
+    /// Whether groups have changed since they were last written.
     are_groups_new: bool,
-    /// Switches that did not tell their multicast tables, by GUID.
+    /// The switches that did not tell their multicast tables, by GUID.
     without_groups: BTreeSet<u64>,
     engine: Option<String>,
-    /// How many failures, switches and adapters there were when it was last told that the subnet is up; `None` if it went down
-    /// since.
+    /// How many failures, switches and adapters there were when people were last told that the subnet is up;
+    /// `None` if it has gone down since.
     told_up: Option<[usize; 3]>,
     /// The tables that were written last.
     routes: Option<Routes>,
@@ -177,15 +186,15 @@ pub struct SubnetManager {
     leaving: bool,
 }
 
-/// Where the transactions of commands begin, far from those of everything else.
+/// The first number of transactions of commands, which is far from those of everything else.
 const FIRST_COMMAND: u32 = 1 << 31;
-/// How long an answer of the subnet's administration is waited for at least, as it may have much to do.
+/// The least time that an answer of the subnet's administration is waited for, as it may have much to do.
 const ADMINISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most events that wait to be told.
 const MAX_EVENTS: usize = 1000;
 
 impl SubnetManager {
-    /// A manager that begins to explore at once, and gave these LIDs before.
+    /// A manager that begins to explore at once, with the LIDs that were given before.
     pub fn new(settings: Settings, lids: Lids, now: Instant) -> Self {
         let mut manager = Self {
             settings,
@@ -223,7 +232,9 @@ impl SubnetManager {
             is_stale: true,
             recheck_at: None,
             changed: BTreeSet::new(),
+            rest_at: None,
             is_urgent: false,
+            under_way: UnderWay::default(),
             reregister: true,
             groups: Groups::default(),
             without_groups: BTreeSet::new(),
@@ -241,123 +252,6 @@ impl SubnetManager {
         };
         manager.begin_sweep(now);
         manager
-    }
-
-    /// The next datagram to send, if one may go out now.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        let packet = self.out.pop_front().or_else(|| {
-            let mad = match &mut self.stage {
-                Stage::Sweeping(sweep) => sweep.poll_transmit(now).map(|smp| smp.emit()),
-                Stage::Reading(reading) => reading.poll_transmit(now),
-                Stage::Writing(writing) => writing.poll_transmit(now),
-                Stage::Watching(watch) => watch.poll_transmit(now),
-                Stage::Glancing(glances) => glances.poll_transmit(now),
-                Stage::Polling(polling) => polling.poll_transmit(now),
-                Stage::Waiting { .. } | Stage::Computing { .. } => None,
-            };
-            let mad = mad.or_else(|| self.commands.poll_transmit(now)).or_else(|| self.poll_table(now));
-            let directed = mad.map(|mad| Packet { address: Address::Directed, mad });
-            directed.or_else(|| self.share.as_mut()?.poll_transmit(now))
-        });
-        if packet.is_none() {
-            return self.administration.poll_transmit(now).or_else(|| self.inquiries.poll_transmit());
-        }
-        self.counts.sent += 1;
-        packet
-    }
-
-    /// The moment at which to call [`Self::handle_timeout`]; `None` if nothing is waited for but a task.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let stage = match &self.stage {
-            Stage::Waiting { until } => Some(*until),
-            Stage::Sweeping(sweep) => sweep.poll_timeout(),
-            Stage::Reading(reading) => reading.poll_timeout(),
-            Stage::Writing(writing) => writing.poll_timeout(),
-            Stage::Watching(watch) => watch.poll_timeout(),
-            Stage::Glancing(glances) => glances.poll_timeout(),
-            Stage::Polling(polling) => polling.poll_timeout(),
-            Stage::Computing { .. } => None,
-        };
-        let share = self.share.as_ref().and_then(|share| share.poll_timeout());
-        let services = [self.administration.poll_timeout(), self.inquiries.poll_timeout()];
-        let others =
-            [self.commands.poll_timeout(), self.tables.poll_timeout(), share].into_iter().chain(services);
-        stage.into_iter().chain(others.flatten()).min()
-    }
-
-    /// Acts on what time brings.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(done) = self.commands.handle_timeout(now) {
-            self.command_ended(&done, now);
-        }
-        self.time_tables(now);
-        self.administration.handle_timeout(now);
-        self.time_share(now);
-        self.inquiries.handle_timeout(now);
-        match &mut self.stage {
-            Stage::Waiting { until } if *until <= now => self.stop_waiting(now),
-            Stage::Waiting { .. } | Stage::Computing { .. } => {}
-            Stage::Sweeping(sweep) => {
-                sweep.handle_timeout(now);
-                self.end_sweep(now);
-            }
-            Stage::Reading(_) => self.time_reading(now),
-            Stage::Writing(_) => self.time_writing(now),
-            Stage::Watching(_) => self.time_watch(now),
-            Stage::Glancing(_) => self.time_glance(now),
-            Stage::Polling(_) => self.time_polling(now),
-        }
-    }
-
-    /// Takes a datagram that came from the subnet. One that answers no open question, and that is no request which
-    /// the manager knows, is ignored.
-    pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
-        self.counts.received += 1;
-        if packet.mad[sa::CLASS_AT] == sa::CLASS {
-            if self.inquiries.handle_packet(packet, now) {
-                return;
-            }
-            self.administration.handle_packet(packet, now);
-            return self.take_groups(now);
-        }
-        if packet.mad[sa::CLASS_AT] == AGENT_CLASS {
-            return self.handle_agent(packet, now);
-        }
-        if let Ok(RoutedByLid(smp)) = RoutedByLid::<ManagerMethod>::parse(&packet.mad)
-            && smp.method == ManagerMethod::GetResponse
-        {
-            return self.answer_share(&smp);
-        }
-        if let Ok(smp) = Smp::<ManagerMethod>::parse(&packet.mad)
-            && smp.method == ManagerMethod::GetResponse
-        {
-            return self.handle_answer(packet, &smp, now);
-        }
-        self.handle_request(packet, now);
-    }
-
-    fn handle_answer(&mut self, packet: &Packet, smp: &Smp<ManagerMethod>, now: Instant) {
-        if smp.tid as u32 >= FIRST_TABLE {
-            return self.answer_table(smp, now);
-        }
-        if smp.tid as u32 >= FIRST_COMMAND {
-            if let Some(done) = self.commands.handle(smp, |_, _| true) {
-                self.command_ended(&done, now);
-            }
-            return;
-        }
-        match &mut self.stage {
-            Stage::Sweeping(sweep) => {
-                sweep.handle_mad(&packet.mad);
-                self.end_sweep(now);
-            }
-            Stage::Reading(_) => self.answer_reading(smp, now),
-            Stage::Writing(_) => self.answer_writing(smp, now),
-            Stage::Watching(_) => self.answer_watch(smp, now),
-            Stage::Glancing(_) => self.answer_glance(smp, now),
-            Stage::Polling(_) => self.answer_polling(smp, now),
-            Stage::Waiting { .. } | Stage::Computing { .. } => {}
-        }
     }
 
     /// Tables to compute, if some are wanted. The answer goes to [`Self::handle_routes`].
@@ -402,6 +296,9 @@ impl SubnetManager {
         match (self.role, &self.master) {
             (SmState::Master, _) if !is_stale && !self.changed.is_empty() => self.begin_glance(now),
             (SmState::Master, _) if !is_stale && self.are_groups_new => self.regroup(now),
+            (SmState::Master, _) if !is_stale && self.rest_at.is_some_and(|at| at <= now) => {
+                self.write_the_rest(now);
+            }
             (SmState::Master, _) if !is_stale => self.begin_watch(now),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();
@@ -416,7 +313,7 @@ impl SubnetManager {
         self.next_tid = if next < FIRST_COMMAND / 2 { next } else { 1 };
     }
 
-    /// Tells what is wrong, unless it was so the last time.
+    /// Tells what is wrong, unless it was wrong the last time, too.
     fn tell_problems(&mut self, problems: Vec<String>) {
         for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
             if self.events.len() < MAX_EVENTS {
@@ -438,7 +335,7 @@ impl SubnetManager {
     }
 }
 
-/// What an order that failed means, in words.
+/// Why an order failed, in words.
 fn why(failure: Failure) -> String {
     match failure {
         Failure::Silent => "no answer".to_owned(),

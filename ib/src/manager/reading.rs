@@ -1,4 +1,4 @@
-//! What a sweep does not ask: what switches hold, and who else manages.
+//! Reads what a sweep does not ask for: what switches hold, and which other managers there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(super) struct Reading {
     /// Switches that did not tell what is needed of them.
     left_out: BTreeSet<u64>,
     managers: Vec<Manager>,
-    /// What switches held as far as was known, where that is read again.
+    /// What was known of switches' tables, for those that are read again.
     before: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -99,13 +99,13 @@ impl SubnetManager {
     fn read(&mut self, done: Done<Question>) {
         let Stage::Reading(reading) = &mut self.stage else { return };
         let data = match (done.order.purpose, done.result) {
-            // A manager that does not answer may be about to end, so its port is no worse for it; or it is master, and is
-            // asked again later.
+            // A manager that does not answer may be about to end, so its port is not left out. It may also be
+            // master, and is asked again later.
             (Question::Manager { .. }, Err(_)) => {
                 self.has_silent_manager = true;
                 return;
             }
-            // A switch without a multicast table carries everything else.
+            // A switch whose multicast table is not known still carries everything else.
             (Question::Multicast { part: (guid, _, _) }, Err(failure)) => {
                 self.held.multicast.retain(|&(known, _, _), _| known != guid);
                 if self.without_groups.insert(guid) {
@@ -145,7 +145,7 @@ impl SubnetManager {
         }
     }
 
-    /// Asks a switch for its table, unless that is known.
+    /// Asks a switch for its table, unless the table is known.
     fn read_switch(&mut self, guid: u64, info: SwitchInfo, route: &Route) {
         let before = self.held.infos.insert(guid, info);
         let is_known = self.held.tables.contains_key(&guid)
@@ -171,7 +171,7 @@ impl SubnetManager {
         }
     }
 
-    /// Asks a switch for what groups need of its multicast table and is not known.
+    /// Asks a switch for those parts of its multicast table that groups need and that are not known.
     fn ask_for_multicast(&mut self, guid: u64, route: &Route) {
         let switch = self.inventory.switches.iter().find(|switch| switch.guid == guid);
         let parts = switch.map(|switch| self.unknown_parts(switch)).unwrap_or_default();
@@ -183,7 +183,8 @@ impl SubnetManager {
         }
     }
 
-    /// The parts of a switch's multicast table that groups need and nobody knows, by block and position.
+    /// The parts of a switch's multicast table that groups need and that are not known, by block and
+    /// position.
     pub(super) fn unknown_parts(&self, switch: &Switch) -> Vec<(u16, u8)> {
         let capacity = self.held.infos.get(&switch.guid).map_or(0, SwitchInfo::multicast_capacity);
         let mut parts = multicast::parts(switch, capacity, &self.groups.blocks());
@@ -197,7 +198,7 @@ impl SubnetManager {
         let Some(table) = self.held.tables.get_mut(&guid) else { return };
         let Some(part) = table.get_mut(first..first + BLOCK) else { return };
         part.copy_from_slice(data);
-        // What lies beyond the top is not in force, whatever it is.
+        // Entries beyond the top are not in force.
         let reach = (usize::from(top) + 1).saturating_sub(first).min(BLOCK);
         part[reach..].fill(NO_PORT);
     }
@@ -211,7 +212,7 @@ impl SubnetManager {
         let (left_out, managers) =
             (std::mem::take(&mut reading.left_out), std::mem::take(&mut reading.managers));
         for (guid, before) in std::mem::take(&mut reading.before) {
-            // Whoever lost its table lost its lanes as well.
+            // A switch that has lost its table has lost its lanes as well.
             if self.held.tables.get(&guid) != Some(&before) {
                 self.held.lanes.retain(|&(node, _, _), _| node != guid);
             }

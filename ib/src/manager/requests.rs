@@ -1,4 +1,4 @@
-//! What others ask of this manager, or tell it.
+//! Requests and traps that come to this manager.
 
 use mapper_proto::time::Instant;
 

@@ -8,10 +8,11 @@ use crate::sweep;
 /// How a subnet is managed.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How it is explored, and how everything else is sent. The key in it is the key of management that is kept in all
-    /// ports, 0 for none.
+    /// How the subnet is explored, and how all other datagrams are sent. The key in it is the key of
+    /// management that all ports are given, 0 for none.
     pub sweep: sweep::Settings,
-    /// The higher of two managers becomes master, 0 to 15; `None` for one that never does.
+    /// The priority, 0 to 15. Of two managers the one with the higher priority becomes master. `None` for one
+    /// that never becomes master.
     pub priority: Option<u8>,
     /// Adapters have 2^lmc LIDs.
     pub lmc: u8,
@@ -19,13 +20,14 @@ pub struct Settings {
     pub watch_interval: Duration,
     /// The time from one question to the master to the next, while standing by.
     pub poll_interval: Duration,
-    /// How long packets that are under way by old tables are waited for, where they could wait for new ones in a circle.
+    /// How long packets that are under way by old tables get to arrive, if they and packets by new tables
+    /// could wait for each other in a circle.
     pub drain: Duration,
-    /// How soon it is tried again after something failed.
+    /// How soon after a failure the manager tries again.
     pub retry_delay: Duration,
 }
 
-/// How questions and orders are sent.
+/// The manner in which questions and orders are sent.
 pub(super) fn manner(settings: &Settings) -> Manner {
     Manner {
         window: settings.sweep.window.get(),

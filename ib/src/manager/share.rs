@@ -1,7 +1,7 @@
 //! What an agent that stands by does for the master: it looks at the switches of a share, and reports.
 //!
-//! It asks them by LID, so that the tables in force are tried as well, from another place than the master's. It needs to know
-//! nothing of the subnet for that, so it need not explore again when that changes.
+//! It asks them by LID, so that the tables in force are tried as well, from another place than the master's.
+//! It needs to know nothing of the subnet for this, so it need not explore when the subnet changes.
 
 use mapper_proto::time::Instant;
 
@@ -14,17 +14,17 @@ use crate::mad::{
 };
 use crate::packet::{Address, Packet};
 
-/// Where the transactions of looks by LID begin, between those of everything else and those of commands.
+/// The first number of transactions of looks by LID, between those of everything else and those of commands.
 pub(super) const FIRST_LOOK: u32 = 1 << 30;
 /// The queue pair of all management but that of the subnet.
 pub(super) const MANAGEMENT_PAIR: u32 = 1;
-/// An agent that is given no share asks the master for one each time that it asked so often whether that lives.
+/// After so many questions whether the master lives, an agent that is given no share asks the master for one.
 const POLLS_TO_ASK: u32 = 30;
 
 /// The switches that are looked at for the master.
 #[derive(Debug)]
 pub(super) struct Share {
-    /// Who is told what they said.
+    /// The master to which the report goes.
     master: Address,
     version: SubnetVersion,
     number: u32,
@@ -33,14 +33,14 @@ pub(super) struct Share {
     silent: Vec<u16>,
 }
 
-/// The share that was looked at last, or is.
+/// The share that is being looked at, or was last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ShareSeen {
     pub(super) version: SubnetVersion,
     pub(super) switches: usize,
 }
 
-/// What an agent says of itself to other managers, as far as its datagrams by LID tell.
+/// What another agent would say of itself as a manager, as far as its datagrams by LID show it.
 fn agent_info(guid: u64, level: u8, state: SmState) -> SmInfo {
     SmInfo { guid, key: MANAGERS_KEY, activity: 0, priority: level.min(MAX_PRIORITY), state, is_agent: true }
 }
@@ -71,14 +71,15 @@ impl Share {
 }
 
 impl SubnetManager {
-    /// Another agent told something: the master what to look at, or an agent what it saw.
+    /// Takes what another agent tells: the master what to look at, or an agent what it saw.
     pub(super) fn handle_agent(&mut self, packet: &Packet, now: Instant) {
         let (Ok(told), Address::Lid { lid, .. }) = (AgentMad::parse(&packet.mad), packet.address) else {
             return;
         };
         match told.word {
             AgentWord::Share(switches) => {
-                // Only the master has others look: anybody else could make many datagrams of one.
+                // Only the master may give shares, as a stranger could otherwise have one datagram cause
+                // many.
                 let own = self.inventory.settings_of(self.inventory.own);
                 let is_master =
                     self.role == SmState::Standby && own.is_some_and(|own| own.manager_lid() == lid);
@@ -99,8 +100,8 @@ impl SubnetManager {
         }
     }
 
-    /// The master gave a share: from now on, it is the one that is waited for. So far that may have been one that stands by as
-    /// well, as it ranks higher and was there first.
+    /// Takes in that the master gave a share, so that it is the one that is waited for from now on. Before,
+    /// that may have been another manager that stands by, as it ranks higher and was there first.
     fn follow(&mut self, guid: u64, level: u8) {
         if self.master.as_ref().is_some_and(|master| master.port == guid) {
             return;
@@ -112,8 +113,9 @@ impl SubnetManager {
         self.tell(Event::StandsBy { other: guid, priority: info.priority });
     }
 
-    /// An agent stands by. One that is not known yet may outrank this master, or look at switches for it from now on: a look
-    /// shows whether it is there. One that did not report is given shares again.
+    /// Takes in that an agent stands by and asks for a share. An agent that is not known yet may outrank this
+    /// master, or look at switches for it from now on, so all is looked at. An agent that did not report
+    /// before is given shares again.
     fn take_ask(&mut self, told: &AgentMad, lid: u16, now: Instant) {
         if self.role != SmState::Master || self.lids.of(told.guid) != Some(lid) {
             return;
@@ -129,7 +131,8 @@ impl SubnetManager {
         self.others.push(Manager { port: told.guid, info, route: adapter.route.clone() });
     }
 
-    /// Asks the master for a share, if it is an agent and gave none for a while, and the subnet carries that.
+    /// Asks the master for a share, if the master is an agent that has given none for a while, and the subnet
+    /// carries packets by LID.
     pub(super) fn ask_for_share(&mut self) {
         let is_agent = self
             .master
@@ -141,7 +144,7 @@ impl SubnetManager {
         let is_due = self.polls_without_share.is_multiple_of(POLLS_TO_ASK);
         self.polls_without_share = self.polls_without_share.wrapping_add(1);
         if is_due {
-            // The share that it had is another's now.
+            // The share that this agent had has been given to another one.
             self.share_seen = self.share_seen.map(|seen| ShareSeen { switches: 0, ..seen });
             let version = self.share_seen.map(|seen| seen.version).unwrap_or_default();
             let mad = self.to_agent(version, 0, AgentWord::Ask);
@@ -169,7 +172,7 @@ impl SubnetManager {
         for switch in switches {
             exchange.order(Order::get(switch, Attribute::SwitchInfo, 0), Route::LOCAL);
         }
-        // They stay below those of commands.
+        // The numbers stay below those of commands.
         self.next_look =
             Some(exchange.next_tid()).filter(|&next| next < FIRST_LOOK * 2 - 1000).unwrap_or(FIRST_LOOK);
         let (changed, silent) = (Vec::new(), Vec::new());

@@ -30,7 +30,7 @@ pub struct OtherManager {
     pub node: u64,
     /// What people call its node; empty if that is not known.
     pub description: String,
-    /// The higher of two managers is to be master.
+    /// The priority. Of two managers the one with the higher priority is to be master.
     pub priority: u8,
     /// What it is doing.
     pub state: SmState,
@@ -72,7 +72,7 @@ pub struct Counts {
 /// What a manager knows and does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// What it is to other managers.
+    /// Its role among managers.
     pub role: SmState,
     /// What it is busy with.
     pub work: Work,
@@ -84,18 +84,19 @@ pub struct Status {
     pub node: u64,
     /// The LID of its own port; 0 for none.
     pub lid: u16,
-    /// How far its own port is.
+    /// The state of its own port.
     pub port_state: PortState,
     /// The LID of the master, as its own port was told; 0 for none.
     pub manager_lid: u16,
-    /// Who is waited for, while this one stands by.
+    /// The manager that is waited for while this one stands by.
     pub master: Option<OtherManager>,
     /// All other managers, as they answered last.
     pub others: Vec<OtherManager>,
-    /// The subnet as this master brought it up, or as the master told one that stands by with its share of the switches; `None`
-    /// if neither happened.
+    /// The version of the subnet. A master has brought it up, and a manager that stands by was told it with
+    /// its share of the switches. `None` if neither has happened.
     pub version: Option<SubnetVersion>,
-    /// How many switches this manager looked at itself at the last look, or for the master with its last share.
+    /// How many switches a master looked at itself at the last look, or how many were in the last share of
+    /// one that stands by.
     pub share: usize,
     /// How many switches there are.
     pub switches: usize,
@@ -111,44 +112,45 @@ pub struct Status {
     pub layers: u8,
     /// How many multicast groups there are.
     pub groups: usize,
-    /// Who does not answer, answers wrongly, or does not take what is written, in words that name it.
+    /// The nodes that do not answer, answer wrongly, or do not take what is written, each with what is wrong,
+    /// in words.
     pub problems: Vec<String>,
-    /// Who used wrong keys since this manager became master, as ports told, in words.
+    /// Uses of wrong keys that ports have told of since this manager became master, in words.
     pub wrong_keys: Vec<String>,
     /// Why there are no tables for the subnet as it is, if the engines made none.
     pub routing_failure: Option<String>,
-    /// How often something was done.
+    /// How often things were done.
     pub counts: Counts,
 }
 
 impl SubnetManager {
-    /// What it is doing, as other managers see it.
+    /// What the manager is doing, as other managers see it.
     pub fn role(&self) -> SmState {
         self.role
     }
 
-    /// The LIDs that it gave.
+    /// The LIDs that the manager has given.
     pub fn lids(&self) -> &Lids {
         &self.lids
     }
 
-    /// The tables that it wrote last, if it is master and all was written.
+    /// The tables that the manager wrote last, if it is master and all was written.
     pub fn routes(&self) -> Option<&Routes> {
         self.routes.as_ref().filter(|_| self.is_up && self.role == SmState::Master)
     }
 
-    /// How many datagrams it has sent.
+    /// How many datagrams the manager has sent.
     pub fn sent(&self) -> u64 {
         self.counts.sent
     }
 
-    /// The subnet as it is known now: what was found, less cables that were seen to fail since, and with what was written
-    /// since. Ports that do not answer are left out.
+    /// The subnet as it is known now: as it was found, without cables that were seen to fail since, and with
+    /// what was written since. Ports that do not answer are left out.
     pub fn found(&self) -> Found {
         self.inventory.found()
     }
 
-    /// What it knows and does.
+    /// What the manager knows and does.
     pub fn status(&self) -> Status {
         let own = self.inventory.settings_of(self.inventory.own).copied().unwrap_or_default();
         let names = self.inventory.names();
@@ -201,7 +203,7 @@ impl SubnetManager {
         }
     }
 
-    /// The subnet as it was brought up, and how many switches this manager looked at.
+    /// The version of the subnet, and how many switches this manager looked at, for [`Status`].
     fn shared(&self) -> (Option<SubnetVersion>, usize) {
         if self.role != SmState::Master {
             return self.share_seen.map_or((None, 0), |seen| (Some(seen.version), seen.switches));
@@ -211,7 +213,7 @@ impl SubnetManager {
         (Some(self.version()).filter(|version| version.counter > 0), own)
     }
 
-    /// Which switches do not answer which agents by LID although tables are right, in words.
+    /// The switches that do not answer some agent by LID although tables are right, in words.
     fn unreached(&self) -> Vec<String> {
         let names = self.inventory.names();
         let again = self.unreached.iter().filter(|&(_, &times)| times > 1);
@@ -239,7 +241,7 @@ impl SubnetManager {
 }
 
 impl super::Inventory {
-    /// What a port told of itself, by its GUID.
+    /// What the port with a GUID told of itself.
     pub(super) fn settings_of(&self, port_guid: u64) -> Option<&PortSettings> {
         let switches = self.switches.iter().filter(|switch| switch.port_guid == port_guid);
         let adapters = self.adapters.iter().chain(&self.own_left_out);
@@ -248,7 +250,7 @@ impl super::Inventory {
         of_switches.chain(adapters.map(|adapter| &adapter.settings)).next()
     }
 
-    /// Whether a port of a node, a switch's own among them, says that a key of management protects it.
+    /// Whether some port of a node, or a switch's own port, says that a key of management protects it.
     pub(super) fn is_protected(&self, node: u64) -> bool {
         let switches = self.switches.iter().filter(|switch| switch.guid == node);
         let of_switches = switches.filter_map(|switch| switch.ports.get(&0));

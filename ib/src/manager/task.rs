@@ -1,13 +1,13 @@
-//! What a manager has computed for it: the subnet, and the tables for it.
+//! What a manager asks to have computed: the subnet, and the tables for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::program::NO_PORT;
 
 /// A subnet whose tables are to be computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// Comes back with the answer.
+    /// The number of the task, which comes back with the answer.
     pub number: u64,
     /// All switches.
     pub switches: Vec<TaskSwitch>,
@@ -36,8 +36,10 @@ pub struct TaskSwitch {
     pub ports: u8,
     /// Its ports that have a cable.
     pub links: Vec<Link>,
-    /// The table that it holds, by LID; 0xFF where none leads.
+    /// The table that it holds, a port for each LID; 0xFF where it leads nowhere.
     pub in_force: Vec<u8>,
+    /// Tables that it held so recently that packets may be under way by them, as many as any other switch has.
+    pub before: Vec<Vec<u8>>,
 }
 
 /// An end of a cable at a switch.
@@ -75,24 +77,30 @@ pub struct TaskAdapter {
 pub struct Routes {
     /// The engine that serves.
     pub engine: String,
-    /// The table of each switch, by its GUID: a port for each LID, 0xFF where none leads.
+    /// The table of each switch, by its GUID: a port for each LID, 0xFF where it leads nowhere.
     pub tables: BTreeMap<u64, Vec<u8>>,
-    /// LIDs whose entries are to be emptied, wherever they change, before any other entry changes: old and new entries
-    /// together could close a circle.
+    /// LIDs whose entries are to be emptied wherever they change, before any other entry changes, as old and
+    /// new entries together could close a circle.
     pub emptied_first: Vec<u16>,
+    /// Entries, by the switch's GUID and LID, that are to change after all others, when no packet is under way by an old entry
+    /// any more. No host's packets pass them by these tables, so nobody waits for them.
+    pub last: BTreeSet<(u64, u16)>,
+    /// Whether nothing may change before all packets are gone that are under way by tables from before those in force.
+    pub must_wait: bool,
     /// How many layers there are, each a service level with a lane of its own.
     pub layers: u8,
-    /// The place of the switch that each LID is at among those of the task, by LID; `u32::MAX` for nobody's.
+    /// For each LID the place, among those of the task, of the switch that it is at; [`Self::NOWHERE`] for
+    /// LIDs that no port has.
     pub places: Vec<u32>,
-    /// The service level from switch to switch, by destination, then source; empty if all is in 0.
+    /// The service level from switch to switch, by destination and then by source; empty if all are 0.
     pub levels: Vec<u8>,
 }
 
 impl Routes {
-    /// What stands in place of a switch for a LID that nobody has.
+    /// The place of a LID that no port has.
     pub const NOWHERE: u32 = u32::MAX;
 
-    /// These routes without entries for some LIDs, which nobody has.
+    /// These routes without entries for some LIDs, which no port has.
     pub(crate) fn without(mut self, lids: &[u16]) -> Self {
         if lids.is_empty() {
             return self;

@@ -1,7 +1,7 @@
 //! A look at all switches, which shows whether anything changed since they were written to.
 //!
-//! Agents that stand by look at a share of the switches each, and report (`share`). What they do not report on in time, and
-//! switches that do not answer them, the master looks at itself.
+//! Agents that stand by each look at a share of the switches, and report (`share`). The master itself looks
+//! at switches on which they do not report in time, and at those that do not answer them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,13 +17,15 @@ use crate::mad::{
 };
 use crate::packet::{Address, Packet};
 
-/// For how many looks an agent that did not report is given no share, unless the subnet is explored before.
+/// For how many looks an agent that did not report is given no share. An exploration of the subnet ends this
+/// earlier.
 const RESTS: u8 = 10;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug)]
 enum Look {
-    /// A switch; perhaps instead of an agent that it did not answer by LID, by the GUID of that one's port.
+    /// A switch. `instead_of` is the GUID of the port of an agent that the switch did not answer by LID, if
+    /// there is one.
     Switch { guid: u64, instead_of: Option<u64> },
     /// Another manager.
     Manager { port: u64 },
@@ -35,9 +37,10 @@ struct Given {
     /// The GUID of the agent's port.
     agent: u64,
     number: u32,
-    /// By GUID.
+    /// The GUIDs of the switches.
     switches: Vec<u64>,
-    /// What the agent was told. It is told so again, as it may not have heard it, or its report was lost.
+    /// The datagram that gave the share to the agent. It is sent again, as it may have been lost, or the
+    /// report was.
     packet: Packet,
     is_told_again: bool,
     /// Until when its report is waited for.
@@ -48,9 +51,9 @@ struct Given {
 #[derive(Debug)]
 pub(super) struct Watch {
     exchange: Exchange<Look>,
-    /// Switches that were given to nobody yet, by GUID.
+    /// The GUIDs of the switches that are still to be looked at or given to an agent.
     rest: VecDeque<u64>,
-    /// How many an agent is given at a time.
+    /// How many switches an agent is given at a time.
     portion: usize,
     given: Vec<Given>,
     /// How many switches each agent reported on, by the GUID of its port.
@@ -82,7 +85,7 @@ impl SubnetManager {
         self.unreached.retain(|pair, _| is_there(pair));
         let helpers = self.helpers();
         let mut switches: VecDeque<u64> = self.inventory.switches.iter().map(|switch| switch.guid).collect();
-        // So that each agent looks at each switch in time.
+        // Each look begins at another switch, so that in time each agent looks at each switch.
         let first = self.activity as usize % switches.len().max(1);
         switches.rotate_left(first);
         let own = switches.len().div_ceil(helpers.len() + 1);
@@ -105,13 +108,14 @@ impl SubnetManager {
             self.give(&mut watch, agent, now);
         }
         if watch.exchange.is_empty() && watch.given.is_empty() {
-            // Without a switch, as when the manager's own cable failed, nobody tells what changed.
+            // If there is no switch, for instance because the manager's own cable failed, nothing can show
+            // what changed.
             return self.begin_sweep(now);
         }
         self.stage = Stage::Watching(watch);
     }
 
-    /// The agents that can look at switches, by the GUIDs of their ports: those that stand by and know this master.
+    /// The GUIDs of the ports of agents that can look at switches: those that stand by and know this master.
     fn helpers(&self) -> Vec<u64> {
         let own = self.lids.of(self.inventory.own);
         let knows_master = |settings: &PortSettings| {
@@ -163,21 +167,22 @@ impl SubnetManager {
         watch.given.push(Given { agent, number, switches, packet, is_told_again: false, until });
     }
 
-    /// How long a report is waited for before the share is told again, or looked at by the master: as long as one switch may take
-    /// that does not answer.
+    /// How long a report is waited for before the share is sent again or the master looks at it. That is as
+    /// long as a look at a switch that does not answer takes.
     fn patience(&self) -> Duration {
         let sweep = &self.settings.sweep;
         sweep.timeout.saturating_mul(sweep.retries + 1)
     }
 
-    /// How a switch is told to an agent.
+    /// A switch as it is described to an agent.
     fn share_switch(&self, guid: u64) -> Option<ShareSwitch> {
         let switch = self.inventory.switches.iter().find(|switch| switch.guid == guid)?;
         let linear_top = self.held.infos.get(&guid)?.linear_top();
         Some(ShareSwitch { lid: self.lids.of(switch.port_guid)?, linear_top })
     }
 
-    /// An agent reported on its share: which switches changed, and which did not answer it, by LID.
+    /// Takes an agent's report on its share: the LIDs of switches that changed, and of those that did not
+    /// answer.
     pub(super) fn take_report(
         &mut self,
         agent: u64,
@@ -207,7 +212,7 @@ impl SubnetManager {
         self.end_watch(now);
     }
 
-    /// Does something to the look under way, if there is one.
+    /// Changes the look under way, if there is one.
     fn with_watch(&mut self, change: impl FnOnce(&mut Self, &mut Watch)) {
         let stage = std::mem::replace(&mut self.stage, Stage::Waiting { until: Instant::FAR });
         self.stage = match stage {
@@ -276,9 +281,10 @@ impl SubnetManager {
         self.is_stale |= !is_as_before;
     }
 
-    /// Something does not come to an agent by LID, or not back: its share, or the answer of a switch that answers the master along
-    /// a directed route. Some switch may hold another table than was written to it, so all are read anew; if it is so again,
-    /// tables are not the reason, and it is told.
+    /// Takes in that an agent's share, or the question to a switch or its answer, does not get through by
+    /// LID, although the switch answers the master along a directed route. Some switch may hold another table
+    /// than was written to it, so all tables are read anew. If it happens again, tables are not the reason,
+    /// and it is told as a problem.
     fn not_reached(&mut self, agent: u64, which: u64) {
         let times = self.unreached.entry((agent, which)).or_default();
         *times = times.saturating_add(1);
@@ -288,9 +294,9 @@ impl SubnetManager {
         }
     }
 
-    /// Ends the look once all is known, or something else is to be done.
+    /// Ends the look once all is known, or if something else is to be done.
     pub(super) fn end_watch(&mut self, now: Instant) {
-        // What nobody looked at then has its turn the next time.
+        // Switches that were not looked at have their turn the next time.
         let is_more = self.is_more();
         self.with_watch(|manager, watch| {
             if watch.given.is_empty() && !is_more {

@@ -1,13 +1,14 @@
-//! From LIDs and tables to what ports and switches hold.
+//! Writes LIDs and tables to ports and switches.
 
 use std::collections::VecDeque;
 
 use mapper_proto::time::Instant;
 
 use super::task::{Routes, Task};
+use super::under_way::TablesOfSwitches;
 use super::{Event, Stage, SubnetManager, manner, why};
 use crate::exchange::{Done, Exchange, Failure};
-use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, Smp, SwitchInfo};
+use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, PortSettings, PortState, Smp, SwitchInfo};
 use crate::program::{self, BLOCK, NO_PORT, Phase, Purpose, Wanted};
 
 /// The writes that are left.
@@ -16,18 +17,25 @@ pub(super) struct Writing {
     exchange: Exchange<Purpose>,
     /// The phases that follow.
     phases: VecDeque<Phase>,
-    /// Until when packets under way are waited for, once the exchange is empty.
+    /// Whether packets under way are waited for once the exchange is empty.
     drains: bool,
     drained_at: Option<Instant>,
+    /// Whether no packet goes by an old entry any more after that.
+    ends_old: bool,
     routes: Routes,
+    /// The tables of before, if some change and packets may be under way by them.
+    before: Option<TablesOfSwitches>,
+    /// Whether entries that nobody waits for are left for a later time.
+    is_part: bool,
     blocks: u64,
-    /// What was not written, in words.
+    /// What could not be written, in words.
     failures: Vec<String>,
-    /// Whether a table is among it, so that nothing of a later phase may be written.
+    /// Whether a table could not be written, so that nothing of a later phase may be written.
     is_broken: bool,
-    /// Whether a part of a multicast table is among it, so that no other is written before all are read again.
+    /// Whether a part of a multicast table could not be written, so that no other part is written before all
+    /// are read again.
     is_multicast_broken: bool,
-    /// Whether it is for groups that changed, and not after a sweep.
+    /// Whether this is for groups that changed, and not after a sweep.
     is_of_groups: bool,
     /// Whether a switch's mark that a port changed was cleared. A change since the sweep is then not seen by the mark.
     is_cleared: bool,
@@ -44,7 +52,7 @@ impl Writing {
 }
 
 impl SubnetManager {
-    /// Gives LIDs, and asks for tables.
+    /// Gives ports their LIDs, and asks for tables.
     pub(super) fn compute(&mut self, now: Instant) {
         let before = self.lids.clone();
         let without = self.lids.assign(&self.inventory.wanting(self.settings.lmc), &self.held.lids_in_use());
@@ -53,6 +61,9 @@ impl SubnetManager {
         }
         if self.lids != before {
             self.tell(Event::Lids);
+        }
+        if let Some(until) = self.under_way.few_at(now) {
+            return self.wait_for_packets(until);
         }
         let number = self.next_task;
         self.next_task += 1;
@@ -67,7 +78,12 @@ impl SubnetManager {
             .map_or((&self.inventory, &self.lids, &[][..]), |(all, lids, guids)| (all, lids, guids));
         let first = guids.iter().filter_map(|&guid| lids.of(guid));
         let stand_ins = first.flat_map(|lid| lid..lid + (1 << lmc)).collect();
-        let task = inventory.task(number, lids, lmc, &self.held.tables, self.engine.as_deref());
+        let mut task = inventory.task(number, lids, lmc, &self.held.tables, self.engine.as_deref());
+        for before in self.under_way.tables(now) {
+            for switch in &mut task.switches {
+                switch.before.push(before.get(&switch.guid).cloned().unwrap_or_default());
+            }
+        }
         self.task = Some(Task { is_urgent: self.is_urgent, ..task });
         self.stage = Stage::Computing { number, stand_ins };
     }
@@ -88,10 +104,28 @@ impl SubnetManager {
             }
         };
         self.routing_failure = None;
-        self.write(routes, false, now);
+        match self.under_way.gone_at().filter(|_| routes.must_wait) {
+            Some(until) => self.wait_for_packets(until),
+            None => self.write(routes, false, now),
+        }
     }
 
-    /// Writes what multicast groups that changed need, as long as nothing else does.
+    /// Waits until packets are gone that are under way by tables of before, and then explores and computes anew.
+    fn wait_for_packets(&mut self, until: Instant) {
+        self.is_stale = true;
+        self.stage = Stage::Waiting { until };
+    }
+
+    /// Has tables computed once more, as entries that nobody waited for were left out of those that were written.
+    pub(super) fn write_the_rest(&mut self, now: Instant) {
+        self.rest_at = None;
+        self.is_urgent = false;
+        self.began = now;
+        self.sent_before = self.counts.sent;
+        self.compute(now);
+    }
+
+    /// Writes what multicast groups that have changed need, unless something else is to be done.
     pub(super) fn regroup(&mut self, now: Instant) {
         let mut switches = self.inventory.switches.iter();
         let all_known = switches.all(|switch| {
@@ -104,28 +138,42 @@ impl SubnetManager {
     }
 
     fn write(&mut self, routes: Routes, is_of_groups: bool, now: Instant) {
-        let before = self.routes.as_ref().map_or(0, |routes| routes.layers);
+        let layers = self.routes.as_ref().map_or(0, |routes| routes.layers);
+        // Where hosts wait, what they do not wait for comes once packets under way are gone.
+        let is_part =
+            !is_of_groups && self.is_urgent && routes.emptied_first.is_empty() && !routes.last.is_empty();
+        let routes =
+            if is_part { program::without_last(&self.inventory, routes, &self.held) } else { routes };
         let wanted = Wanted {
             lids: &self.lids,
             lmc: self.settings.lmc,
             key: self.settings.sweep.key,
             routes: &routes,
             groups: &self.groups,
-            // Other layers mean other service levels, which hosts have to ask for.
-            reregister: self.reregister || before.max(routes.layers) > 1,
+            // With other layers, service levels change, which hosts have to ask for again.
+            reregister: self.reregister || layers.max(routes.layers) > 1,
         };
+        self.are_groups_new = false;
+        let mut before = None;
         let phases = if is_of_groups {
             program::phases_of_groups(&self.inventory, &self.groups, &self.held)
         } else {
-            program::phases(&self.inventory, wanted, &self.held)
+            let phases = program::phases(&self.inventory, wanted, &self.held);
+            before = phases.change_tables().then(|| self.held.tables.clone());
+            self.are_groups_new =
+                self.is_urgent && routes.emptied_first.is_empty() && phases.can_put_trees_off();
+            let phases = if self.are_groups_new { phases.without_trees() } else { phases };
+            phases.in_order()
         };
-        self.are_groups_new = false;
         let writing = Writing {
             exchange: Exchange::new(manner(&self.settings), self.next_tid),
-            phases: phases.into(),
+            phases,
             drains: false,
             drained_at: None,
+            ends_old: false,
             routes,
+            before,
+            is_part,
             blocks: 0,
             failures: Vec::new(),
             is_broken: false,
@@ -153,7 +201,7 @@ impl SubnetManager {
         }
     }
 
-    /// Takes note of what became of a write.
+    /// Takes note of the result of a write.
     fn written(&mut self, done: &Done<Purpose>) {
         let Stage::Writing(writing) = &mut self.stage else { return };
         let held = &mut self.held;
@@ -185,13 +233,16 @@ impl SubnetManager {
             }
             (Purpose::Port { guid, port }, Ok(data)) => {
                 self.inventory.take_note(guid, port, data);
+                // Nothing is written to a port without a cable, so this one failed since.
+                self.is_stale |= port != 0 && PortSettings::parse(data).state() == PortState::Down;
                 return;
             }
             (_, Err(failure)) => *failure,
         };
         let (guid, what) = match done.order.purpose {
             Purpose::Table { switch, block } => {
-                // Whether it took effect is not known: it is read before anything else is written there.
+                // It is not known whether the write took effect, so the table is read before anything else is
+                // written there.
                 held.tables.remove(&switch);
                 writing.is_broken = true;
                 (switch, format!("block {block} of its forwarding table"))
@@ -211,7 +262,7 @@ impl SubnetManager {
                 (guid, format!("{} {modifier:#x}", attribute.name()))
             }
         };
-        // A port with another key drops writes without a word, and answers questions.
+        // A port with another key drops writes silently, but answers questions.
         let hint = if failure == Failure::Silent && self.inventory.is_protected(guid) {
             "; it may have another key of management (M_Key): see m-key-file"
         } else {
@@ -224,7 +275,7 @@ impl SubnetManager {
         }
     }
 
-    /// Begins the next phase once all of the one before is confirmed.
+    /// Begins the next phase once all writes of the one before are confirmed.
     fn go_on_writing(&mut self, now: Instant) {
         loop {
             let Stage::Writing(writing) = &mut self.stage else { return };
@@ -240,9 +291,12 @@ impl SubnetManager {
             if writing.drained_at.is_some_and(|at| now < at) {
                 return;
             }
-            writing.drained_at = None;
+            if writing.drained_at.take().is_some() && writing.ends_old {
+                writing.before = None;
+            }
             let Some(phase) = writing.phases.pop_front() else { return self.stop_writing(now) };
             writing.drains = phase.drains;
+            writing.ends_old = phase.ends_old;
             for (order, route) in phase.writes {
                 let is_left_out =
                     writing.is_multicast_broken && matches!(order.purpose, Purpose::Multicast { .. });
@@ -253,12 +307,15 @@ impl SubnetManager {
         }
     }
 
-    /// All is written, or as much as may be.
+    /// Ends writing, as all is written, or as much as may be.
     fn stop_writing(&mut self, now: Instant) {
         let waiting = Stage::Waiting { until: now + self.settings.watch_interval };
         let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
         self.take_tids(writing.exchange.next_tid());
         self.counts.blocks += writing.blocks;
+        if let Some(before) = writing.before {
+            self.under_way.leave(before, now + self.settings.drain);
+        }
         let failed = writing.failures.len();
         for failure in writing.failures.iter().take(16) {
             self.tell(Event::Problem(failure.clone()));
@@ -292,6 +349,7 @@ impl SubnetManager {
             is_news: !is_as_told || writing.blocks > 0,
         });
         self.counts.ups += 1;
+        self.rest_at = writing.is_part.then(|| now + self.settings.drain);
         self.reregister = false;
         self.routes = Some(writing.routes);
         self.administer(now);
@@ -301,7 +359,8 @@ impl SubnetManager {
         if self.is_stale {
             self.begin_sweep(now);
         } else {
-            // What was lost may answer the next time, and what changed while marks were cleared shows then.
+            // A node that did not answer may do so the next time, and changes that happened while marks were
+            // cleared show then.
             let lacks_parts =
                 self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
             let is_unsure = !self.problems.is_empty() || self.has_silent_manager;
@@ -313,11 +372,12 @@ impl SubnetManager {
         }
     }
 
-    /// Waits until it is time to look again, or for nothing if something is to be done. What is put off in favour of what
-    /// changed meanwhile keeps its moment.
+    /// Waits until it is time to look again, or not at all if something is to be done. A look at everything
+    /// that is put off because of what changed meanwhile keeps its moment.
     pub(super) fn wait_for_more(&mut self, now: Instant) {
         let next = now + self.settings.watch_interval;
-        let until = if self.is_more() { now } else { self.recheck_at.map_or(next, |at| at.min(next)) };
+        let moments = [self.recheck_at, self.rest_at];
+        let until = if self.is_more() { now } else { moments.into_iter().flatten().fold(next, Instant::min) };
         self.stage = Stage::Waiting { until };
     }
 }

@@ -1,28 +1,28 @@
-//! Who used wrong keys, as ports told the master.
+//! Uses of wrong keys that ports told the master of.
 //!
-//! A port that is sent wrong keys without end tells of it without end, so each sender and receiver is told to people once, and counted
-//! from then on.
+//! A port that is sent wrong keys again and again tells of each, so people are told once of each sender and
+//! receiver, and further uses are counted.
 
 use std::collections::BTreeMap;
 
 use super::{Event, SubnetManager};
 use crate::mad::{KeyKind, WrongKey};
 
-/// Most pairs of a sender and a receiver that are kept in mind.
+/// Most pairs of a sender and a receiver that are remembered.
 const MAX_PAIRS: usize = 64;
 
 /// Wrong keys since this manager became master.
 #[derive(Debug, Default)]
 pub(super) struct WrongKeys {
-    /// How often each was told of, with the key that came last.
+    /// How often each pair was told of, and the last trap about it.
     pairs: BTreeMap<Pair, (u64, WrongKey)>,
 }
 
-/// What the key is for, sender, receiver, and hops of a directed route.
+/// The kind of key, the LIDs of sender and receiver, and the hops of a directed route.
 type Pair = (KeyKind, u16, u16, Option<u8>);
 
 impl SubnetManager {
-    /// A port told of a wrong key.
+    /// Takes in that a port told of a wrong key.
     pub(super) fn take_wrong_key(&mut self, told: &WrongKey) {
         match told.kind {
             KeyKind::Management => self.counts.wrong_management_keys += 1,
@@ -43,7 +43,7 @@ impl SubnetManager {
         }
     }
 
-    /// Who used wrong keys, in words.
+    /// All uses of wrong keys, in words.
     pub(super) fn wrong_keys(&self) -> Vec<String> {
         let pairs = self.wrong_keys.pairs.values();
         pairs.map(|(times, told)| format!("{} ({times} times)", self.tell_wrong_key(told))).collect()
@@ -51,7 +51,7 @@ impl SubnetManager {
 
     fn tell_wrong_key(&self, told: &WrongKey) -> String {
         let key = match told.kind {
-            // The wrong one may be the right one but for a letter.
+            // The key itself is not shown, as it may be nearly the right one, with a typing error.
             KeyKind::Management => "key of management (M_Key)".to_owned(),
             KeyKind::Partition => format!("key of a partition (P_Key {:#06x})", told.key),
             KeyKind::Queue => format!("key of a queue pair (Q_Key {:#010x})", told.key),

@@ -5,9 +5,9 @@ use crate::exchange::Order;
 use crate::mad::{Attribute, DATA_BYTES, Data, PortSettings, Route};
 use crate::manager::inventory::{Adapter, Inventory, Switch};
 
-/// The part of the table of arbitration among lanes that the modifier names first: low priority, entries 0 to 31.
+/// The modifier of the part of the arbitration table for low priority with the entries 0 to 31.
 const LOW_PRIORITY: u32 = 1;
-/// How many units of 64 bytes a lane sends in its turn.
+/// How many units of 64 bytes a lane may send in its turn.
 const LANE_WEIGHT: u8 = 4;
 
 /// Lanes to write, and what was written before.
@@ -17,7 +17,7 @@ struct Lanes<'a> {
     phase: &'a mut Phase,
 }
 
-/// Adds what is not written yet.
+/// Adds the lanes that are not written yet.
 pub(super) fn program(inventory: &Inventory, layers: u8, held: &Held, phase: &mut Phase) {
     let mut lanes = Lanes { layers, held, phase };
     inventory.switches.iter().for_each(|switch| lanes.program_switch(switch));
@@ -33,7 +33,7 @@ impl Lanes<'_> {
         let cabled = || switch.ports.range(1..).filter(|(port, _)| switch.cables.contains_key(port));
         for (&out, found) in cabled() {
             let table = levels_to_lanes(PortSettings::lane_count(found.lanes_capacity()));
-            // Port 0 sends as well: what the manager behind it, or the switch itself, has to say.
+            // Port 0 sends as well: packets of the switch itself, or of the manager behind it.
             for into in std::iter::once(0).chain(cabled().map(|(&into, _)| into)) {
                 let modifier = u32::from(into) << 8 | u32::from(out);
                 self.write(switch.guid, &switch.route, Attribute::SlToVl, modifier, table);
@@ -54,7 +54,7 @@ impl Lanes<'_> {
 
     fn write(&mut self, guid: u64, route: &Route, attribute: Attribute, modifier: u32, data: Data) {
         let is_held = self.held.lanes.get(&(guid, attribute, modifier)) == Some(&data);
-        // A port without a table of turns has nothing to be told.
+        // A port without an arbitration table needs no write.
         let is_empty = attribute == Attribute::LaneArbitration && data.iter().all(|&byte| byte == 0);
         if !is_held && !is_empty {
             let purpose = Purpose::Lanes { guid, attribute, modifier };
@@ -63,7 +63,7 @@ impl Lanes<'_> {
     }
 }
 
-/// Sixteen service levels to so many lanes, four bits each.
+/// The lanes of sixteen service levels, four bits each, if there are so many lanes.
 fn levels_to_lanes(lanes: u8) -> Data {
     let mut data = [0; DATA_BYTES];
     for (byte, pair) in data.iter_mut().take(8).zip(0_u8..) {
@@ -72,7 +72,7 @@ fn levels_to_lanes(lanes: u8) -> Data {
     data
 }
 
-/// Each lane in turn, as far as the port's table has room.
+/// A table in which each lane has its turn, as far as the port's table has room.
 fn turns_of_lanes(layers: u8, port: &PortSettings) -> Data {
     let mut data = [0; DATA_BYTES];
     let lanes = layers.min(PortSettings::lane_count(port.lanes_capacity())).min(port.low_turns().min(32));

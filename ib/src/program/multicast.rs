@@ -1,8 +1,8 @@
 //! Multicast tables: a tree of cables for each group, and the parts of switches' tables that differ.
 //!
-//! A tree is changed so that packets never go round: where old and new cables of a group together close a circle, or old
-//! ones lead to a node whose table nobody knows, what only the old tree has is taken away everywhere before anything of
-//! the new one is added.
+//! A tree is changed so that packets never go round. If old and new cables of a group together close a
+//! circle, or old ones lead to a node whose table is not known, all entries that only the old tree has are
+//! removed before any entry of the new one is added.
 
 mod tree;
 
@@ -19,7 +19,7 @@ pub(crate) const FIRST_MULTICAST_LID: u16 = 0xC000;
 /// The last multicast LID.
 const LAST_MULTICAST_LID: u16 = 0xFFFE;
 
-/// Who gets the packets of a group.
+/// The ports that get the packets of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Members {
     /// All ports of adapters and routers.
@@ -31,13 +31,14 @@ pub enum Members {
 /// The multicast groups of a subnet, as its administration keeps them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Groups {
-    /// Another number means that groups may differ.
+    /// A number that changes whenever groups may have changed.
     pub generation: u64,
-    /// The members, by multicast LID (0xC000 to 0xFFFE; others are passed over).
+    /// The members, by multicast LID (0xC000 to 0xFFFE; others are ignored).
     pub members: BTreeMap<u16, Members>,
 }
 
-/// Before an administration tells which groups there are, there is that of IPoIB's broadcast, and all hosts are in it.
+/// The groups before an administration tells which there are: only the broadcast group of IPoIB, with all
+/// hosts in it.
 impl Default for Groups {
     fn default() -> Self {
         Self { generation: 0, members: BTreeMap::from([(FIRST_MULTICAST_LID, Members::All)]) }
@@ -51,7 +52,7 @@ impl Groups {
         range.map(|(&lid, members)| (lid, members))
     }
 
-    /// The blocks of tables that have groups.
+    /// The blocks of multicast tables in which there are groups.
     pub(crate) fn blocks(&self) -> BTreeSet<u16> {
         self.all().map(|(lid, _)| block_of(lid)).collect()
     }
@@ -75,14 +76,9 @@ fn block_of(lid: u16) -> u16 {
     (lid - FIRST_MULTICAST_LID) / MulticastTable::LIDS
 }
 
-/// Adds what differs: to `empty` what is to be gone before anything of `fill` may be written.
-pub(super) fn program(
-    inventory: &Inventory,
-    groups: &Groups,
-    held: &Held,
-    empty: &mut Phase,
-    fill: &mut Phase,
-) {
+/// The phases of multicast tables: what is to be gone first, and then what differs.
+pub(super) fn program(inventory: &Inventory, groups: &Groups, held: &Held) -> [Phase; 2] {
+    let (mut empty, mut fill) = (Phase::default(), Phase::default());
     let blocks = groups.blocks();
     let has_room = |switch: &&Switch| {
         let capacity = held.infos.get(&switch.guid).map_or(0, SwitchInfo::multicast_capacity);
@@ -107,7 +103,6 @@ pub(super) fn program(
     };
     let dangerous = leads.iter().filter(|&(&lid, leads)| is_dangerous(lid, leads));
     let dangerous: BTreeSet<u16> = dangerous.map(|(&lid, _)| lid).collect();
-    let mut has_emptied = false;
     for switch in inventory.switches.iter().filter(|switch| trees.has(switch.guid)) {
         for (&(guid, block, position), &old) in
             held.multicast.range((switch.guid, 0, 0)..=(switch.guid, u16::MAX, u8::MAX))
@@ -123,18 +118,18 @@ pub(super) fn program(
             }
             let part = (guid, block, position);
             if between != old {
-                has_emptied = true;
-                write(switch, part, between, empty);
+                empty.drains = true;
+                write(switch, part, between, &mut empty);
             }
             if new != between {
-                write(switch, part, new, fill);
+                write(switch, part, new, &mut fill);
             }
         }
     }
-    empty.drains |= has_emptied;
+    [empty, fill]
 }
 
-/// Whether a switch holds that packets to a multicast LID leave by a port.
+/// Whether by the table that a switch holds packets to a multicast LID leave by a port.
 fn leads_by(held: &Held, guid: u64, lid: u16, port: u8) -> bool {
     let part = held.multicast.get(&(guid, block_of(lid), port / MulticastTable::PORTS));
     let ports = part.map_or(0, |part| part.ports(lid % MulticastTable::LIDS));

@@ -1,4 +1,4 @@
-//! Addresses of ports, what links are set to, and the states through which they come up.
+//! Addresses of ports, settings of links, and the states through which links come up.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::exchange::Order;
 use crate::mad::{Attribute, PortSettings, PortState, Route};
 use crate::manager::inventory::{Adapter, Inventory, Switch};
 
-/// The codes of 256 and of 4096 bytes.
+/// The codes of MTUs, from 256 to 4096 bytes.
 const MTUS: std::ops::RangeInclusive<u8> = 1..=5;
 
-/// What ports are written, and when.
+/// Adds the writes to ports to their phases.
 struct Ports<'a> {
     wanted: Wanted<'a>,
     /// The prefix of the subnet.
@@ -23,14 +23,14 @@ struct Ports<'a> {
     activation: &'a mut Phase,
 }
 
-/// Where a port is, and the way to it.
+/// A port, and the way to it.
 struct Place<'a> {
     guid: u64,
     port: u8,
     route: &'a Route,
 }
 
-/// Adds what differs.
+/// Adds the writes for all ports that are not as they are to be.
 pub(super) fn program<'a>(
     inventory: &Inventory,
     wanted: Wanted<'a>,
@@ -73,7 +73,7 @@ impl Ports<'_> {
         let lid = self.wanted.lids.of(adapter.port_guid).unwrap_or_default();
         let level = self.wanted.routes.level(lid, self.manager);
         let found = &adapter.settings;
-        // A host whose manager is another one now has told this one nothing yet.
+        // A host that had another manager has not told this one anything yet.
         let is_new = found.manager_lid() != self.manager || found.lid() != lid;
         let settings = found
             .with_prefix(self.prefix)
@@ -92,7 +92,7 @@ impl Ports<'_> {
         if self.wanted.key == 0 { settings } else { settings.with_key(self.wanted.key) }
     }
 
-    /// Sets a link to what both of its ends can, and takes it from its state to the next, and on.
+    /// Sets a link to what both of its ends can do, and takes it from state to state until it is active.
     fn bring_up(
         &mut self,
         place: &Place<'_>,
@@ -109,7 +109,7 @@ impl Ports<'_> {
             settings
         };
         write(place, found, &settings, is_new.then_some(PortState::Armed), self.addresses);
-        // A link becomes active only if its other end told that it is up, too.
+        // A link becomes active only if its other end has said that it is up, too.
         let comes_up = matches!(found.state(), PortState::Initialize | PortState::Armed);
         if comes_up && far.state() != PortState::Down {
             let settings = settings.with_reregistration(false);
@@ -118,7 +118,7 @@ impl Ports<'_> {
     }
 }
 
-/// Writes a port as it is to be, if it is not.
+/// Adds the write of a port's settings, unless the port has them.
 fn write(
     place: &Place<'_>,
     found: &PortSettings,

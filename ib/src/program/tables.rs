@@ -8,9 +8,11 @@ use crate::mad::Attribute;
 use crate::manager::inventory::{Inventory, Switch};
 use crate::manager::task::Routes;
 
-/// The phases of tables: empty, change, fill.
+/// The three phases of writes to tables: those that empty entries, those that change entries, and those that
+/// fill the emptied ones.
 pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [Phase; 3] {
     let mut phases = [Phase::default(), Phase::default(), Phase::default()];
+    let mut is_held_back = false;
     let first: BTreeSet<u16> = routes.emptied_first.iter().copied().collect();
     let adapters: BTreeSet<u64> = inventory.adapters.iter().map(|adapter| adapter.node_guid).collect();
     let is_known = |node: u64| routes.tables.contains_key(&node) || adapters.contains(&node);
@@ -24,14 +26,14 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
             let old = block(before, number);
             let new = block(table, number).unwrap_or([NO_PORT; BLOCK]);
             let changed = |at: usize| old.is_some_and(|old| old[at] != new[at]);
+            let lid_at = |at: usize| u16::try_from(number * BLOCK + at).unwrap_or(u16::MAX);
             let is_first = |at: usize| {
-                let lid = u16::try_from(number * BLOCK + at).unwrap_or(u16::MAX);
-                // What leads to nobody any more, or did not lead to anybody known, is emptied first as well: no proof
-                // counts it.
+                // Entries for LIDs that no port has any more, and entries that lead to unknown nodes, are
+                // emptied first as well, as no proof counts them.
                 let astray = || old.is_some_and(|old| leads_astray(switch, old[at], is_known));
-                // An entry into a dead cable leads nowhere already.
+                // An entry that leads into a dead cable leads nowhere already.
                 let is_dead = || old.is_some_and(|old| old[at] != 0 && !switch.cables.contains_key(&old[at]));
-                first.contains(&lid) || (new[at] == NO_PORT && !is_dead()) || astray()
+                first.contains(&lid_at(at)) || (new[at] == NO_PORT && !is_dead()) || astray()
             };
             let mut now = old;
             if let Some(old) = old {
@@ -40,10 +42,13 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
                 });
                 write_block(switch, number, &mut now, emptied, &mut phases[0]);
             }
-            // A block that the switch did not reach before is out of reach until its top rises.
-            let mixed: [u8; BLOCK] = std::array::from_fn(|at| {
-                if old.is_some() && is_first(at) && changed(at) { NO_PORT } else { new[at] }
+            // A block that the switch did not use before stays out of use until the top of its table rises.
+            let mixed: [u8; BLOCK] = std::array::from_fn(|at| match old {
+                Some(_) if changed(at) && is_first(at) => NO_PORT,
+                Some(old) if changed(at) && routes.last.contains(&(switch.guid, lid_at(at))) => old[at],
+                _ => new[at],
             });
+            is_held_back |= old.is_some() && mixed != new;
             write_block(switch, number, &mut now, mixed, &mut phases[1]);
             write_block(switch, number, &mut now, new, &mut phases[2]);
         }
@@ -51,17 +56,17 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
         if info.linear_top() != top || info.state_changed() {
             let data = info.with(top, true).emit();
             let order = Order::set(Purpose::Reach { switch: switch.guid }, Attribute::SwitchInfo, 0, data);
-            // The reach grows or shrinks once all blocks within it are right.
+            // The top of the table changes once all blocks below it are right.
             phases[2].writes.push((order, switch.route.clone()));
         }
     }
-    let drains = !phases[0].writes.is_empty();
-    phases[0].drains = drains;
-    phases[1].drains = drains && !phases[2].writes.is_empty();
+    phases[0].drains = !phases[0].writes.is_empty();
+    phases[1].drains = is_held_back;
     phases
 }
 
-/// A block of a table; `None` beyond its end. Of a table that ends within the block the rest leads nowhere.
+/// A block of a table; `None` beyond its end. If the table ends within the block, the rest of the block leads
+/// nowhere.
 fn block(table: &[u8], number: usize) -> Option<[u8; BLOCK]> {
     let part = table.get(number * BLOCK..)?;
     let part = &part[..part.len().min(BLOCK)];

@@ -23,8 +23,8 @@ fn request() -> SaMad {
     }
 }
 
-/// A receiver as a kernel has it: it takes segments in order, and says so every few of them and for each that is out of
-/// order.
+/// A receiver like that of a kernel. It takes segments in order, and acknowledges every few of them and each
+/// that is out of order.
 #[derive(Default)]
 struct Receiver {
     records: Vec<u8>,
@@ -100,7 +100,8 @@ proptest! {
         while let Some(packet) = transfers.poll_transmit(now) {
             receiver.take(&packet);
         }
-        // A sender that hears nothing for long gives up, and says so; the last word may be the one that it never heard.
+        // A sender that hears nothing for long gives up and says so. It may be the last acknowledgement that
+        // it never heard.
         prop_assert!(receiver.is_whole || receiver.aborted == Some(126));
         if receiver.is_whole {
             prop_assert_eq!(receiver.records, records);
@@ -127,7 +128,8 @@ fn segments_are_laid_out_as_the_specification_says() {
     let mut transfers = Transfers::default();
     assert!(transfers.begin(KEY, ADDRESS, &request(), (14, vec![9; 224]), Instant::ZERO));
     let first = transfers.poll_transmit(Instant::ZERO).unwrap();
-    // Version, data, no time and active and first; then segment 1, and 224 bytes with a header each.
+    // The header says version 1, data, no response time, active and first, segment 1, and the length of 224
+    // bytes with a header for each segment.
     assert_eq!(first.mad[24..36], [1, 1, 31 << 3 | 3, 0, 0, 0, 0, 1, 0, 0, 1, 8]);
     assert_eq!(first.mad[44..46], [0, 14]);
     assert_eq!(transfers.poll_transmit(Instant::ZERO), None, "nobody said yet how far to go on");

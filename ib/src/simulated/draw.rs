@@ -1,4 +1,4 @@
-//! What a seed stands for.
+//! Draws a scenario from a seed.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use crate::sweep::PortOf;
 
 /// For how long things go wrong.
 const TROUBLE: Duration = Duration::from_secs(30);
-/// For how long all must then be well before it is looked at.
+/// How long the subnet then has to become well before it is checked.
 const REST: Duration = Duration::from_secs(60);
-/// For how long nothing may be written at the end.
+/// How long nothing may be written at the end.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// A subnet, its managers, and what befalls it.
+/// A subnet, its managers, and the faults that strike.
 #[derive(Debug)]
 pub struct Scenario {
     seed: u64,
@@ -33,12 +33,12 @@ pub struct Scenario {
     faults: Vec<(Instant, Fault)>,
 }
 
-/// What a scenario came to.
+/// The outcome of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Blocks of tables that were written, those of multicast tables among them.
     pub blocks: u64,
-    /// Datagrams that the managers sent that ran at the end.
+    /// Datagrams that were sent by the managers that ran at the end.
     pub sent: u64,
     /// Shares of switches that agents which stood by at the end had looked at.
     pub shares: u64,
@@ -55,7 +55,7 @@ impl Scenario {
     /// The scenario of a seed in a subnet as a fabric describes it.
     ///
     /// # Errors
-    /// If the fabric is no whole subnet, or a large one.
+    /// If the fabric is not whole, or too large.
     pub fn draw_in(fabric: &Fabric, seed: u64) -> Result<Self, SubnetError> {
         let (model, hosts, switches) = Model::of(fabric)?;
         Ok(Self::befalling(seed, (model, &hosts, &switches), ChaCha8Rng::seed_from_u64(seed)))
@@ -71,7 +71,8 @@ impl Scenario {
         let noise = match rng.random_range(0..3) {
             0 => Noise::default(),
             1 => Noise { lost: 0.02, twice: 0.05, late: 0.1, garbled: 0.0 },
-            // Who hears nothing of a master, however often it asks, takes its place: that must be rare.
+            // A manager that hears nothing of a master, however often it asks, takes the master's place. That
+            // must be rare.
             _ => Noise { lost: 0.04, twice: 0.1, late: 0.2, garbled: 0.02 },
         };
         let between: Vec<[PortOf; 2]> = model
@@ -106,8 +107,9 @@ impl Scenario {
             faults.push((at, first));
             faults.extend(then.map(|then| (at + lasting, then)));
         }
-        // Drawn last, so that seeds from before these faults still draw all others as they did. Masters that are apart write at the
-        // same time, and no proof counts what the other writes, so nothing else happens meanwhile.
+        // These faults are drawn last, so that older seeds still draw all other faults as they did. Masters
+        // that are apart write at the same time, and no proof counts what the other one writes, so nothing
+        // else may happen meanwhile.
         let all_is_well = faults.is_empty() && noise.lost == 0.0;
         if managers.len() > 1 && (all_is_well || rng.random_bool(0.3)) {
             let at = if rng.random_bool(0.5) { 0 } else { rng.random_range(0..TROUBLE.as_millis() as u64) };
@@ -120,12 +122,12 @@ impl Scenario {
             let both = [(at, fault(true)), (at + lasting, fault(false))];
             faults.extend(both);
         }
-        // Cables that are cut stay so until their end; the last of all is that nothing is wrong any more.
+        // A cable that is cut stays cut until it is mended. The last fault of all puts everything right.
         faults.sort_by_key(|&(at, _)| at);
         Self { seed, model, managers, noise, faults }
     }
 
-    /// What befalls the subnet, and when; what is mended at the end is not told.
+    /// The faults that strike, and when. What is mended at the end is not among them.
     pub fn faults(&self) -> impl Iterator<Item = (Instant, Fault)> {
         self.faults.iter().copied()
     }
@@ -136,7 +138,7 @@ impl Scenario {
         [hosts, self.model.nodes.len() - hosts, self.model.cables.len() / 2, self.managers.len()]
     }
 
-    /// Runs it with the engines that compute tables.
+    /// Runs the scenario with the engines that compute tables.
     ///
     /// # Errors
     /// If something does not hold.

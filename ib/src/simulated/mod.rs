@@ -33,10 +33,11 @@ pub(crate) use world::trap_of;
 use crate::manager::{Routes, Settings, Task};
 use crate::sweep;
 
-/// Options of the engines, by which everything is balanced anew each time, so that much changes at once.
+/// Options of the engines by which all tables are balanced anew each time, so that much changes at once.
 pub const ENGINES: &str = "engines=dnup;reassign";
 
-/// Who computes the tables that managers ask for: tables that are proved, or why there are none.
+/// The function that computes the tables that managers ask for. It returns tables that are proved, or why
+/// there are none.
 pub type Engines<'a> = &'a (dyn Fn(&Task) -> Result<Routes, String> + Sync);
 
 /// Something that must not be.

@@ -1,5 +1,7 @@
 //! A subnet that answers managers: switches with tables, ports with states, and what becomes of datagrams.
 
+mod packets;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mad::{
@@ -8,7 +10,7 @@ use crate::mad::{
 };
 use crate::sweep::PortOf;
 
-/// The status of a value that cannot be taken.
+/// The status that says that a value is invalid.
 const INVALID: u16 = 7 << 2;
 const CAPACITY: u16 = 0x4000;
 const MULTICAST_CAPACITY: u16 = 1024;
@@ -87,7 +89,7 @@ impl Model {
         self.set_states([a, b], PortState::Down);
     }
 
-    /// A switch starts again, and knows nothing.
+    /// Has a switch start again without its tables.
     pub(crate) fn reset(&mut self, node: usize) {
         let ends: Vec<_> = self.cables.range((node, 0)..=(node, u8::MAX)).map(|(&a, &b)| [a, b]).collect();
         let switch = &mut self.nodes[node];
@@ -100,7 +102,7 @@ impl Model {
         ends.into_iter().for_each(|ends| self.set_states(ends, PortState::Initialize));
     }
 
-    /// A manager runs behind an adapter's port, or none does any more, which that port tells.
+    /// Sets whether a manager runs behind an adapter's port, which the port tells.
     pub(crate) fn set_manager(&mut self, host: usize, is_there: bool) {
         /// The byte of PortInfo with the capability, and its bit.
         const IS_MANAGER: (usize, u8) = (23, 1 << 1);
@@ -153,7 +155,7 @@ impl Model {
         }
     }
 
-    /// The port that a datagram comes to which leaves an adapter by a directed route.
+    /// The port at which a datagram arrives that leaves an adapter by a directed route.
     pub(crate) fn walk(&self, from: usize, route: &Route) -> Option<PortOf> {
         let mut at = (from, 1);
         for (hop, &port) in route.ports().iter().enumerate() {
@@ -165,7 +167,7 @@ impl Model {
         Some(at)
     }
 
-    /// What is answered at the end of a directed route, if anybody is there.
+    /// The answer of the node at the end of a directed route, if there is one.
     pub(crate) fn answer(
         &mut self,
         from: usize,
@@ -197,7 +199,7 @@ impl Model {
                 Ok(NodeInfo { port_guid: info.guid + u64::from(own), local_port: came_by, ..info }.emit())
             }
             Attribute::NodeDescription => Ok(NodeDescription(format!("node {at}")).emit()),
-            // An adapter's port tells and takes nothing by another port.
+            // An adapter answers questions about a port only if they come in by that port.
             Attribute::PortInfo
                 if self.nodes[at].info.kind != NodeKind::Switch && asked.modifier != u32::from(came_by) =>
             {
@@ -262,182 +264,18 @@ impl Model {
         };
         *settings = with_state(&wanted, state);
         let now = settings.emit();
-        // What a port says of itself cannot be written.
+        // The capabilities of a port cannot be written.
         let is_manager = self.nodes[at].is_manager;
         if self.nodes[at].info.kind == NodeKind::Adapter {
             self.set_manager(at, is_manager);
         }
         Ok(now)
     }
-
-    /// The LID of each host's port.
-    pub(crate) fn hosts(&self) -> Vec<(usize, u16)> {
-        let hosts = self.nodes.iter().enumerate().filter(|(_, node)| node.info.kind == NodeKind::Adapter);
-        hosts.map(|(at, node)| (at, node.ports[&1].lid())).collect()
-    }
-
-    /// Where a packet comes to that leaves by a port, if that is active and the port behind it takes packets.
-    fn beyond(&self, from: PortOf) -> Option<PortOf> {
-        let state = |(node, port): PortOf| self.nodes[node].ports[&port].state();
-        let to = *self.cables.get(&from)?;
-        (state(from) == PortState::Active && state(to) >= PortState::Armed).then_some(to)
-    }
-
-    /// The node that a packet comes to that goes from a node to a LID by the tables in force, switches' own LIDs among them.
-    pub(crate) fn reached(&self, from: usize, lid: u16) -> Option<PortOf> {
-        let entry = |node: usize| {
-            let here = &self.nodes[node];
-            if lid > here.switch.linear_top() { 0xFF } else { here.table[usize::from(lid)] }
-        };
-        let mut at = (from, if self.is_switch(from) { entry(from) } else { 1 });
-        for _ in 0..=self.nodes.len() {
-            let (node, port) = self.beyond(at)?;
-            let out = if self.is_switch(node) { entry(node) } else { 0 };
-            if out == 0 {
-                let own = if self.is_switch(node) { 0 } else { port };
-                return (self.nodes[node].ports[&own].lid() == lid).then_some((node, port));
-            }
-            at = (node, out);
-        }
-        None
-    }
-
-    /// The cables that a packet takes, by the ports that it leaves; whether it arrives.
-    pub(crate) fn trace(&self, from: usize, to: u16) -> (Vec<PortOf>, bool) {
-        let mut way = Vec::new();
-        let mut at = self.beyond((from, 1));
-        while let Some((node, port)) = at {
-            let here = &self.nodes[node];
-            if here.info.kind != NodeKind::Switch {
-                return (way, here.ports[&port].lid() == to);
-            }
-            let out = if to > here.switch.linear_top() { 0xFF } else { here.table[usize::from(to)] };
-            // A packet that comes by a cable again goes round for ever, which is a circle.
-            let is_again = way.contains(&(node, out));
-            way.push((node, out));
-            if is_again {
-                return (way, false);
-            }
-            at = self.beyond((node, out));
-        }
-        (way, false)
-    }
-
-    /// The hosts that a packet to a multicast LID reaches, each as often as it does.
-    ///
-    /// # Errors
-    /// If it goes round.
-    pub(crate) fn flood(&self, from: usize, lid: u16) -> Result<Vec<usize>, String> {
-        let mut reached = Vec::new();
-        // Each copy with the ports that it left by.
-        let mut open: Vec<(PortOf, Vec<PortOf>)> =
-            self.beyond((from, 1)).into_iter().map(|at| (at, Vec::new())).collect();
-        while let Some(((at, came_by), way)) = open.pop() {
-            let node = &self.nodes[at];
-            if node.info.kind != NodeKind::Switch {
-                reached.push(at);
-                continue;
-            }
-            let place = lid - 0xC000;
-            let leads = |port: &u8| {
-                let modifier = MulticastTable::modifier(place / 32, port / 16);
-                node.multicast
-                    .get(&modifier)
-                    .is_some_and(|part| part.ports(place % 32) >> (port % 16) & 1 == 1)
-            };
-            for port in (1..=node.info.ports).filter(|&port| port != came_by).filter(leads) {
-                let Some(next) = self.beyond((at, port)) else { continue };
-                if way.contains(&(at, port)) {
-                    return Err(format!("a packet to {lid:#x} from node {from} goes round"));
-                }
-                open.push((next, [&way[..], &[(at, port)]].concat()));
-            }
-        }
-        reached.sort_unstable();
-        Ok(reached)
-    }
-
-    /// Whether a packet to IPoIB's group of broadcast ends, from wherever it comes.
-    ///
-    /// # Errors
-    /// If one goes round.
-    pub(crate) fn check_storms(&self) -> Result<(), String> {
-        self.hosts().into_iter().try_for_each(|(host, _)| self.flood(host, 0xC000).map(drop))
-    }
-
-    /// Whether a packet to a multicast LID from each of these hosts reaches the others, once each.
-    ///
-    /// # Errors
-    /// If it reaches others.
-    pub(crate) fn check_group(&self, lid: u16, members: &[usize]) -> Result<(), String> {
-        for &from in members {
-            let others: Vec<usize> = members.iter().copied().filter(|&member| member != from).collect();
-            let reached = self.flood(from, lid)?;
-            if reached != others {
-                return Err(format!(
-                    "from node {from} to group {lid:#x}: nodes {reached:?} instead of {others:?}"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether packets between hosts cannot wait for each other in a circle, by the tables that switches hold now.
-    ///
-    /// # Errors
-    /// If they can; the circle is among the ports that are named, each with those that follow.
-    pub(crate) fn check_circles(&self) -> Result<(), String> {
-        let mut after: BTreeMap<PortOf, BTreeSet<PortOf>> = BTreeMap::new();
-        let lids: BTreeSet<u16> =
-            self.hosts().into_iter().map(|(_, lid)| lid).filter(|&lid| lid > 0).collect();
-        for (from, _) in self.hosts() {
-            for &to in &lids {
-                for pair in self.trace(from, to).0.windows(2) {
-                    after.entry(pair[0]).or_default().insert(pair[1]);
-                    after.entry(pair[1]).or_default();
-                }
-            }
-        }
-        while let Some(end) = after.iter().find(|(_, next)| next.is_empty()).map(|(&end, _)| end) {
-            after.remove(&end);
-            for next in after.values_mut() {
-                next.remove(&end);
-            }
-        }
-        if after.is_empty() { Ok(()) } else { Err(format!("packets wait in a circle: {after:?}")) }
-    }
-
-    /// Whether every cable is up and every host reaches every other, each with a LID of its own.
-    ///
-    /// # Errors
-    /// If not.
-    pub(crate) fn check_up(&self) -> Result<(), String> {
-        for (node, port) in self.cables.keys() {
-            let state = self.nodes[*node].ports.get(port).map(PortSettings::state);
-            if state != Some(PortState::Active) {
-                return Err(format!("node {node} port {port} is {state:?}"));
-            }
-        }
-        let hosts = self.hosts();
-        let lids: BTreeSet<u16> = hosts.iter().map(|&(_, lid)| lid).collect();
-        if lids.len() < hosts.len() || lids.contains(&0) {
-            return Err(format!("hosts without a LID of their own: {hosts:?}"));
-        }
-        for &(from, _) in &hosts {
-            for &(to, lid) in hosts.iter().filter(|&&(to, _)| to != from) {
-                if !self.trace(from, lid).1 {
-                    return Err(format!("nothing comes from node {from} to node {to}"));
-                }
-            }
-        }
-        let all: Vec<usize> = hosts.iter().map(|&(host, _)| host).collect();
-        self.check_group(0xC000, &all)
-    }
 }
 
 fn with_state(settings: &PortSettings, state: PortState) -> PortSettings {
     let mut data = settings.emit_set(Some(state));
-    // One lane and 4096 bytes are what each port can.
+    // Each port can use one lane, and takes packets of 4096 bytes.
     data[37] = 1 << 4;
     data[41] = 5;
     PortSettings::parse(&data)

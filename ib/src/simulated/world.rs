@@ -19,13 +19,13 @@ use crate::manager::{Routes, Settings, SubnetManager};
 use crate::packet::{Address, Packet};
 pub use fault::Fault;
 
-/// Which share of datagrams meets with what, from 0 to 1.
+/// The shares of datagrams that are lost, come twice, are late or are garbled, each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Noise {
     pub(crate) lost: f64,
     pub(crate) twice: f64,
     pub(crate) late: f64,
-    /// Of the answers to writes: their data is changed on the way.
+    /// The share of answers to writes whose data is changed on the way.
     pub(crate) garbled: f64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// A subnet with managers behind these hosts, with their priorities.
+    /// A subnet with a manager of this priority behind each of these hosts.
     pub(crate) fn new(
         model: Model,
         engines: Engines<'a>,
@@ -126,7 +126,7 @@ impl<'a> World<'a> {
     fn kill(&mut self, number: usize) {
         let place = &mut self.places[number];
         if let Some(manager) = place.manager.take() {
-            // What it kept in its file outlives it.
+            // The LIDs that it kept in its file are still there.
             place.lids = manager.lids().clone();
             self.model.set_manager(place.host, false);
         }
@@ -163,7 +163,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A switch tells all managers that a port changed; only the master takes note.
+    /// Has a switch send all managers a trap that a port changed. Only the master acts on it.
     fn trap(&mut self, node: usize) {
         let Some(own) = self.model.nodes[node].ports.get(&0) else { return };
         let packet = trap_of(Notice::LINK_STATE, own.lid());
@@ -218,7 +218,7 @@ impl<'a> World<'a> {
         self.wrong.take().map_or(Ok(()), Err)
     }
 
-    /// Takes what a manager has to send and to have computed.
+    /// Sends what a manager has to send, and begins the computation that it asks for.
     fn drain(&mut self, number: usize) {
         let life = self.places[number].life;
         let now = self.now;
@@ -234,7 +234,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// A switch with a LID tells that something happened.
+/// A trap of the switch with a LID.
 pub(crate) fn trap_of(number: u16, lid: u16) -> Packet {
     let notice = Notice { number: Some(number), issuer: lid, subject: lid };
     let smp = Smp {

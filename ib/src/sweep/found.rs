@@ -26,7 +26,7 @@ pub struct Found {
 /// A node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
-    /// What it says of itself. The port is the one by which it answered first.
+    /// What it says of itself. The local port is the one by which it answered first.
     pub info: NodeInfo,
     /// What people call it; empty if it did not say.
     pub description: String,
@@ -43,7 +43,7 @@ pub struct Port {
     pub guid: Option<u64>,
     /// Its state; `None` if it was not told.
     pub info: Option<PortInfo>,
-    /// All that it told of itself, for whoever is to set it.
+    /// All that it told of itself, for a manager that is to change its settings.
     pub settings: Option<PortSettings>,
 }
 
@@ -52,7 +52,7 @@ impl Node {
         Self { info, description: String::new(), route, ports: BTreeMap::new() }
     }
 
-    /// Whether an answer can be this node's, by whichever port.
+    /// Whether an answer can come from this node, whichever port it came by.
     pub(super) fn is_as(&self, info: &NodeInfo) -> bool {
         let of_node = |info: &NodeInfo| {
             let port_guid = Some(info.port_guid).filter(|_| info.kind == NodeKind::Switch);
@@ -66,20 +66,20 @@ impl Node {
 /// Something in the fabric that is not as it should be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// The port that was asked, or that leads to who was asked; `None` for the node that asks.
+    /// The port that was asked, or that leads to the node that was asked; `None` for the node that asks.
     pub at: Option<PortOf>,
     /// What was asked for.
     pub attribute: Attribute,
-    /// The way to who was asked.
+    /// The way to the node that was asked.
     pub route: Route,
     /// What is wrong.
-    pub fault: Fault,
+    pub kind: ProblemKind,
 }
 
 /// What can be wrong with an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fault {
-    /// There was none.
+pub enum ProblemKind {
+    /// There was no answer.
     Silent,
     /// It was refused with a status.
     Refused {
@@ -95,21 +95,23 @@ pub enum Fault {
         /// The way to the node that was found first.
         other: Route,
     },
-    /// The port leads to one that says it is cabled to another: two nodes with one GUID, or a cable that moved.
+    /// The port leads to a port that says that it is cabled to another one. Two nodes have one GUID, or a
+    /// cable was moved.
     CabledElsewhere {
         /// The port that answered.
         end: PortOf,
-        /// What that is cabled to.
+        /// The port that it is cabled to.
         other: PortOf,
     },
-    /// The port leads to one that says it has no cable: two nodes with one GUID, or a cable that moved.
+    /// The port leads to a port that says that it has no cable. Two nodes have one GUID, or a cable was
+    /// moved.
     NotCabled {
         /// The port that answered.
         end: PortOf,
     },
     /// There are more nodes than are taken note of.
     TooMany {
-        /// How many are.
+        /// How many are taken note of at most.
         most: usize,
     },
     /// It is farther away than directed routes can lead.
@@ -117,9 +119,9 @@ pub enum Fault {
 }
 
 impl Found {
-    /// A problem in words, which name who it is about by description and way.
+    /// A problem in words, which name the node that it is about by its description and the way to it.
     pub fn tell(&self, problem: &Problem) -> String {
-        let Problem { at, attribute, route, fault } = problem;
+        let Problem { at, attribute, route, kind } = problem;
         let who = match (*at, attribute) {
             (None, _) => "the port that asks".to_owned(),
             (Some(end), Attribute::NodeInfo) => format!("what is behind {}", self.port(end)),
@@ -127,24 +129,24 @@ impl Found {
             (Some(end), _) => self.port(end),
         };
         let asked = attribute.name();
-        let what = match fault {
-            Fault::Silent => format!("does not answer ({asked})"),
-            Fault::Refused { status } => format!("refused {asked} with status {status:#x}"),
-            Fault::Wrong(wrong) => format!("is no node: {wrong}"),
-            Fault::SameGuid { guid, other } => {
+        let what = match kind {
+            ProblemKind::Silent => format!("does not answer ({asked})"),
+            ProblemKind::Refused { status } => format!("refused {asked} with status {status:#x}"),
+            ProblemKind::Wrong(wrong) => format!("is no node: {wrong}"),
+            ProblemKind::SameGuid { guid, other } => {
                 format!("has GUID {guid:#x}, which another node has as well (directed route {other})")
             }
-            Fault::CabledElsewhere { end, other } => format!(
+            ProblemKind::CabledElsewhere { end, other } => format!(
                 "says that it is {}, but that is cabled to {}: two nodes have one GUID, or a cable was moved",
                 self.port(*end),
                 self.port(*other)
             ),
-            Fault::NotCabled { end } => format!(
+            ProblemKind::NotCabled { end } => format!(
                 "says that it is {}, but that has no cable: two nodes have one GUID, or a cable was moved",
                 self.port(*end)
             ),
-            Fault::TooMany { most } => format!("is left out, as there are more than {most} nodes"),
-            Fault::TooFar => "is farther away than directed routes can lead".to_owned(),
+            ProblemKind::TooMany { most } => format!("is left out, as there are more than {most} nodes"),
+            ProblemKind::TooFar => "is farther away than directed routes can lead".to_owned(),
         };
         format!("{who} {what} (directed route {route})")
     }

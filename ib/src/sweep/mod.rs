@@ -4,11 +4,12 @@
 //! of its ports (PortInfo): all ports of a switch, and of an adapter the one that the question came in by, as others
 //! may lead into other fabrics. Behind every port whose cable works it asks what is there.
 //!
-//! A cable between switches is asked from both ends, so that two nodes with one GUID show: their ends do not agree.
+//! A cable between switches is asked about from both ends, so that two nodes with one GUID show, as the ends
+//! do not agree.
 //!
-//! Who does not answer is asked again once everything else was asked, so that silent nodes take no turn from
-//! others. Nothing waits for an answer but what can only be known by it. All is bounded: by the greatest number of
-//! nodes, by the ports that a node can have, and by the length of routes.
+//! A node that does not answer is asked again once everything else was asked, so that silent nodes do not
+//! hold up others. A question waits only for answers without which it could not be asked. All is bounded: by
+//! the greatest number of nodes, by the ports that a node can have, and by the length of routes.
 //!
 //! Whoever drives sends what [`Sweep::poll_transmit`] gives, hands what comes to [`Sweep::handle_mad`], and calls
 //! [`Sweep::handle_timeout`] at the moment that [`Sweep::poll_timeout`] names, until [`Sweep::is_done`].
@@ -29,7 +30,7 @@ use std::time::Duration;
 
 use mapper_proto::time::Instant;
 
-pub use found::{Fault, Found, Node, NodeIndex, Port, PortOf, Problem};
+pub use found::{Found, Node, NodeIndex, Port, PortOf, Problem, ProblemKind};
 pub use tables::{TableReading, TablesFound};
 
 use crate::mad::{
@@ -47,13 +48,13 @@ pub struct Settings {
     pub timeout: Duration,
     /// How often a question is asked again.
     pub retries: u32,
-    /// Most nodes that are taken note of; the rest is told of and left out.
+    /// Most nodes that are taken note of. Further ones are reported and left out.
     pub max_nodes: usize,
     /// The key of management, for ports that tell nothing without it; 0 for none.
     pub key: u64,
 }
 
-/// The status bit of a node that has no time: it is to be asked again.
+/// The status bit of a node that is busy and is to be asked again.
 const BUSY: u16 = 1;
 
 /// The exploration of a fabric.
@@ -74,7 +75,8 @@ impl Sweep {
         Self::with_transactions_from(settings, 1)
     }
 
-    /// A sweep whose transactions are numbered from this one on, so that late answers to others count for nothing.
+    /// A sweep whose transactions are numbered from `first_tid` on, so that late answers to others do not
+    /// count.
     pub(crate) fn with_transactions_from(settings: Settings, first_tid: u32) -> Self {
         let mut requests = Requests::new(settings.window.get(), first_tid);
         requests.ask(Question::Node { behind: None }, Route::LOCAL);
@@ -88,7 +90,8 @@ impl Sweep {
         }
     }
 
-    /// The next question to send, if one may go out now. It is one by its type: nobody can write by it.
+    /// The next question to send, if one may go out now. Its type makes sure that it is a question, and does
+    /// not write.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Smp> {
         let (tid, request) = self.requests.send(now + self.settings.timeout)?;
         Some(Smp::asking(tid, request.question.asks(), self.settings.key, request.route.clone()))
@@ -112,11 +115,11 @@ impl Sweep {
     /// Takes note of which questions were not answered in time.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(tid) = self.requests.expired(now) {
-            self.try_again(tid, Fault::Silent);
+            self.try_again(tid, ProblemKind::Silent);
         }
     }
 
-    /// Takes what came from the fabric. What answers no question that is open is passed over.
+    /// Takes a datagram from the fabric. Datagrams that answer no open question are ignored.
     pub fn handle_mad(&mut self, mad: &[u8]) {
         let Ok(answer) = Smp::<Method>::parse(mad) else { return };
         // Whatever carries datagrams uses the upper half of the transaction's number.
@@ -129,16 +132,16 @@ impl Sweep {
             return;
         }
         if answer.status & BUSY != 0 {
-            return self.try_again(tid, Fault::Refused { status: answer.status });
+            return self.try_again(tid, ProblemKind::Refused { status: answer.status });
         }
         let Some((question, route)) = self.requests.take(tid) else { return };
         if answer.status != 0 {
-            return self.blame(question, route, Fault::Refused { status: answer.status });
+            return self.blame(question, route, ProblemKind::Refused { status: answer.status });
         }
         match question {
             Question::Node { behind } => match NodeInfo::parse(&answer.data) {
                 Ok(info) => self.found_node(behind, info, &route),
-                Err(wrong) => self.blame(question, route, Fault::Wrong(wrong)),
+                Err(wrong) => self.blame(question, route, ProblemKind::Wrong(wrong)),
             },
             Question::Description { node } => {
                 self.nodes[node].description = NodeDescription::parse(&answer.data).0;
@@ -156,37 +159,41 @@ impl Sweep {
         Found { nodes: self.nodes, cables, problems: self.problems }
     }
 
-    fn try_again(&mut self, tid: u32, fault: Fault) {
+    fn try_again(&mut self, tid: u32, kind: ProblemKind) {
         if let Some((question, route)) = self.requests.again(tid, self.settings.retries) {
-            self.blame(question, route, fault);
+            self.blame(question, route, kind);
         }
     }
 
-    fn blame(&mut self, question: Question, route: Route, fault: Fault) {
+    fn blame(&mut self, question: Question, route: Route, kind: ProblemKind) {
         let at = match question {
             Question::Node { behind } => behind,
             Question::Description { node } => Some((node, 0)),
             Question::Port { node, port } => Some((node, port)),
         };
-        self.problems.push(Problem { at, attribute: question.asks().0, route, fault });
+        self.problems.push(Problem { at, attribute: question.asks().0, route, kind });
     }
 
     /// A node answered behind a port, or is the one that sends.
     fn found_node(&mut self, behind: Option<PortOf>, info: NodeInfo, route: &Route) {
         let question = Question::Node { behind };
         if behind.is_some() && info.local_port == 0 {
-            // Port 0 has no cable, so nobody comes in by it.
+            // Port 0 has no cable, so no question can come in by it.
             let wrong = NodeInfoError::LocalPort { port: 0, ports: info.ports };
-            return self.blame(question, route.clone(), Fault::Wrong(wrong));
+            return self.blame(question, route.clone(), ProblemKind::Wrong(wrong));
         }
         let node = match self.by_guid.get(&info.guid) {
             Some(&node) if self.nodes[node].is_as(&info) => node,
             Some(&other) => {
                 let other = self.nodes[other].route.clone();
-                return self.blame(question, route.clone(), Fault::SameGuid { guid: info.guid, other });
+                return self.blame(question, route.clone(), ProblemKind::SameGuid { guid: info.guid, other });
             }
             None if self.nodes.len() == self.settings.max_nodes => {
-                return self.blame(question, route.clone(), Fault::TooMany { most: self.settings.max_nodes });
+                return self.blame(
+                    question,
+                    route.clone(),
+                    ProblemKind::TooMany { most: self.settings.max_nodes },
+                );
             }
             None => self.add_node(info, route),
         };
@@ -223,7 +230,7 @@ impl Sweep {
         port.settings = Some(PortSettings::parse(data));
         let leads_on = match self.nodes[node].info.kind {
             NodeKind::Switch => number != 0,
-            // An adapter hands on only what it sends itself.
+            // An adapter forwards nothing but its own datagrams.
             NodeKind::Adapter | NodeKind::Router => *route == Route::LOCAL,
         };
         if !leads_on || !info.is_up {
@@ -232,7 +239,7 @@ impl Sweep {
         let question = Question::Node { behind: Some(end) };
         match route.through(number) {
             Some(further) => self.requests.ask(question, further),
-            None => self.blame(question, route.clone(), Fault::TooFar),
+            None => self.blame(question, route.clone(), ProblemKind::TooFar),
         }
     }
 }

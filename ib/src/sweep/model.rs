@@ -80,7 +80,7 @@ impl Model {
         Some(at).filter(|at| !self.nodes[at.0].is_silent)
     }
 
-    /// What is answered to a sweep that was told the truth so far, if anything is.
+    /// The answer to a sweep that was told the truth so far, if there is one.
     pub(super) fn answer(&self, mad: &[u8]) -> Option<Smp> {
         let asked = Smp::<Method>::parse(mad).unwrap();
         if asked.attribute == Attribute::PortInfo
@@ -92,7 +92,7 @@ impl Model {
         self.answer_misled(mad)
     }
 
-    /// What is answered, whatever a sweep was made to believe.
+    /// The answer to a sweep that may have been misled, if there is one.
     pub(super) fn answer_misled(&self, mad: &[u8]) -> Option<Smp> {
         let asked = Smp::<Method>::parse(mad).unwrap();
         assert_eq!(asked.method, Method::Get, "a sweep never writes");
@@ -113,7 +113,7 @@ impl Model {
         Some(Smp { method: Method::GetResponse, data, ..asked })
     }
 
-    /// What can be found of it, by whoever asks node 0.
+    /// What a sweep that begins at node 0 can find.
     pub(super) fn reachable(&self) -> Seen {
         let mut ends = BTreeSet::from([(0, 1)]);
         let mut next = vec![(0, 1)];
@@ -157,7 +157,7 @@ impl Seen {
     }
 }
 
-/// Runs a sweep against whoever answers. `answers` gives the answers to a datagram, each with how long it takes.
+/// Runs a sweep. `answers` gives the answers to a datagram, each with how long it takes.
 ///
 /// Returns what was found, and when it was done.
 pub(super) fn run(

@@ -6,7 +6,7 @@ use crate::mad::Attribute;
 /// What is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
-    /// What is behind a port; `None`: what is the node that sends.
+    /// What the node behind a port is; without a port, what the node that sends is.
     Node { behind: Option<PortOf> },
     /// What people call a node.
     Description { node: NodeIndex },

@@ -39,7 +39,7 @@ impl Question {
 pub struct TablesFound {
     /// A port for each LID, 0xFF where none leads, by the switch's GUID.
     pub tables: BTreeMap<u64, Vec<u8>>,
-    /// The switches that did not tell theirs, by GUID.
+    /// The switches that did not tell their tables, by GUID.
     pub silent: BTreeSet<u64>,
 }
 
@@ -54,7 +54,7 @@ pub struct TableReading {
 impl TableReading {
     /// Begins to read the tables of the switches that were found.
     pub fn new(settings: Settings, fabric: &Found) -> Self {
-        // Far from the transactions of the sweep, so that a late answer to that counts for nothing.
+        // The transactions are far from those of the sweep, so that late answers to the sweep do not count.
         let mut requests = Requests::new(settings.window.get(), 1 << 24);
         for node in fabric.nodes.iter().filter(|node| node.info.kind == NodeKind::Switch) {
             requests.ask(Question::Reach { guid: node.info.guid }, node.route.clone());
@@ -62,7 +62,8 @@ impl TableReading {
         Self { settings, requests, found: TablesFound::default() }
     }
 
-    /// The next question to send, if one may go out now. It is one by its type: nobody can write by it.
+    /// The next question to send, if one may go out now. Its type makes sure that it is a question, and does
+    /// not write.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Smp> {
         let (tid, request) = self.requests.send(now + self.settings.timeout)?;
         Some(Smp::asking(tid, request.question.asks(), self.settings.key, request.route.clone()))
@@ -85,7 +86,7 @@ impl TableReading {
         }
     }
 
-    /// Takes what came from the fabric. What answers no question that is open is passed over.
+    /// Takes a datagram from the fabric. Datagrams that answer no open question are ignored.
     pub fn handle_mad(&mut self, mad: &[u8]) {
         let Ok(answer) = Smp::<Method>::parse(mad) else { return };
         // Whatever carries datagrams uses the upper half of the transaction's number.
@@ -171,7 +172,7 @@ mod tests {
         let mut now = Instant::ZERO;
         while !reading.is_done() {
             while let Some(asked) = reading.poll_transmit(now) {
-                // The second switch tells how far its table reaches, and not what is in it.
+                // The second switch tells how far its table reaches, but not what is in it.
                 let data = match asked.attribute {
                     Attribute::SwitchInfo => SwitchInfo::new(100, 0).with(70, false).emit(),
                     _ if asked.route.ports() == [2] => continue,

@@ -1,4 +1,4 @@
-//! What is explored is what was built, whoever is silent, slow or wrong.
+//! A sweep finds what was built, whichever nodes are silent, slow or wrong.
 
 use std::time::Duration;
 
@@ -35,7 +35,8 @@ fn at_a_switch() -> Model {
     model
 }
 
-/// A few switches and adapters, and cables between ports that are drawn; the first comes first served.
+/// A few switches and adapters, and cables between ports that are drawn. If a port is drawn twice, the first
+/// cable gets it.
 fn models() -> impl Strategy<Value = Model> {
     let cables = prop::collection::vec((any::<u16>(), any::<u8>(), any::<u16>(), any::<u8>()), 0..60);
     (1..9_usize, 1..9_usize, cables).prop_map(|(switches, hosts, cables)| {
@@ -92,7 +93,7 @@ proptest! {
                 _ => vec![(DELAY, answer)],
             }
         };
-        // Nobody is given up here, however the fates fall.
+        // No node is given up here, whatever happens to datagrams.
         let settings = Settings { retries: 1000, ..settings() };
         prop_assume!(fates.iter().any(|&(fate, _)| fate >= 2));
         let (found, _) = run(Sweep::new(settings), answers);
@@ -153,7 +154,8 @@ fn silent_nodes_are_named_and_do_not_stall_the_rest() {
     assert_eq!(words[0], "what is behind `node 1` port 2 does not answer (NodeInfo) (directed route 0,1,2)");
     // Each silent node is asked four times, two at a time.
     assert_eq!(ended.since(Instant::ZERO).as_millis(), 6 * 4 * 100 / 2);
-    // No question was repeated before all that answer had answered: 6 first ones go unanswered until then.
+    // No question was repeated before all nodes that answer had answered. Until then only the first questions
+    // to six silent nodes were without an answer.
     assert_eq!(when_all_was_found.last().map(|&last| last - when_all_was_found.len() as u64), Some(6));
 }
 
@@ -163,7 +165,7 @@ fn no_more_questions_are_under_way_than_the_window_holds() {
     let mut sweep = Sweep::new(Settings { window: NonZeroUsize::MIN, ..settings() });
     let first = sweep.poll_transmit(Instant::ZERO).unwrap().emit();
     sweep.handle_mad(&model.answer(&first).unwrap().emit());
-    // There are two to ask now: the description, and the state of the port.
+    // There are two questions to ask now: for the description, and for the state of the port.
     assert!(sweep.poll_transmit(Instant::ZERO).is_some());
     assert!(sweep.poll_transmit(Instant::ZERO).is_none());
 }
@@ -227,8 +229,8 @@ fn switches_with_one_guid_and_different_ports_are_named() {
     model.cable((1, 2), (twins[0], 1));
     model.cable((1, 3), (twins[1], 2));
     let found = explore(&model);
-    let faults: Vec<_> = found.problems.iter().map(|problem| problem.fault.clone()).collect();
-    assert_eq!(faults, [Fault::NotCabled { end: (2, 2) }]);
+    let kinds: Vec<_> = found.problems.iter().map(|problem| problem.kind.clone()).collect();
+    assert_eq!(kinds, [ProblemKind::NotCabled { end: (2, 2) }]);
 }
 
 #[test]
@@ -249,8 +251,8 @@ fn wrong_and_refused_answers_are_named() {
     };
     let (found, _) = run(Sweep::new(settings()), answers);
     assert_eq!(found.nodes.len(), 2);
-    let faults: Vec<_> = found.problems.iter().map(|problem| problem.fault.clone()).collect();
-    assert_eq!(faults, [Fault::Wrong(NodeInfoError::Ports(0)), Fault::Refused { status: 0x1c }]);
+    let kinds: Vec<_> = found.problems.iter().map(|problem| problem.kind.clone()).collect();
+    assert_eq!(kinds, [ProblemKind::Wrong(NodeInfoError::Ports(0)), ProblemKind::Refused { status: 0x1c }]);
 }
 
 #[test]
@@ -262,11 +264,14 @@ fn what_is_farther_than_routes_lead_or_beyond_the_bound_is_told() {
     }
     let found = explore(&model);
     assert_eq!(found.nodes.len(), 1 + MAX_HOPS);
-    assert_eq!(found.problems.iter().map(|problem| &problem.fault).collect::<Vec<_>>(), [&Fault::TooFar; 2]);
+    assert_eq!(
+        found.problems.iter().map(|problem| &problem.kind).collect::<Vec<_>>(),
+        [&ProblemKind::TooFar; 2]
+    );
     let few = Settings { max_nodes: 5, ..settings() };
     let answers =
         |mad: &[u8]| model.answer(mad).map(|smp| (DELAY, smp.emit().to_vec())).into_iter().collect();
     let (found, _) = run(Sweep::new(few), answers);
     assert_eq!((found.nodes.len(), found.problems.len()), (5, 1));
-    assert_eq!(found.problems[0].fault, Fault::TooMany { most: 5 });
+    assert_eq!(found.problems[0].kind, ProblemKind::TooMany { most: 5 });
 }

@@ -4,7 +4,7 @@
 use mapper_ib::mad::AgentMad;
 use mapper_ib::mad::sa::{InformInfo, MemberRecord, MultiPathRecord, PathRecord, SaMad, ServiceRecord};
 
-/// What is read is read alike when it is written again.
+/// Whatever is read is read alike after it was written again.
 pub fn administration(bytes: &[u8]) {
     if let Ok(mad) = SaMad::parse(bytes) {
         if let Some(paths) = MultiPathRecord::parse(&mad.data) {
@@ -22,7 +22,7 @@ pub fn administration(bytes: &[u8]) {
     assert_eq!(ServiceRecord::parse(&service.emit()), service);
 }
 
-/// The same of what agents tell each other.
+/// The same holds of what agents tell each other.
 pub fn agents(bytes: &[u8]) {
     if let Ok(mad) = AgentMad::parse(bytes) {
         assert_eq!(AgentMad::parse(&mad.emit()), Ok(mad));

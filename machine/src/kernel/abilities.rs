@@ -225,7 +225,7 @@ fn tried_segments(interface: u32) -> Objects {
 fn tried_marks(interface: u32) -> Objects {
     let mut objects = left_unused::tried(interface);
     objects.routes.insert(tried_link(), Route::Link { interface });
-    objects.rules.extend([false, true].map(|v6| Rule::TooLong { v6 }));
+    objects.rules.insert(Rule::TooLong);
     objects.marked_above = Some(TRIED_LENGTH);
     objects
 }

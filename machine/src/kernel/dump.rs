@@ -34,8 +34,7 @@ impl Kernel {
         objects.extend(self.dump_routes(AF_INET)?);
         objects.extend(self.dump_routes(AF_INET6)?);
         objects.extend(self.dump_neighbours()?);
-        objects.extend(self.dump_rules(AF_INET)?);
-        objects.extend(self.dump_rules(AF_INET6)?);
+        objects.extend(self.dump_rules()?);
         objects.marked_above = self.marked_above()?;
         Ok(objects)
     }
@@ -101,8 +100,8 @@ impl Kernel {
         listed(neighbours, "neighbours")
     }
 
-    fn dump_rules(&mut self, family: u8) -> Result<Objects, KernelError> {
-        let fixed = rule::fixed_of_all(family);
+    fn dump_rules(&mut self) -> Result<Objects, KernelError> {
+        let fixed = rule::fixed_of_all();
         let rules = self.socket.dump(RTM_GETRULE, &fixed, Objects::default, |objects, message| {
             objects.rules.extend(rule::read(message.body));
         });

@@ -73,12 +73,11 @@ impl Kernel {
                 });
             found.extend(routes.map_err(|source| no_answer("reading routes", source))?);
         }
-        let rules =
-            self.socket.dump(RTM_GETRULE, &rule::fixed_of_all(AF_INET6), Vec::new, |found, message| {
-                if found.len() < MOST {
-                    found.extend(read_rule(message.body));
-                }
-            });
+        let rules = self.socket.dump(RTM_GETRULE, &rule::fixed_of_all(), Vec::new, |found, message| {
+            if found.len() < MOST {
+                found.extend(read_rule(message.body));
+            }
+        });
         found.extend(rules.map_err(|source| no_answer("reading rules", source))?);
         Ok(found)
     }

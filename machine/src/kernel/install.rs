@@ -160,7 +160,7 @@ fn name(change: &Change) -> String {
             let table = rule::table(rule).number();
             match rule {
                 Rule::Segments { interface, to } => format!("rule `iif {interface} to {to} lookup {table}`"),
-                Rule::TooLong { .. } => format!("rule `fwmark {TOO_LONG:#x} lookup {table}`"),
+                Rule::TooLong => format!("rule `fwmark {TOO_LONG:#x} lookup {table}`"),
             }
         }
         Change::PutMark(_) | Change::RemoveMark => format!("table `inet {}` of nftables", mark::TABLE),
@@ -289,7 +289,7 @@ mod tests {
             ("[a-z][a-z0-9]{0,14}", ipv6(), 1..=128u8).prop_map(|(interface, ip, bits)| {
                 Change::PutRule(Rule::Segments { interface, to: IpPrefix::v6(ip, bits) })
             }),
-            any::<bool>().prop_map(|v6| Change::PutRule(Rule::TooLong { v6 })),
+            Just(Change::PutRule(Rule::TooLong)),
             (key(), route()).prop_map(|(key, route)| Change::PutRoute(key, route)),
         ]
     }

@@ -53,7 +53,7 @@ pub(super) fn ask(there: &Objects) -> LeftUnused {
         matches!(there.routes.get(&key(count)), Some(Route::Group { group, mtu: MTU, .. })
             if group.0 == number(count))
     });
-    if !is_tried || !there.rules.contains(&Rule::TooLong { v6: true }) {
+    if !is_tried || !there.rules.contains(&Rule::TooLong) {
         return LeftUnused::NOTHING;
     }
     let mut all = [0; MOST_SEGMENTS];

@@ -23,6 +23,8 @@ pub(super) const NEWSET: u16 = NEWTABLE | 9;
 pub(super) const NEWSETELEM: u16 = NEWTABLE | 12;
 
 pub(super) const NFPROTO_UNSPEC: u8 = 0;
+/// The older version of IP.
+pub(super) const NFPROTO_IPV4: u8 = 2;
 /// Both versions of IP.
 pub(super) const NFPROTO_INET: u8 = 1;
 pub(super) const NFPROTO_IPV6: u8 = 10;
@@ -55,7 +57,11 @@ pub(super) const DATA_VALUE: u16 = 1;
 pub(super) const META_LENGTH: u32 = 0;
 pub(super) const META_PROTOCOL: u32 = 1;
 pub(super) const META_MARK: u32 = 3;
+/// The version of IP, as one of the families above.
+pub(super) const META_VERSION: u32 = 15;
 pub(super) const META_INNER_PROTOCOL: u32 = 16;
+/// Where values of a packet stand that are in the header of IP.
+pub(super) const NETWORK: u32 = 1;
 pub(super) const CMP_EQUAL: u32 = 0;
 pub(super) const CMP_NOT_EQUAL: u32 = 1;
 pub(super) const CMP_GREATER: u32 = 4;
@@ -141,6 +147,27 @@ pub(super) fn compare(list: &mut Attributes<'_>, register: u32, how: u32, with: 
         put_number(inside, 1, register);
         put_number(inside, 2, how);
         inside.nest(3, |data| data.put(DATA_VALUE, with));
+    });
+}
+
+/// Loads bytes of the network header into a register.
+pub(super) fn read(list: &mut Attributes<'_>, register: u32, at: usize, bytes: usize) {
+    expression(list, "payload", |inside| {
+        put_number(inside, 1, register);
+        put_number(inside, 2, NETWORK);
+        put_number(inside, 3, at as u32);
+        put_number(inside, 4, bytes as u32);
+    });
+}
+
+/// Keeps the bits of a register that are in `mask`, and turns those that are in `turned`.
+pub(super) fn change_bits(list: &mut Attributes<'_>, register: u32, mask: &[u8], turned: &[u8]) {
+    expression(list, "bitwise", |inside| {
+        put_number(inside, 1, register);
+        put_number(inside, 2, register);
+        put_number(inside, 3, mask.len() as u32);
+        inside.nest(4, |data| data.put(DATA_VALUE, mask));
+        inside.nest(5, |data| data.put(DATA_VALUE, turned));
     });
 }
 

@@ -6,7 +6,10 @@
 use std::io;
 use std::net::Ipv6Addr;
 
+use mapper_fib::IpPrefix;
+
 use super::{Kernel, KernelError};
+use crate::link::held_address::HeldAddress;
 use crate::netlink::message::{attributes, ipv6, u16_at};
 use crate::netlink::socket::RequestSocket;
 
@@ -38,8 +41,8 @@ impl OuterSource {
         Self { socket: RequestSocket::open_generic().ok() }
     }
 
-    /// Sets the address to `new` where it is `old`. No address is the unspecified one.
-    fn replace(&mut self, old: Ipv6Addr, new: Ipv6Addr) -> io::Result<()> {
+    /// The number of the kernel's part for segments, and the socket to it.
+    fn family(&mut self) -> io::Result<(&mut RequestSocket, u16)> {
         let Some(socket) = &mut self.socket else { return Err(io::ErrorKind::Unsupported.into()) };
         let family = socket.get(
             CONTROL,
@@ -47,17 +50,26 @@ impl OuterSource {
             |inside| inside.put_text(CONTROL_FAMILY_NAME, "SEG6"),
             |message| attribute(message.body, CONTROL_FAMILY_NUMBER).and_then(|value| u16_at(value, 0)),
         )?;
-        let Some(family) = family else { return Err(io::ErrorKind::InvalidData.into()) };
+        Ok((socket, family.ok_or(io::ErrorKind::InvalidData)?))
+    }
+
+    /// The address; the unspecified one if the kernel chooses for each packet.
+    fn read(&mut self) -> io::Result<Ipv6Addr> {
+        let (socket, family) = self.family()?;
         let now = socket.get(
             family,
             &fixed(SEG6_GET_SOURCE),
             |_| {},
             |message| attribute(message.body, SEG6_ADDRESS).and_then(ipv6),
         )?;
-        if now != Some(old) {
-            return Ok(());
-        }
-        socket.carry_out(family, 0, &fixed(SEG6_SET_SOURCE), |inside| inside.put_ip(SEG6_ADDRESS, new.into()))
+        now.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    fn set(&mut self, address: Ipv6Addr) -> io::Result<()> {
+        let (socket, family) = self.family()?;
+        socket.carry_out(family, 0, &fixed(SEG6_SET_SOURCE), |inside| {
+            inside.put_ip(SEG6_ADDRESS, address.into());
+        })
     }
 }
 
@@ -67,12 +79,19 @@ fn attribute(body: &[u8], wanted: u16) -> Option<&[u8]> {
 }
 
 impl Kernel {
-    /// Has outer headers come from `own`, unless somebody has set another address.
+    /// Has outer headers come from `own`, an address of the fabric's network, unless somebody has set another. One of that
+    /// network that no interface has was left by a run that crashed and had another address.
     ///
     /// # Errors
     /// If the kernel has no segments, or does not let this process set it.
     pub fn keep_outer_source(&mut self, own: Ipv6Addr) -> Result<(), KernelError> {
-        self.replace_outer_source(Ipv6Addr::UNSPECIFIED, own)
+        let mut keep = || {
+            let now = self.outer_source.read()?;
+            let is_free = now.is_unspecified()
+                || now != own && network(now) == network(own) && !is_of_an_interface(&mut self.socket, now)?;
+            if is_free { self.outer_source.set(own) } else { Ok(()) }
+        };
+        keep().map_err(refused)
     }
 
     /// Has the kernel choose for each packet again, if outer headers come from `own`.
@@ -80,14 +99,28 @@ impl Kernel {
     /// # Errors
     /// If the kernel has no segments, or does not let this process set it.
     pub fn release_outer_source(&mut self, own: Ipv6Addr) -> Result<(), KernelError> {
-        self.replace_outer_source(own, Ipv6Addr::UNSPECIFIED)
+        let mut release = || {
+            let is_own = self.outer_source.read()? == own;
+            if is_own { self.outer_source.set(Ipv6Addr::UNSPECIFIED) } else { Ok(()) }
+        };
+        release().map_err(refused)
     }
+}
 
-    fn replace_outer_source(&mut self, old: Ipv6Addr, new: Ipv6Addr) -> Result<(), KernelError> {
-        self.outer_source.replace(old, new).map_err(|source| KernelError::Refused {
-            what: "the address that outer headers of segments come from (`ip sr tunsrc`)".to_owned(),
-            said: None,
-            source,
-        })
+/// The fabric's network, which has 64 bits, that this is an address of.
+fn network(address: Ipv6Addr) -> IpPrefix {
+    IpPrefix::v6(address, 64)
+}
+
+fn is_of_an_interface(socket: &mut RequestSocket, address: Ipv6Addr) -> io::Result<bool> {
+    let held = HeldAddress::all_told_by(socket)?;
+    Ok(held.iter().any(|held| held.address.ip() == address))
+}
+
+fn refused(source: io::Error) -> KernelError {
+    KernelError::Refused {
+        what: "the address that outer headers of segments come from (`ip sr tunsrc`)".to_owned(),
+        said: None,
+        source,
     }
 }

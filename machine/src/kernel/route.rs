@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use mapper_fib::object::PROTOCOL;
+use mapper_fib::object::{PROTOCOL, TOO_LONG_SERVICE};
 use mapper_fib::{GroupId, IpPrefix, Route, RouteKey, Table};
 
 use super::tunnel::{self, Local};
@@ -42,10 +42,32 @@ pub(super) struct Told {
     pub(super) protocol: u8,
 }
 
+/// The type of service that a route is for, 0 for any, and its table: packets of IPv4 that are too long have no table of
+/// their own.
+fn place(key: RouteKey) -> (u8, Table) {
+    match key.table {
+        Table::TooLong if key.to.ip.is_ipv4() => (TOO_LONG_SERVICE, Table::Main),
+        table => (0, table),
+    }
+}
+
+/// The table of a route of this family that is for this type of service, and stands in the table of this number.
+fn table(family: u8, service: u8, number: u32) -> Option<Table> {
+    let all = [Table::Main, Table::Segments, Table::TooLong];
+    let table = all.into_iter().find(|table| table.number() == number)?;
+    match (family, service, table) {
+        (AF_INET, TOO_LONG_SERVICE, Table::Main) => Some(Table::TooLong),
+        (AF_INET, 0, Table::TooLong) => None,
+        (_, 0, table) => Some(table),
+        _ => None,
+    }
+}
+
 /// The fixed part of a message that makes a route.
 pub(super) fn fixed(key: RouteKey) -> [u8; FIXED_BYTES] {
     let mut fixed = fixed_of_family(family(key.to.ip));
     fixed[1] = key.to.bits;
+    fixed[3] = place(key).0;
     fixed[5] = PROTOCOL;
     fixed[6] = RT_SCOPE_UNIVERSE;
     fixed[7] = RTN_UNICAST;
@@ -87,7 +109,7 @@ const fn family(ip: IpAddr) -> u8 {
 /// and finds also what an earlier release installed with another one.
 pub(super) fn put_key(attributes: &mut Attributes<'_>, key: RouteKey) {
     attributes.put_ip(RTA_DST, key.to.ip);
-    attributes.put_u32(RTA_TABLE, key.table.number());
+    attributes.put_u32(RTA_TABLE, place(key).1.number());
 }
 
 /// Puts the attributes of a route.
@@ -135,10 +157,8 @@ pub(super) fn read(body: &[u8]) -> Option<Told> {
     for (kind, value) in attributes(body.get(FIXED_BYTES..)?) {
         read.take(kind, value);
     }
-    let (family, bits, protocol) = (body[0], body[1], body[5]);
-    let number = read.table.unwrap_or_else(|| body[4].into());
-    let table =
-        [Table::Main, Table::Segments, Table::TooLong].into_iter().find(|table| table.number() == number)?;
+    let (family, bits, service, protocol) = (body[0], body[1], body[3], body[5]);
+    let table = table(family, service, read.table.unwrap_or_else(|| body[4].into()))?;
     let nowhere = match family {
         AF_INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         AF_INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

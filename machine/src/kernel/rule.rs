@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use mapper_fib::object::{PROTOCOL, TOO_LONG};
 use mapper_fib::{IpPrefix, Rule, Table};
 
-use super::{AF_INET, AF_INET6};
+use super::AF_INET6;
 use crate::netlink::message::{Attributes, attributes, ipv6, text, u32_at};
 
 const FRA_DST: u16 = 1;
@@ -25,20 +25,19 @@ pub(super) const PRIORITY: u32 = 109;
 
 /// The fixed part of a message about this rule.
 pub(super) fn fixed(rule: &Rule) -> [u8; FIXED_BYTES] {
-    let (family, bits) = match rule {
-        Rule::Segments { to, .. } => (AF_INET6, to.bits),
-        Rule::TooLong { v6 } => (if *v6 { AF_INET6 } else { AF_INET }, 0),
+    let mut fixed = fixed_of_all();
+    fixed[1] = match rule {
+        Rule::Segments { to, .. } => to.bits,
+        Rule::TooLong => 0,
     };
-    let mut fixed = fixed_of_all(family);
-    fixed[1] = bits;
     fixed[7] = FR_ACT_TO_TBL;
     fixed
 }
 
-/// The fixed part of a message that asks for all rules of a family.
-pub(super) fn fixed_of_all(family: u8) -> [u8; FIXED_BYTES] {
+/// The fixed part of a message that asks for all rules of IPv6. There is none of ours of IPv4.
+pub(super) fn fixed_of_all() -> [u8; FIXED_BYTES] {
     let mut fixed = [0; FIXED_BYTES];
-    fixed[0] = family;
+    fixed[0] = AF_INET6;
     fixed
 }
 
@@ -46,7 +45,7 @@ pub(super) fn fixed_of_all(family: u8) -> [u8; FIXED_BYTES] {
 pub(super) const fn table(rule: &Rule) -> Table {
     match rule {
         Rule::Segments { .. } => Table::Segments,
-        Rule::TooLong { .. } => Table::TooLong,
+        Rule::TooLong => Table::TooLong,
     }
 }
 
@@ -57,7 +56,7 @@ pub(super) fn put(attributes: &mut Attributes<'_>, rule: &Rule) {
             attributes.put_ip(FRA_DST, to.ip);
             attributes.put_text(FRA_IIFNAME, interface);
         }
-        Rule::TooLong { .. } => attributes.put_u32(FRA_FWMARK, TOO_LONG),
+        Rule::TooLong => attributes.put_u32(FRA_FWMARK, TOO_LONG),
     }
     attributes.put_u32(FRA_PRIORITY, PRIORITY);
     attributes.put_u32(FRA_TABLE, table(rule).number());
@@ -80,12 +79,11 @@ pub(super) fn read(body: &[u8]) -> Option<Rule> {
             _ => {}
         }
     }
-    let v6 = family == AF_INET6;
-    if !ours || priority != PRIORITY {
+    if !ours || priority != PRIORITY || family != AF_INET6 {
         return None;
     }
-    if table == Table::Segments.number() && v6 {
+    if table == Table::Segments.number() {
         return Some(Rule::Segments { interface, to: IpPrefix::v6(to, bits) });
     }
-    (table == Table::TooLong.number() && mark == TOO_LONG).then_some(Rule::TooLong { v6 })
+    (table == Table::TooLong.number() && mark == TOO_LONG).then_some(Rule::TooLong)
 }

@@ -17,10 +17,10 @@ use mapper_proto::Mac;
 
 use super::nftables::{
     Batch, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_NOT_EQUAL, DATA_VALUE, DELTABLE,
-    FIXED_BYTES, GETCHAIN, HOOK_NUMBER, HOOK_PRIORITY, LIST_ELEMENT, META_PROTOCOL, NEWCHAIN, NEWRULE,
-    NEWSET, NEWSETELEM, NEWTABLE, NFPROTO_INET, NFPROTO_IPV6, NFPROTO_NETDEV, NFPROTO_UNSPEC, NLM_F_APPEND,
-    NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, compare, expression,
-    fixed, immediate, load, put_number, put_table,
+    FIXED_BYTES, GETCHAIN, HOOK_NUMBER, HOOK_PRIORITY, LIST_ELEMENT, META_PROTOCOL, NETWORK, NEWCHAIN,
+    NEWRULE, NEWSET, NEWSETELEM, NEWTABLE, NFPROTO_INET, NFPROTO_IPV6, NFPROTO_NETDEV, NFPROTO_UNSPEC,
+    NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, compare,
+    expression, fixed, immediate, load, put_number, put_table, read,
 };
 use super::{Kernel, KernelError};
 use crate::link::interface::Interface;
@@ -64,9 +64,8 @@ const ELEMENTS_LIST: u16 = 3;
 const ELEMENT_KEY: u16 = 1;
 const ELEMENT_DATA: u16 = 2;
 
-/// Where values of the frame stand: from the link address on, or from the header of IPv6 on.
+/// Where values of the frame stand that are in its link header.
 const LINK: u32 = 0;
-const NETWORK: u32 = 1;
 /// The bytes of the header of IPv6 before the destination, and of all of it.
 const DESTINATION_AT: usize = 24;
 const HEADER_BYTES: usize = 40;
@@ -314,16 +313,6 @@ fn look_up(list: &mut Attributes<'_>, map: &str, found: u32) {
         inside.put_text(1, map);
         put_number(inside, 2, LOOKED_AT);
         put_number(inside, 3, found);
-    });
-}
-
-/// Loads bytes of the header of IPv6 into a register.
-fn read(list: &mut Attributes<'_>, register: u32, at: usize, bytes: usize) {
-    expression(list, "payload", |inside| {
-        put_number(inside, 1, register);
-        put_number(inside, 2, NETWORK);
-        put_number(inside, 3, at as u32);
-        put_number(inside, 4, bytes as u32);
     });
 }
 

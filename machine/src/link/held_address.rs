@@ -51,12 +51,13 @@ impl HeldAddress {
     /// # Errors
     /// If the kernel does not answer.
     pub fn all() -> Result<Vec<Self>, LinkError> {
-        let read = || -> io::Result<Vec<Self>> {
-            RequestSocket::open()?.dump(RTM_GETADDR, &[0; INFO_BYTES], Vec::new, |found, message| {
-                found.extend(parse(message));
-            })
-        };
+        let read = || Self::all_told_by(&mut RequestSocket::open()?);
         read().map_err(LinkError::Netlink)
+    }
+
+    /// All addresses of all interfaces of the network namespace that this socket was opened in.
+    pub(crate) fn all_told_by(socket: &mut RequestSocket) -> io::Result<Vec<Self>> {
+        socket.dump(RTM_GETADDR, &[0; INFO_BYTES], Vec::new, |found, message| found.extend(parse(message)))
     }
 }
 

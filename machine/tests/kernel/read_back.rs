@@ -50,8 +50,8 @@ pub(crate) fn one_of_every_kind(
     for to in [IpAddr::from(other.v4), other.v6.into()] {
         let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(to) };
         objects.routes.insert(key, Route::Link { interface: machine.interface("fabric0").index });
-        objects.rules.insert(Rule::TooLong { v6: to.is_ipv6() });
     }
+    objects.rules.insert(Rule::TooLong);
     objects.marked_above = Some(1380);
     objects
 }
@@ -240,6 +240,15 @@ fn outer_headers_come_from_the_fabrics_address_unless_somebody_has_chosen_anothe
     assert_eq!(now(), format!("tunsrc addr {own}"));
     kernel.release_outer_source(*own).unwrap();
     assert_eq!(now(), "tunsrc addr ::");
+    // A run that crashed had another address, which no interface has any more.
+    namespace.ip("sr tunsrc set fd00:6d61::99");
+    kernel.keep_outer_source(*own).unwrap();
+    assert_eq!(now(), format!("tunsrc addr {own}"));
+    // That of a fabric's daemon which runs beside this one stays.
+    namespace.ip("addr add fd00:6d61::88/64 dev fabric0 nodad");
+    namespace.ip("sr tunsrc set fd00:6d61::88");
+    kernel.keep_outer_source(*own).unwrap();
+    assert_eq!(now(), "tunsrc addr fd00:6d61::88");
     namespace.ip("sr tunsrc set fd00::5");
     kernel.keep_outer_source(*own).unwrap();
     kernel.release_outer_source(*own).unwrap();

@@ -135,7 +135,17 @@ extern "C" fn mapper_request_switch(
         let links = Vec::new();
         // SAFETY: it came from `mapper_request_new`, and one thread builds it.
         let request = unsafe { &mut *request };
-        request.switches.push(Switch { guid, system_guid, description, lid, lmc, ports, links, in_force });
+        request.switches.push(Switch {
+            guid,
+            system_guid,
+            description,
+            lid,
+            lmc,
+            ports,
+            links,
+            in_force,
+            before: Vec::new(),
+        });
     });
 }
 

@@ -1,4 +1,4 @@
-//! What became of a fabric since it was routed: whether the cache's rules let its tables stay.
+//! Compares a fabric with the one that was routed, to find out whether the cache's rules let its tables stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use mapper_fabric::names::Named;
 /// Why cached tables cannot stay.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WhyNot {
-    /// Other engines or settings, or tables that are read from a file anyway.
+    /// Other engines or settings are asked for, or tables are to be read from a file.
     #[error("other engines or settings are asked for than the tables were computed by")]
     OtherSettings,
     /// Hosts have more or fewer addresses.
@@ -25,7 +25,7 @@ pub enum WhyNot {
         /// The LID mask control of the fabric as it is.
         is: u8,
     },
-    /// A node that was not there, or that is another in the place of one.
+    /// A node was not there before, or has taken the place of another one.
     #[error("{name} is new")]
     NewNode {
         /// The node.
@@ -90,9 +90,9 @@ fn lid(lid: &Option<u16>) -> String {
 /// Which held node each node is, if the rules let the tables stay.
 #[derive(Debug, Clone)]
 pub(super) struct Correspondence {
-    /// By xbar of the fabric as it is.
+    /// The held xbar of each xbar of the fabric as it is.
     pub(super) xbars: Vec<u32>,
-    /// By host of the fabric as it is.
+    /// The held host of each host of the fabric as it is.
     pub(super) hosts: Vec<u32>,
     xbar_is_there: Vec<bool>,
     host_is_there: Vec<bool>,
@@ -109,7 +109,7 @@ impl Correspondence {
         rules.check_xbars(&same)?;
         rules.check_hosts(&same)?;
         rules.check_cables(&same)?;
-        // A host whose cable is out is as good as gone.
+        // A host whose cable is out counts as gone.
         for (host, &held) in (0..).zip(&same.hosts) {
             same.host_is_there[held as usize] = place(subnet, host).is_some();
         }
@@ -169,7 +169,7 @@ impl Rules<'_> {
         Ok(Correspondence { xbars, hosts, xbar_is_there, host_is_there })
     }
 
-    /// Xbars have the ports and LIDs that they had, and only leaves are gone.
+    /// Checks that xbars have the ports and LIDs that they had, and that only leaves are gone.
     fn check_xbars(&self, same: &Correspondence) -> Result<(), WhyNot> {
         for (xbar, &held) in (0..).zip(&same.xbars) {
             let held = &self.held.xbars[held as usize];
@@ -188,7 +188,7 @@ impl Rules<'_> {
         gone.map_or(Ok(()), |xbar| Err(WhyNot::LostXbar { name: self.held.xbars[xbar].name().to_owned() }))
     }
 
-    /// Hosts are where they were, with the LIDs that they had; or they are gone.
+    /// Checks that each host is where it was, with the LIDs that it had, or is gone.
     fn check_hosts(&self, same: &Correspondence) -> Result<(), WhyNot> {
         for (host, &held) in (0..).zip(&same.hosts) {
             let Some((xbar, port)) = place(self.subnet, host) else { continue };
@@ -206,7 +206,8 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// No cable is new, and those that are gone went with a leaf that others did not hang on.
+    /// Checks that no cable is new, and that each cable that is gone went with a leaf on which no other xbar
+    /// depended.
     fn check_cables(&self, same: &Correspondence) -> Result<(), WhyNot> {
         let now: BTreeSet<Cable> = cables(self.subnet)
             .into_iter()
@@ -250,7 +251,7 @@ impl Rules<'_> {
     }
 }
 
-/// Nodes by their names.
+/// All nodes, by their names.
 fn by_name<'a>(identities: impl Iterator<Item = &'a Identity>) -> BTreeMap<&'a str, (u32, &'a Identity)> {
     (0..).zip(identities).map(|(at, identity)| (identity.name.as_str(), (at, identity))).collect()
 }

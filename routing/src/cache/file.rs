@@ -53,7 +53,7 @@ impl UnicastCache {
     /// Reads a cache.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// If the bytes are no cache.
     pub fn read_from(input: &mut impl BufRead) -> Result<Self, CacheFileError> {
         let mut line = Vec::new();
         input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
@@ -93,7 +93,8 @@ impl UnicastCache {
     }
 }
 
-/// So many bytes, as a word says. What is said and not there takes no memory.
+/// Reads as many bytes as a word says. A word that promises more bytes than there are takes no memory for
+/// them.
 fn read_part(input: &mut impl BufRead, length: &str, most: usize) -> Result<Vec<u8>, CacheFileError> {
     let length: usize = length.parse().map_err(|_| CacheFileError::Damaged)?;
     if length > most {
@@ -104,7 +105,8 @@ fn read_part(input: &mut impl BufRead, length: &str, most: usize) -> Result<Vec<
     if bytes.len() == length { Ok(bytes) } else { Err(CacheFileError::Damaged) }
 }
 
-/// Tells damage, not forgery: what is read is compared with the fabric and proved all the same.
+/// The checksum shows damage, and does not protect against forgery: whatever is read is compared with the
+/// fabric and proved anyway.
 fn checksum(parts: [&[u8]; 3]) -> String {
     let mut checksum = crc32fast::Hasher::new();
     parts.iter().for_each(|part| checksum.update(part));

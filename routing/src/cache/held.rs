@@ -1,4 +1,5 @@
-//! The fabric that a cache holds, by names and GUIDs: indices move when nodes go and come.
+//! The fabric that a cache holds. Nodes are known by names and GUIDs, as their indices move when nodes go and
+//! come.
 
 use mapper_proto::map::Fabric;
 use serde::{Deserialize, Serialize};
@@ -33,17 +34,19 @@ pub(super) type Cable = (u32, u8, u32, u8);
 pub(super) struct Identity {
     /// Its name, unique in a fabric.
     pub(super) name: String,
-    /// Its GUID (of a host: its port's), if it has one.
+    /// Its GUID, if it has one; of a host, that of its port.
     pub(super) guid: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct HeldXbar {
     pub(super) identity: Identity,
-    /// What people call it, if that is not its id: the fabric that it is gone from says nothing of it.
+    /// What people call it, if that is not its id. It is kept here, as a fabric that the node is gone from
+    /// does not tell it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     shown: String,
-    /// The LID that its file gives it, if any: those that are counted move when a node goes.
+    /// The LID that its file gives it, if any. LIDs that are only counted are not kept, as they move when a
+    /// node goes.
     pub(super) lid: Option<u16>,
     pub(super) ports: u8,
     /// Its own slot.
@@ -121,7 +124,7 @@ impl Held {
         self.layer_count > 1 || self.first_layer > 0
     }
 
-    /// Whether all numbers are in range: a file may say anything.
+    /// Whether all numbers are in range, as a file may say anything.
     pub(super) fn is_sound(&self) -> bool {
         let xbars = self.xbars.len() as u32;
         let addresses = 1_u32.checked_shl(self.lmc.into()).unwrap_or(u32::MAX);
@@ -136,7 +139,7 @@ impl Held {
 }
 
 impl HeldXbar {
-    /// What people called it when it was routed.
+    /// What people called the node when it was routed.
     pub(super) fn name(&self) -> &str {
         if self.shown.is_empty() { &self.identity.name } else { &self.shown }
     }

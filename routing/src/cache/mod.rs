@@ -1,7 +1,7 @@
 //! The unicast cache: tables that stay right while hosts and leaves come and go.
 //!
 //! OpenSM's rules (its option `-A`): a host that reboots, or a leaf that is off for a while, needs no new
-//! routes. What the cache holds is the fabric that was last routed, whole, with its tables; a fabric is
+//! routes. The cache holds the fabric that was last routed as a whole, with its tables. Each fabric is
 //! compared with that one, so it does not matter in which order nodes went and came back.
 
 mod compare;
@@ -62,8 +62,8 @@ impl UnicastCache {
         Self { held, ports: routing.tables.to_ports(), layers }
     }
 
-    /// The tables for a fabric that is the one held, but for hosts and whole leaves that are gone. Nothing
-    /// is computed. A node that was gone and is back has its old entries.
+    /// The tables for a fabric that differs from the held one only by hosts and whole leaves that are gone.
+    /// Nothing is computed. A node that was gone and is back has its old entries.
     ///
     /// # Errors
     /// If the fabric differs otherwise, or other engines or settings are asked for: the tables must be

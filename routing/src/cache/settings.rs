@@ -1,4 +1,4 @@
-//! What tables were computed by, so that tables which were asked for otherwise are not taken for these.
+//! The settings that tables were computed by, so that they are not reused for other settings.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::compare::Correspondence;
 use crate::engines::torus::TorusStatement;
 use crate::engines::{Engine, Settings, SubnetNode};
 
-/// A setting, perhaps of a node. A node that is gone has no say while it is.
+/// A setting in words, perhaps of one node. The settings of a node do not count while it is gone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Line {
     node: Option<NodeIndex>,
@@ -22,7 +22,7 @@ enum NodeIndex {
     Host(u32),
 }
 
-/// All engines and settings that decide which tables come out, but the tables in force: what is cached is
+/// All engines and settings that decide which tables come out, except the tables in force: cached tables are
 /// right whatever these are.
 pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
     // All fields are named, so that none is forgotten when one is added.
@@ -82,7 +82,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
     lines
 }
 
-/// Whether settings are those held, as far as nodes are there.
+/// Whether settings agree with those held, for all nodes that are there.
 pub(super) fn agree(held: &[Line], now: &[Line], same: &Correspondence) -> bool {
     let is_there = |line: &&Line| match line.node {
         None => true,
@@ -108,9 +108,9 @@ pub(super) fn agree(held: &[Line], now: &[Line], same: &Correspondence) -> bool 
     if order(&held) != order(&now) {
         return false;
     }
-    // Sets are told by rising index, which differs between the fabrics.
+    // Sets are listed by rising index, which differs between the two fabrics.
     held.sort_by(|a, b| (key(a), &a.text).cmp(&(key(b), &b.text)));
     now.sort_by(|a, b| (key(a), &a.text).cmp(&(key(b), &b.text)));
-    // What comes from a file of tables or hops is read anew: the file may have changed.
+    // Tables or hops from a file are not reused but read anew, as the file may have changed.
     held == now && !now.iter().any(|line| line.text == "file true")
 }

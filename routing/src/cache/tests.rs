@@ -19,8 +19,8 @@ fn with_lids(spec: &str) -> Fabric {
     fabric
 }
 
-/// Shortest routes by search from each destination's xbar; ties by the sum of numbers, so that tables are
-/// not all alike.
+/// Shortest routes by a search from each destination's xbar. Of equally short ones it takes one by the sum of
+/// numbers, so that tables are not all alike.
 fn tables(subnet: &Subnet) -> Tables {
     let topology = &subnet.topology;
     let mut tables = Tables::empty(topology.xbar_count(), subnet.destinations.slot_count());
@@ -97,7 +97,7 @@ fn without(fabric: &Fabric, hosts: &[&str], xbars: &[&str]) -> Fabric {
     left
 }
 
-/// Each entry by names: what must not change while nodes go and come.
+/// All entries by the names of their nodes, which must not change while nodes go and come.
 fn by_name(fabric: &Fabric, tables: &Tables) -> Vec<(String, String, u8)> {
     let subnet = Subnet::new(fabric, None).unwrap();
     let mut entries = Vec::new();
@@ -130,7 +130,7 @@ fn a_host_that_reboots_changes_nothing() {
     assert!(kept.iter().all(|entry| was.binary_search(entry).is_ok()));
     assert_eq!(kept.len(), was.len() - fabric.xbars.len());
     assert_eq!(reuse(&cache, &fabric), Ok(all), "and it is back");
-    // A host that is there and whose cable is out gets what a missing one gets.
+    // A host that is there and whose cable is out is treated as a missing one.
     let mut out = fabric.clone();
     out.map.hosts[4].at = None;
     assert_eq!(by_name(&out, &reuse(&cache, &out).unwrap()), kept);
@@ -165,7 +165,7 @@ fn new_nodes_and_cables_drop_it() {
     let mut few = fabric.clone();
     few.map.hosts[0].at = None;
     assert!(matches!(reuse(&cached(&few), &fabric), Err(WhyNot::NewCable { .. })));
-    // Another host in the old one's place is new, too.
+    // Another host in the place of an old one is new, too.
     let mut other = fabric.clone();
     other.hosts[3].port_guid = Some(0xbad);
     let name = fabric.hosts[3].name.clone();
@@ -311,8 +311,8 @@ fn a_file_holds_it_all_and_a_foreign_one_is_told() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Hosts and leaves go and come back, through the file each time: what is there has its old entries,
-    /// and in the end all is as it was, bit by bit.
+    /// Hosts and leaves go and come back, and each time the cache is written to its file and read. Nodes that
+    /// are there have their old entries, and in the end all is as it was, bit by bit.
     #[test]
     fn reboots_leave_the_tables_as_they_were(
         cycles in proptest::collection::vec(
@@ -351,7 +351,7 @@ proptest! {
         }
     }
 
-    /// Whatever a file holds, reading it ends well.
+    /// Whatever a file holds, reading it does not panic.
     #[test]
     fn garbled_files_are_refused(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
         let mut bytes = bytes(&cached(&with_lids("ring:n=3,hosts=1")));

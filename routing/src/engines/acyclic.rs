@@ -1,10 +1,11 @@
-//! A graph that is kept free of circles while edges come and go: of channels, and what waits for what.
+//! A graph that is kept free of circles while edges come and go. Its vertices are channels, and its edges say
+//! which channel waits for which.
 
-/// Stands for a vertex that no search has met.
+/// The mark of a vertex that no search has met.
 const UNSEEN: u8 = 0;
-/// What the vertex that an edge leads to leads to in turn.
+/// The mark of a vertex that the search ahead, from the head of the new edge, has met.
 const AHEAD: u8 = 1;
-/// What leads to the vertex that an edge leads from.
+/// The mark of a vertex that the search behind, from the tail of the new edge, has met.
 const BEHIND: u8 = 2;
 
 /// A directed graph without circles, and a topological order of its vertices.
@@ -28,12 +29,12 @@ pub(super) struct AcyclicGraph {
 }
 
 impl AcyclicGraph {
-    /// So many vertices, in their own order, and no edge.
+    /// A graph of so many vertices, in the order of their numbers, without edges.
     pub(super) fn new(vertices: usize) -> Self {
         Self::in_order(&(0..vertices as u32).collect::<Vec<u32>>())
     }
 
-    /// Vertices at these places of the order, each a number below their count, and no edge.
+    /// A graph of vertices at these places of the order, each a number below their count, without edges.
     pub(super) fn in_order(places: &[u32]) -> Self {
         let vertices = places.len();
         Self {
@@ -57,7 +58,7 @@ impl AcyclicGraph {
         self.work
     }
 
-    /// Adds an edge that is not there yet. False if it would close a circle: then it is not added.
+    /// Adds an edge that is not there yet. Returns false if it would close a circle; it is not added then.
     pub(super) fn insert(&mut self, from: u32, to: u32) -> bool {
         if !self.order.is_before(from, to) && !self.mend(from, to) {
             return false;
@@ -73,7 +74,7 @@ impl AcyclicGraph {
         self.before[to as usize].retain(|&other| other != from);
     }
 
-    /// Orders `from` before `to`. False if `to` leads to `from`.
+    /// Orders `from` before `to`. Returns false if `to` leads to `from`.
     fn mend(&mut self, from: u32, to: u32) -> bool {
         if from == to {
             return false;
@@ -98,7 +99,7 @@ impl AcyclicGraph {
                 let next = &after[ahead[done_ahead] as usize];
                 done_ahead += 1;
                 edges_ahead += next.len();
-                // What stands behind `from` cannot lead to it.
+                // A vertex that stands behind `from` cannot lead to it.
                 visit(next, AHEAD, seen, ahead, |vertex| !order.is_before(from, vertex))
             } else {
                 let next = &before[behind[done_behind] as usize];
@@ -138,7 +139,8 @@ fn visit(
     false
 }
 
-/// Vertices in a row: a ring of links that begins and ends at one that is no vertex, and labels that rise along it.
+/// Vertices in a row. They are linked in a ring that begins and ends at a place that is no vertex, and their
+/// labels rise along it.
 #[derive(Debug, Clone)]
 struct Order {
     labels: Vec<u64>,
@@ -147,7 +149,7 @@ struct Order {
 }
 
 impl Order {
-    /// Vertices at these places.
+    /// A row of vertices at these places.
     fn new(places: &[u32]) -> Self {
         let vertices = places.len();
         let mut row = vec![0; vertices];

@@ -1,5 +1,6 @@
 //! What every engine says of itself.
 
+use super::shared::Shared;
 use super::{EngineError, Refusal, Routing, Setting, Settings};
 use crate::Subnet;
 
@@ -10,7 +11,7 @@ pub(super) trait Algorithm: Sync {
     /// The name that a user gives.
     fn name(&self) -> &'static str;
 
-    /// What it is for, in less than a line of the help.
+    /// What the engine is for, in less than a line of the help.
     fn summary(&self) -> &'static str;
 
     /// The settings that decide what it computes, when it is given these. [`Self::compute`] sees all others
@@ -32,4 +33,18 @@ pub(super) trait Algorithm: Sync {
     /// # Errors
     /// If it cannot serve this fabric, or not with these settings; the error says what would help.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>;
+
+    /// The same, where other engines are tried on the same subnet with the same settings, and what several of them begin
+    /// with need be computed but once.
+    ///
+    /// # Errors
+    /// As [`Self::compute`].
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        _shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
+        self.compute(subnet, settings)
+    }
 }

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::algorithm::Algorithm;
+use super::shared::Shared;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, balanced, opensm};
 use crate::tables::Tables;
 use crate::{Subnet, Topology};
@@ -48,12 +49,21 @@ impl Algorithm for Dnup {
         if opensm::is_wanted(settings) {
             opensm::compute(Engine::Dnup, subnet, settings)
         } else {
-            let routing = balanced::compute(Engine::Dnup, subnet, settings)?;
+            let routing = balanced::compute_with_xbars(Engine::Dnup, subnet, settings)?;
             match first_apart(subnet, &routing.tables) {
                 None => Ok(routing),
                 Some(apart) => Err(EngineError::refuse(Engine::Dnup, Refusal::own(apart))),
             }
         }
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
+        shared.dnup(settings).cloned().unwrap_or_else(|| self.compute(subnet, settings))
     }
 }
 

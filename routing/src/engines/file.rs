@@ -1,11 +1,11 @@
 //! The engine `file`: tables that somebody else made.
 //!
-//! They are served as they are. What is wrong with them is the proof's to find, as with any engine's. Where none are given,
-//! those that were in force are served.
+//! They are served as they are. It is for the proof to find what is wrong with them, as with tables of any
+//! engine. If no tables are given, those that were in force are served.
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
-use crate::Subnet;
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
+use crate::{Subnet, Tables};
 use mapper_fabric::wording::plural;
 use thiserror::Error;
 
@@ -25,8 +25,16 @@ impl Algorithm for File {
         if settings.file.is_some() { &[Setting::File] } else { &[Setting::File, Setting::Previous] }
     }
 
+    fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
+        given(subnet, settings).map(|_| ()).map_err(Refusal::own)
+    }
+
+    /// # Errors
+    /// If there are no tables to load, or they are of another subnet.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        compute(subnet, settings)
+        let tables =
+            given(subnet, settings).map_err(|why| EngineError::refuse(Engine::File, Refusal::own(why)))?;
+        Ok(Routing::in_one_layer(tables.clone()))
     }
 }
 
@@ -35,7 +43,8 @@ impl Algorithm for File {
 enum FileRefusal {
     #[error("no tables were given to load; name a dump of tables (--lfts-file, or --previous)")]
     NoTables,
-    /// They are of another fabric: its xbars and destinations, and those of this one.
+    /// They are of another fabric. The numbers are those of its xbars and destinations, and of those of this
+    /// fabric.
     #[error("the tables are of {} and {}, but the fabric has {} and {}",
             plural(tables.0, "xbar"), plural(tables.1, "destination"), fabric.0, fabric.1)]
     OtherSize { tables: (usize, usize), fabric: (usize, usize) },
@@ -45,18 +54,15 @@ enum FileRefusal {
 ///
 /// # Errors
 /// If there are none, or they are of another subnet.
-fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-    let refuse = |why: FileRefusal| Err(EngineError::refuse(Engine::File, Refusal::own(why)));
-    let in_force = settings.previous.as_ref().filter(|_| settings.keeps_previous());
-    let Some(tables) = settings.file.as_ref().or(in_force) else {
-        return refuse(FileRefusal::NoTables);
-    };
+fn given<'a>(subnet: &Subnet, settings: &'a Settings) -> Result<&'a Tables, FileRefusal> {
+    let tables =
+        settings.file.as_ref().or_else(|| in_force::tables(settings)).ok_or(FileRefusal::NoTables)?;
     let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
     if tables.xbar_count() != xbars || (xbars > 0 && tables.slot_count() != slots) {
         let of = (tables.xbar_count(), tables.slot_count());
-        return refuse(FileRefusal::OtherSize { tables: of, fabric: (xbars, slots) });
+        return Err(FileRefusal::OtherSize { tables: of, fabric: (xbars, slots) });
     }
-    Ok(Routing::in_one_layer(tables.clone()))
+    Ok(tables)
 }
 
 #[cfg(test)]
@@ -64,20 +70,24 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
-    use crate::Tables;
 
     #[test]
     fn tables_are_served_as_they_are_or_refused() {
         let subnet = Subnet::new(&generate("ring:n=3,hosts=1").unwrap(), None).unwrap();
-        let compute = |file| compute(&subnet, &Settings { file, ..Settings::default() });
+        let compute = |file| Engine::File.compute(&subnet, &Settings { file, ..Settings::default() });
         let mut tables = Tables::empty(3, 6);
         tables.set_port(1, 2, 7);
         assert_eq!(compute(Some(tables.clone())).unwrap().tables, tables);
         let kept = Settings { previous: Some(tables.clone()), ..Settings::default() };
-        assert_eq!(super::compute(&subnet, &kept).unwrap().tables, tables);
+        assert_eq!(Engine::File.compute(&subnet, &kept).unwrap().tables, tables);
         let anew = Settings { reassign: true, ..kept };
         assert!(
-            super::compute(&subnet, &anew).unwrap_err().why.to_string().starts_with("no tables were given")
+            Engine::File
+                .compute(&subnet, &anew)
+                .unwrap_err()
+                .why
+                .to_string()
+                .starts_with("no tables were given")
         );
         assert!(compute(None).unwrap_err().why.to_string().starts_with("no tables were given"));
         let why = compute(Some(Tables::empty(3, 5))).unwrap_err().why.to_string();

@@ -9,10 +9,10 @@ use rayon::prelude::*;
 use crate::tables::Tables;
 use crate::{Far, Subnet, Topology};
 
-/// Stands for a channel where none leads on.
+/// The value that stands for no channel.
 pub(super) const NO_CHANNEL: u32 = u32::MAX;
 
-/// Fewest blocks that are worth a thread's while.
+/// The least number of blocks for which a thread is worth its cost.
 const MIN_BLOCKS: usize = 16;
 
 /// Tables whose blocks are computed in parallel: `fill` gets a destination xbar and its block, which is empty

@@ -5,7 +5,7 @@ use super::layer::{Dependency, Layer, Numbers};
 /// Layers that are being filled. There are as many as routes have needed so far.
 pub(super) struct FirstFit<'a> {
     numbers: &'a Numbers<'a>,
-    /// Those that have been used at any time; they are kept to be filled again.
+    /// All layers that have been used at any time. They are kept to be filled again.
     layers: Vec<Layer>,
     used: usize,
 }
@@ -43,7 +43,8 @@ impl<'a> FirstFit<'a> {
         self.used - 1
     }
 
-    /// Puts routes into a layer of that number, which is used from now on. False if it has no room.
+    /// Puts routes into the layer of this number, which is used from now on. Returns false if it has no room
+    /// for them.
     pub(super) fn add(&mut self, layer: usize, dependencies: &[Dependency]) -> bool {
         while self.layers.len() <= layer {
             self.layers.push(Layer::new(self.numbers));
@@ -52,7 +53,7 @@ impl<'a> FirstFit<'a> {
         self.layers[layer].add(dependencies)
     }
 
-    /// Moves routes from a layer to another. False if that has no room; then they stay.
+    /// Moves routes from one layer to another. Returns false if that has no room for them; they stay then.
     pub(super) fn transfer(&mut self, from: usize, to: usize, dependencies: &[Dependency]) -> bool {
         let fits = self.add(to, dependencies);
         if fits {

@@ -5,10 +5,10 @@ use super::acyclic::AcyclicGraph;
 use crate::proof::dependency_base;
 use crate::{Subnet, Topology};
 
-/// Most xbars of a fabric whose pairs are put into layers one by one: a layer is kept for each pair.
+/// Most xbars of a fabric whose pairs are put into layers one by one, as a layer is stored for each pair.
 const MAX_XBARS: usize = 8192;
 
-/// Checks that a fabric is not too large for that.
+/// Checks that a fabric is not too large for layers of pairs.
 ///
 /// # Errors
 /// If it has too many xbars.
@@ -22,11 +22,12 @@ pub(super) fn check_size(subnet: &Subnet) -> Result<(), Refusal> {
 /// Numbers each dependency of a channel on one that begins where it ends.
 pub(super) struct Numbers<'a> {
     pub(super) topology: &'a Topology,
-    /// The dependencies of channel c begin at `base[c]`, one a channel out of its head.
+    /// The numbers of the dependencies of channel c begin at `base[c]`. There is one for each channel out of
+    /// its head.
     base: Vec<u32>,
 }
 
-/// A dependency: its number, the channel that is held, the one that is waited for.
+/// A dependency: its number, the channel that is held, and the one that is waited for.
 #[derive(Clone, Copy)]
 pub(super) struct Dependency {
     pub(super) number: u32,
@@ -55,10 +56,10 @@ impl<'a> Numbers<'a> {
 pub(super) struct Layer {
     /// How many routes make each dependency.
     uses: Vec<u32>,
-    /// Dependencies that would close a circle with those that are there. Only what is taken away can
-    /// change that.
+    /// Dependencies that would close a circle with those that are there. That changes only when others are
+    /// taken away.
     barred: Vec<u64>,
-    /// Something was taken away since `barred` was right.
+    /// Whether something was taken away since `barred` was right.
     stale: bool,
     graph: AcyclicGraph,
     fresh: Vec<Dependency>,
@@ -104,7 +105,7 @@ impl Layer {
             }
             if !self.insert(dependency) {
                 self.give_back();
-                // If it closes a circle without the others, too, it need not be tried again.
+                // If it closes a circle even without the others, it need not be tried again.
                 if self.insert(dependency) {
                     self.remove_edge(dependency);
                 } else {

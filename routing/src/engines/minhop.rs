@@ -1,8 +1,9 @@
 //! The engine `minhop`: shortest routes, balanced.
 
 use super::algorithm::Algorithm;
+use super::shared::Shared;
 use super::{Engine, EngineError, Routing, Setting, Settings, balanced, opensm};
-use crate::Subnet;
+use crate::{Subnet, Tiers};
 
 /// Shortest routes, balanced.
 pub(super) struct Minhop;
@@ -47,6 +48,19 @@ impl Algorithm for Minhop {
             opensm::compute(Engine::Minhop, subnet, settings)
         } else {
             balanced::compute(Engine::Minhop, subnet, settings)
+        }
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
+        match shared.dnup(settings) {
+            // Where there are service adapters above the leaves, its routes keep to the order of dnup.
+            Some(Ok(by_dnup)) if !Tiers::of(&subnet.topology).served().is_empty() => Ok(by_dnup.clone()),
+            _ => self.compute(subnet, settings),
         }
     }
 }

@@ -19,6 +19,7 @@ mod selection;
 mod services;
 mod setting;
 mod settings;
+mod shared;
 mod shortest;
 #[cfg(test)]
 mod tests;
@@ -39,9 +40,10 @@ use thiserror::Error;
 use super::Subnet;
 use super::tables::{Layers, Tables};
 use algorithm::Algorithm;
+use shared::Shared;
 
-/// Makes the modules of the engines and [`Engine`] of one list. A line names a module, what implements
-/// [`Algorithm`] there, which is also the name of the variant, and what is said of the variant.
+/// Makes the modules of the engines and [`Engine`] from one list. A line names a module, the type there that
+/// implements [`Algorithm`], whose name is also that of the variant, and the doc comment of the variant.
 macro_rules! engines {
     ($($visible:vis mod $module:ident: $Engine:ident, $doc:literal;)*) => {
         $($visible mod $module;)*
@@ -53,7 +55,7 @@ macro_rules! engines {
         }
 
         impl Engine {
-            /// All of them.
+            /// All engines.
             pub const ALL: [Self; [$(Self::$Engine),*].len()] = [$(Self::$Engine),*];
 
             fn algorithm(self) -> &'static dyn Algorithm {
@@ -116,13 +118,27 @@ impl Engine {
     }
 
     /// Computes tables. They are not proved yet: [`select`] does that. Settings that the engine does not obey
-    /// are as if nobody had set them.
+    /// are as if nobody had set them, and so are previous tables of another size than this subnet's, which a note tells.
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        self.compute_sharing(subnet, settings, &Shared::new(subnet, settings))
+    }
+
+    /// The same beside other engines, with what they share.
+    fn compute_sharing(
+        self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
         self.check(subnet, settings)?;
-        self.algorithm().compute(subnet, &settings.only(self.obeys(settings)))
+        let mut obeyed = settings.only(self.obeys(settings));
+        let note = in_force::leave_out_others(subnet, &mut obeyed);
+        let mut routing = self.algorithm().compute_sharing(subnet, &obeyed, shared)?;
+        routing.notes.extend(note);
+        Ok(routing)
     }
 }
 
@@ -159,7 +175,8 @@ pub struct Routing {
     pub tables: Tables,
     /// The layer of each pair.
     pub layers: Layers,
-    /// What a user should know: guesses that were made, values of settings that are taken otherwise.
+    /// What a user should know: guesses that were made, and values of settings that are taken otherwise than
+    /// they were given.
     pub notes: Vec<String>,
 }
 

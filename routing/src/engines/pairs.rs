@@ -11,8 +11,8 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Both xbars of a pair have hosts; if `xbar_destinations`, one of them at least, as then frames also travel
-    /// between hosts and xbars' own addresses.
+    /// The pairs of xbars that both have hosts. With `xbar_destinations`, only one of them need have hosts,
+    /// as frames then also travel between hosts and xbars' own addresses.
     pub(super) fn new(subnet: &'a Subnet, xbar_destinations: bool) -> Self {
         let all = 0..subnet.topology.xbar_count() as u32;
         Self { subnet, is_leaf: all.map(|xbar| subnet.is_leaf(xbar)).collect(), xbar_destinations }
@@ -35,7 +35,7 @@ impl<'a> Pairs<'a> {
         })
     }
 
-    /// Each of these pairs once, whatever its direction: the lower xbar first.
+    /// Each of these pairs once for both directions, with the lower xbar first.
     pub(super) fn both_ways(&self) -> impl Iterator<Item = (u32, u32)> {
         self.each().filter(|&(from, to)| to < from).map(|(from, to)| (to, from))
     }

@@ -23,7 +23,7 @@ pub struct EngineError {
 }
 
 impl EngineError {
-    /// An engine refuses, for this reason.
+    /// The error of an engine that refuses for this reason.
     pub fn refuse(engine: Engine, why: impl Into<Refusal>) -> Self {
         Self { engine, why: why.into() }
     }
@@ -35,7 +35,7 @@ pub enum Refusal {
     /// A lid matrix is given, and the engine finds hops by itself.
     #[error("it finds hops by rules of its own; give a lid matrix to {}, or none", takers(*.balance))]
     LidMatrix {
-        /// The balance that is asked for: it decides who takes a lid matrix.
+        /// The balance that is asked for. It decides which engines take a lid matrix.
         balance: Balance,
     },
     /// The first layer is behind the last that may be used.
@@ -46,10 +46,10 @@ pub enum Refusal {
         /// The number of the first layer.
         first: u8,
     },
-    /// Routes close circles in as many layers as there are.
+    /// Routes need more layers than there are to close no circle.
     #[error("{0}")]
     TooManyLayers(TooManyLayers),
-    /// More xbars than pairs of them could be kept for.
+    /// The fabric has more xbars than can be served pair by pair.
     #[error("the fabric has {xbars} xbars; it serves {most} at most")]
     TooManyXbars {
         /// How many xbars the fabric has.
@@ -57,7 +57,7 @@ pub enum Refusal {
         /// The limit.
         most: usize,
     },
-    /// What is no table was asked for.
+    /// Tables were asked for, and the engine computes none.
     #[error("it computes source routes, and no forwarding tables")]
     NoTables,
     /// A reason that only this engine has.
@@ -73,7 +73,7 @@ fn takers(balance: Balance) -> String {
 /// In how many layers an engine would serve, and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyLayers {
-    /// How many layers are enough for it; fewer may be, if they are allowed.
+    /// How many layers are enough for it. Fewer may be enough, too.
     pub needed: usize,
     /// How many there are from the first one on.
     pub left: u8,
@@ -87,7 +87,7 @@ impl fmt::Display for TooManyLayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { needed, left, first, instead } = self;
         write!(f, "it would serve in {needed} layers, but there are {left} from layer {first} on; ")?;
-        // More than there are at all cannot be allowed.
+        // The user cannot allow more layers than there are at all.
         if usize::from(*first) + needed <= usize::from(Layers::MAX) {
             f.write_str("allow more (--max-layers), or ")?;
         }
@@ -112,7 +112,7 @@ impl fmt::Display for OwnReason {
     }
 }
 
-/// Reasons are alike if they say the same.
+/// Reasons count as equal if their words are the same.
 impl PartialEq for OwnReason {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
@@ -131,10 +131,10 @@ impl Refusal {
 /// Why an engine that was tried did not serve.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WhyNotServed {
-    /// It refused, or settings that it does not obey cannot be passed over.
+    /// It refused, or does not obey settings that cannot be ignored.
     #[error("{0}")]
     Refused(Refusal),
-    /// What it computed is wrong, or must be wrong as hosts are too far apart.
+    /// Its tables are wrong, or would have to be, as hosts are too far apart.
     #[error("{0}")]
     Unproved(Box<TablesProof>),
     /// Some hosts are too far apart for source routes: the violation, and what it says by the fabric's names.
@@ -146,8 +146,8 @@ pub enum WhyNotServed {
     /// Source routes were computed, and are wrong.
     #[error("{}", .0.summary())]
     UnprovedRoutes(Box<SourceProof>),
-    /// It serves, and another engine serves better; or as well as can be measured, and in fewer layers, more simply or
-    /// with fewer entries that differ from those in force.
+    /// It serves, but another engine serves better, or equally well as far as can be measured and in fewer
+    /// layers, more simply or with fewer entries that differ from those in force.
     #[error("another engine's effective bisection is better, or as good")]
     Beaten {
         /// The effective bisection of its tables.
@@ -156,7 +156,8 @@ pub enum WhyNotServed {
     /// It loads tables, and none were given.
     #[error("no tables were given to load")]
     NothingToLoad,
-    /// It was not tried, as it does not obey all that is set, and others do: what would have no effect.
+    /// It was not tried, as it does not obey all that is set, and others do. The list says what would have no
+    /// effect.
     #[error("not tried, as engines serve that obey all that is set; {}", .0.join("; "))]
     Disobeys(Vec<String>),
     /// It was not tried, as it takes far longer than others on a fabric of this size.
@@ -168,7 +169,7 @@ pub enum WhyNotServed {
 }
 
 impl WhyNotServed {
-    /// Whether hosts are farther from each other than any route may be long. Then no engine serves.
+    /// Whether hosts are farther apart than the longest route that is allowed, so that no engine serves.
     pub fn is_distance(&self) -> bool {
         match self {
             Self::Unproved(proof) => {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use thiserror::Error;
 
 use super::dispersive::{AllHosts, SourceProof};
+use super::shared::Shared;
 use super::{Engine, Refusal, Routing, Settings, WhyNotServed};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
 use crate::{Bisection, Options, Quality, Subnet, TableRoutes, Topology};
@@ -40,9 +41,10 @@ pub struct Selection {
     pub routing: Routing,
     /// What was proved of that. It holds, unless the caller asked for unproved tables.
     pub proof: TablesProof,
-    /// How long the engine took, in milliseconds.
+    /// How long the engine took, in milliseconds. Among engines that are tried side by side, what several of them begin with
+    /// counts for the first that needed it.
     pub compute_ms: f64,
-    /// What all matchings of the settings' seed show, if that was looked for.
+    /// The bisection by all matchings of the settings' seed, if it was measured.
     pub bisection: Option<Bisection>,
 }
 
@@ -76,7 +78,7 @@ pub struct SourceSelection<'a> {
     pub engine: Engine,
     /// Those that were tried before it.
     pub tried: Vec<Tried>,
-    /// What it computed. It is computed again for whoever reads it.
+    /// The routes that it computed. They are computed again each time that they are read.
     pub routes: AllHosts<'a>,
     /// What was proved of that. It holds, unless the caller asked for unproved routes.
     pub proof: SourceProof,
@@ -95,13 +97,13 @@ pub enum Answer<'a> {
     SourceRoutes(Box<SourceSelection<'a>>),
 }
 
-/// What the first engine computes that computes anything which passes the proof: tables, or source routes
-/// if [`Engine::Dispersive`] is the one.
+/// The answer of the first engine whose answer passes the proof: tables, or source routes if it is
+/// [`Engine::Dispersive`].
 ///
 /// With `unproved`, the first engine that computes anything serves; the proof says what is wrong with it.
 ///
 /// # Errors
-/// If none serves.
+/// If no engine serves.
 pub fn answer<'a>(
     subnet: &'a Subnet,
     engines: &[Engine],
@@ -137,7 +139,7 @@ pub fn answer<'a>(
 /// With `unproved`, the first engine that computes any serves; the proof says what is wrong with them.
 ///
 /// # Errors
-/// If none serves.
+/// If no engine serves.
 pub fn select(
     subnet: &Subnet,
     engines: &[Engine],
@@ -156,8 +158,9 @@ pub fn select(
 
 /// An engine's tables, or why it does not serve.
 fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
+    let shared = Shared::new(subnet, settings);
     let computed =
-        compute(subnet, engine, settings, unproved).map_err(|why_not| Tried { engine, why_not })?;
+        compute(subnet, engine, settings, &shared, unproved).map_err(|why_not| Tried { engine, why_not })?;
     let proof = computed.prove(subnet, settings);
     if !unproved && !proof.holds() {
         return Err(Tried { engine, why_not: WhyNotServed::Unproved(Box::new(proof)) });
@@ -165,21 +168,22 @@ fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) 
     Ok(computed.selected(engine, proof))
 }
 
-/// What an engine computed, and what is not proved yet.
+/// What an engine computed, which is not proved yet.
 #[derive(Debug)]
 pub(super) struct Computed {
     pub(super) routing: Routing,
     compute_ms: f64,
 }
 
-/// Has an engine compute tables.
+/// Has an engine compute tables, with what it shares with others.
 ///
 /// # Errors
-/// If it cannot serve; also if nobody can as hosts are too far apart, unless `unproved`.
+/// If the engine cannot serve; unless `unproved`, also if no engine can, as hosts are too far apart.
 pub(super) fn compute(
     subnet: &Subnet,
     engine: Engine,
     settings: &Settings,
+    shared: &Shared<'_>,
     unproved: bool,
 ) -> Result<Computed, WhyNotServed> {
     if engine == Engine::Dispersive {
@@ -190,7 +194,8 @@ pub(super) fn compute(
         return Err(WhyNotServed::Unproved(Box::new(proof)));
     }
     let started = Instant::now();
-    let routing = engine.compute(subnet, settings).map_err(|error| WhyNotServed::Refused(error.why))?;
+    let routing = engine.compute_sharing(subnet, settings, shared);
+    let routing = routing.map_err(|error| WhyNotServed::Refused(error.why))?;
     Ok(Computed { routing, compute_ms: started.elapsed().as_secs_f64() * 1e3 })
 }
 
@@ -206,17 +211,17 @@ impl Computed {
     }
 }
 
-/// Two hosts that are farther from each other than any route may be long, if a quick look finds some: no
-/// engine serves then, and the tables of a large fabric need not be made to know it.
+/// Two hosts that are farther apart than the longest route that is allowed, if a quick look finds some. No
+/// engine serves then, and the tables of a large fabric need not be computed to know that.
 ///
-/// Looks from the first xbar with hosts of each part, and again from the one that is farthest from that. So
-/// it may miss some, which the proof finds then; those that it finds are some.
+/// It searches from the first xbar with hosts of each part, and again from the one that is farthest from
+/// that. So it may miss such hosts, which the proof then finds; but those that it finds are too far apart.
 fn too_far(subnet: &Subnet, max_hops: u8) -> Option<TableViolation> {
     let topology = &subnet.topology;
     let mut hops = vec![0_u32; topology.xbar_count()];
     let leaves = (0..topology.xbar_count() as u32).filter(|&xbar| has_cabled_host(subnet, xbar));
     for leaf in leaves {
-        // Every part is looked at once.
+        // Each part is looked at only once.
         if hops[leaf as usize] > 0 {
             continue;
         }
@@ -242,8 +247,8 @@ fn has_cabled_host(subnet: &Subnet, xbar: u32) -> bool {
     !subnet.destinations.host_slots_of(xbar).is_empty()
 }
 
-/// Writes for each xbar that cables lead to how many xbars the shortest way to it passes, both ends
-/// counted; and tells them, the nearest first. What is not 0 is not looked at.
+/// Writes for each xbar to which cables lead how many xbars the shortest way to it passes, with both ends
+/// counted, and returns these xbars, the nearest first. Xbars whose number is not 0 are passed over.
 fn search(topology: &Topology, from: u32, hops: &mut [u32]) -> Vec<u32> {
     hops[from as usize] = 1;
     let mut seen = vec![from];

@@ -9,11 +9,12 @@
 mod tests;
 
 use mapper_fabric::wording::plural;
+use rayon::prelude::*;
 
 use super::Settings;
 use super::balanced::ranks::Order;
 use crate::tables::Layers;
-use crate::{ProofRules, Subnet, Tables, Tiers, Topology, emptied_first, prove_tables};
+use crate::{ProofRules, Subnet, Tables, Tiers, Topology, prove_tables};
 
 /// What a user should know of service adapters above the leaves, if there are some.
 pub(super) fn note(topology: &Topology, tiers: &Tiers) -> Option<String> {
@@ -26,8 +27,9 @@ pub(super) fn note(topology: &Topology, tiers: &Tiers) -> Option<String> {
     })
 }
 
-/// Adds the entries that service adapters above the leaves need, in an order that has one top. Entries that lead to
-/// leaves stay as they are; of those that are added, what was in force stays where it leads on as well.
+/// Adds the entries that service adapters above the leaves need, in an order that has one top. Entries that
+/// lead to leaves stay as they are; of those that are added, the ones that were in force stay if they lead on
+/// equally well.
 pub(super) fn join(
     subnet: &Subnet,
     tiers: &Tiers,
@@ -52,13 +54,13 @@ pub(super) fn join(
     }
 }
 
-/// Adds the entries by which leaves reach the xbars above them by these xbars' own addresses (InfiniBand: the LIDs by which switches are
-/// managed), and by which those answer, where no way up and then down leads there, as after a cable between a leaf and a spine failed.
+/// Adds the entries by which leaves reach the xbars above them by these xbars' own addresses (InfiniBand: the
+/// LIDs by which switches are managed), and by which those answer, if no way up and then down leads there,
+/// for instance after a cable between a leaf and a spine failed.
 ///
-/// `order` is that of the tree. All other entries stay as they are. All are proved together, as hosts' routes of an irregular tree may
-/// not keep to an order with one top; if that fails, none is added. What was in force stays where it leads on as well. Where
-/// an entry would have an address emptied before it changes from the tables in force, so that hosts wait for it, it is left out: the
-/// next tables have it.
+/// `order` is that of the tree. All other entries stay as they are. All are proved together, as hosts' routes
+/// of an irregular tree may not keep to an order with one top; if that fails, none is added. Entries that
+/// were in force stay if they lead on equally well.
 pub(super) fn reach_xbars(
     subnet: &Subnet,
     tiers: &Tiers,
@@ -67,20 +69,7 @@ pub(super) fn reach_xbars(
     tables: &mut Tables,
 ) {
     let topology = &subnet.topology;
-    let lacking = |end: u32, slot: u32| -> Vec<u32> {
-        let part = topology.component(end);
-        // Xbars above leaves have nothing to say to each other, and leaves have entries, or the tables serve nobody.
-        let speaks =
-            |&xbar: &u32| tiers.is_leaf(xbar) != tiers.is_leaf(end) && topology.component(xbar) == part;
-        let xbars = (0..topology.xbar_count() as u32).filter(speaks);
-        xbars.filter(|&xbar| tables.port(xbar, slot) == Tables::NONE).collect()
-    };
-    let ends = (0..topology.xbar_count() as u32)
-        .flat_map(|end| subnet.destinations.slots_of(end).map(move |slot| (end, slot)));
-    let missed: Vec<(u32, u32, Vec<u32>)> = ends
-        .map(|(end, slot)| (end, slot, lacking(end, slot)))
-        .filter(|(_, _, xbars)| !xbars.is_empty())
-        .collect();
+    let missed = missed(subnet, tiers, tables);
     if missed.is_empty() {
         return;
     }
@@ -92,37 +81,53 @@ pub(super) fn reach_xbars(
         steps.climb_from(&xbars, end, slot, &mut wider);
     }
     let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: true };
-    if !prove_tables(subnet, &wider, &Layers::single(), &rules).holds() {
-        return;
+    if prove_tables(subnet, &wider, &Layers::single(), &rules).holds() {
+        *tables = wider;
     }
-    if let Some(old) = in_force {
-        let needed = emptied_first(subnet, old, tables, &Layers::single());
-        for slot in emptied_first(subnet, old, &wider, &Layers::single()) {
-            if needed.binary_search(&slot).is_err() {
-                for xbar in 0..topology.xbar_count() as u32 {
-                    wider.set_port(xbar, slot, tables.port(xbar, slot));
-                }
-            }
+}
+
+/// The slots of xbars to which other xbars lack entries that they may need, each with its xbar and those that lack
+/// them. Xbars above leaves need not reach each other, and leaves have entries for each other, or the tables would
+/// serve no host.
+fn missed(subnet: &Subnet, tiers: &Tiers, tables: &Tables) -> Vec<(u32, u32, Vec<u32>)> {
+    let topology = &subnet.topology;
+    let is_leaf: Vec<bool> = (0..topology.xbar_count() as u32).map(|xbar| tiers.is_leaf(xbar)).collect();
+    let lacking = |end: u32, slot: u32| -> Vec<u32> {
+        let row = tables.of_slot(slot);
+        // Nearly all rows are full, and that is seen at once.
+        if !row.contains(&Tables::NONE) {
+            return Vec::new();
         }
-    }
-    *tables = wider;
+        let part = topology.component(end);
+        let speaks = |&xbar: &u32| {
+            row[xbar as usize] == Tables::NONE
+                && is_leaf[xbar as usize] != is_leaf[end as usize]
+                && topology.component(xbar) == part
+        };
+        (0..topology.xbar_count() as u32).filter(speaks).collect()
+    };
+    let of_end = |end: u32| {
+        let slots = subnet.destinations.slots_of(end);
+        slots.map(move |slot| (end, slot, lacking(end, slot))).filter(|(_, _, xbars)| !xbars.is_empty())
+    };
+    (0..topology.xbar_count() as u32).into_par_iter().flat_map_iter(of_end).collect()
 }
 
 /// A step to a neighbour: the neighbour, and the port that leads to it.
 type Step = (u32, u8);
 
-/// All steps of a fabric, by the order.
+/// All steps of a fabric that lead up in the order.
 struct Steps<'a> {
     subnet: &'a Subnet,
     in_force: Option<&'a Tables>,
     /// All xbars, the top first.
     from_top: Vec<u32>,
-    /// By xbar.
+    /// For each xbar its steps up.
     up: Vec<Vec<Step>>,
     down: Vec<Vec<Step>>,
 }
 
-/// No way.
+/// The number of steps where there is no way.
 const NONE: u32 = u32::MAX;
 
 impl<'a> Steps<'a> {
@@ -143,8 +148,8 @@ impl<'a> Steps<'a> {
         Self { subnet, in_force, from_top, up: side(true), down: side(false) }
     }
 
-    /// Sets all entries that lead to an xbar and its hosts: what is above it goes down only, all else climbs to that
-    /// on a shortest way.
+    /// Sets all entries that lead to an xbar and its hosts. Xbars above it lead down only, and all others
+    /// climb to these on a shortest way.
     fn lead_to(&self, end: u32, tables: &mut Tables) {
         let mut falls = vec![NONE; self.from_top.len()];
         falls[end as usize] = 0;
@@ -175,7 +180,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Where there is no entry that leads to an xbar and its hosts, sets one that climbs to the nearest xbar that has one.
+    /// Gives each xbar that has no entry for an xbar and its hosts one that climbs to the nearest xbar that
+    /// has one.
     fn climb_to_entries(&self, end: u32, tables: &mut Tables) {
         for slot in self.subnet.destinations.slots_of(end) {
             let climbs = self.climbs(end, slot, tables);
@@ -187,7 +193,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The same for one slot of an xbar, and only for what some xbars pass on their way there.
+    /// Does the same for one slot of an xbar, and only for the xbars that these pass on their way there.
     fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &mut Tables) {
         let climbs = self.climbs(end, slot, tables);
         for &xbar in xbars {
@@ -226,7 +232,8 @@ impl<'a> Steps<'a> {
         self.up[xbar as usize].iter().map(|&(head, _)| hops[head as usize]).min().unwrap_or(NONE)
     }
 
-    /// One of the steps that lead on from an xbar towards a slot: that which was in force, or else by turns.
+    /// One of the steps that lead on from an xbar towards a slot: the one that was in force, or else one by
+    /// turns.
     fn pick(&self, steps: &[Step], leads_on: impl Fn(u32) -> bool, (xbar, slot): (u32, u32)) -> Option<Step> {
         let fitting: Vec<Step> = steps.iter().copied().filter(|&(head, _)| leads_on(head)).collect();
         let in_force = self.in_force.map(|tables| tables.port(xbar, slot));

@@ -13,7 +13,7 @@ macro_rules! settings {
         }
 
         impl Setting {
-            /// All of them.
+            /// All settings.
             pub const ALL: &'static [Self] = &[$(Self::$Setting),*];
 
             /// What it is called where a user is told of it.
@@ -23,7 +23,7 @@ macro_rules! settings {
                 }
             }
 
-            /// Whether it is other than if nobody had set it.
+            /// Whether the setting differs from its default.
             pub(super) fn differs(self, settings: &Settings, default: &Settings) -> bool {
                 match self {
                     $(Self::$Setting => settings.$field != default.$field,)*
@@ -32,7 +32,7 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// These, but all that is not obeyed as if nobody had set it.
+            /// These settings, where all that are not obeyed have their defaults.
             pub(super) fn only(&self, obeyed: &[Setting]) -> Self {
                 let Self { $($common,)* $($field,)* } = self;
                 let default = Self::default();
@@ -96,10 +96,10 @@ impl Setting {
         Engine::ALL.into_iter().filter(|engine| engine.obeys(&settings).contains(&self)).collect()
     }
 
-    /// Those that somebody set.
+    /// The settings that were set.
     pub(super) fn set(settings: &Settings) -> impl Iterator<Item = Self> {
         let default = Settings::default();
-        // To route all anew is what an engine does that does not obey previous tables.
+        // An engine that does not obey previous tables routes all anew in any case.
         let is_moot = |setting| setting == Self::Previous && settings.reassign;
         Self::ALL
             .iter()
@@ -108,7 +108,7 @@ impl Setting {
     }
 }
 
-/// Checks that an engine may pass over the settings that it does not obey.
+/// Checks that an engine may ignore the settings that it does not obey.
 ///
 /// # Errors
 /// If a lid matrix is given to an engine that does not reckon with it: its routes would be longer or shorter than

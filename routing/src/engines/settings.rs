@@ -24,13 +24,13 @@ pub enum Balance {
 /// says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whatever is random comes from this.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How equally short routes are chosen among.
     pub balance: Balance,
-    /// Longest route, in hops: xbars that a frame passes.
+    /// How many hops the longest route may have. A hop is an xbar that a frame passes.
     pub max_hops: u8,
-    /// Tables that were in force. What is still right in them stays, unless `reassign`.
+    /// Tables that were in force. Entries that are still right stay, unless `reassign` is set.
     pub previous: Option<Tables>,
     /// Balance everything anew, whatever was in force.
     pub reassign: bool,
@@ -40,7 +40,7 @@ pub struct Settings {
     pub uncounted_ports: BTreeSet<PortRef>,
     /// For single xbars, the order in which ports are tried.
     pub port_order: BTreeMap<u32, Vec<u8>>,
-    /// What a step out of a port counts, if not 1.
+    /// How much a step out of a port counts, if not 1.
     pub hop_weights: BTreeMap<PortRef, u8>,
     /// The hops to reckon with, as from a lid matrix, instead of the shortest; tables are
     /// then balanced as OpenSM does.
@@ -53,8 +53,8 @@ pub struct Settings {
     pub roots: Option<Vec<u32>>,
     /// Xbars' ids, which tell up from down between xbars of one rank; GUIDs if not given.
     pub ids: BTreeMap<u32, u64>,
-    /// Let roots reach each other, down and up again, if no cycle comes of it. As OpenSM balances, dnup lets
-    /// xbars with hosts be passed that it would keep routes from.
+    /// Let roots reach each other by going down and up again, if that closes no cycle. With OpenSM's balance,
+    /// dnup then lets routes pass xbars with hosts that it would otherwise keep them from.
     pub connect_roots: bool,
     /// The hosts that are compute nodes; all if not given.
     pub compute_nodes: Option<BTreeSet<u32>>,
@@ -81,15 +81,10 @@ impl Settings {
     /// Longest route that InfiniBand knows, in hops.
     pub const MAX_HOPS: u8 = 64;
 
-    /// Whether tables were in force, of which what is right is to stay.
-    pub(super) fn keeps_previous(&self) -> bool {
-        self.previous.is_some() && !self.reassign
-    }
-
-    /// How many layers an engine may use that takes as many as it needs.
+    /// How many layers an engine that takes as many as it needs may use.
     ///
     /// # Errors
-    /// If none is left.
+    /// If no layer is left.
     pub(super) fn layers_left(&self) -> Result<u8, Refusal> {
         let allowed = self.max_layers.unwrap_or(Layers::MAX).min(Layers::MAX);
         match allowed.saturating_sub(self.first_layer) {

@@ -2,12 +2,13 @@
 
 mod kept;
 
-pub(super) use kept::serve as serve_kept;
+pub(super) use kept::{KeptTrees, serve as serve_kept};
 
 use super::trees::Trees;
 use crate::Subnet;
 
-/// How often all trees are grown again, once the loads of all are known: those that were grown first knew little of them.
+/// How often all trees are grown again once the loads of all are known, as the first ones were grown when few
+/// loads were known.
 const ROUNDS: usize = 1;
 
 /// How an xbar chooses among the channels that begin a shortest route.
@@ -26,7 +27,7 @@ pub(super) enum Choice {
 pub(super) struct ShortestTrees {
     /// The trees: one to each xbar, or one to each address of its hosts.
     pub(super) trees: Trees,
-    /// How many pairs of hosts send through the channel that most send through.
+    /// How many pairs of hosts send through the busiest channel.
     pub(super) busiest: u64,
     grown: Vec<Growing>,
     /// How many pairs of hosts send through each channel.
@@ -55,8 +56,8 @@ impl ShortestTrees {
         Self { trees, busiest, grown: hosts.into_iter().chain(adapters).collect(), loads: grower.loads }
     }
 
-    /// How much routes meet each other: for each pair of hosts, how many pairs send through the busiest channel of its route;
-    /// the sum of all. So flows get the more, the less this is.
+    /// How much routes meet each other: the sum, over all pairs of hosts, of how many pairs send through the
+    /// busiest channel of the pair's route. The lower it is, the more bandwidth flows get.
     pub(super) fn crowding(&self, subnet: &Subnet) -> u128 {
         let mut grower = Grower::new(subnet, Choice::LeastLoaded);
         grower.loads.copy_from_slice(&self.loads);
@@ -72,7 +73,7 @@ struct Growing {
     end: u32,
     /// The first slot that it leads to: of a host, or of the xbar itself if that has none.
     slot: u32,
-    /// What a frame along it counts.
+    /// How much a frame along it counts.
     weight: u64,
 }
 
@@ -88,7 +89,7 @@ struct Grower<'a> {
     hops: Vec<u32>,
     /// Xbars from near to far.
     reached: Vec<u32>,
-    /// The load of the whole route from each xbar, or of its busiest channel.
+    /// The load of the whole route from each xbar, or that of the route's busiest channel.
     costs: Vec<u64>,
     /// Hosts whose frames come by each xbar.
     sources: Vec<u64>,
@@ -109,7 +110,7 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Plants all trees: those that lead to hosts, and those that lead to service adapters alone.
+    /// Prepares all trees: those that lead to hosts, and those that lead only to service adapters.
     fn plant(&self, trees: &mut Trees) -> (Vec<Growing>, Vec<Growing>) {
         let (mut hosts, mut adapters) = (Vec::new(), Vec::new());
         for end in 0..self.subnet.topology.xbar_count() as u32 {
@@ -156,8 +157,8 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Grows a tree, and counts what it puts on channels. Those ports stay that lead on, of `kept`, which has one by xbar or
-    /// none at all.
+    /// Grows a tree, and counts what it puts on channels. `kept` is empty or has a port for each xbar; those
+    /// of its ports that lead on stay.
     fn grow(&mut self, tree: &Growing, trees: &mut Trees, kept: &[u8]) {
         let &Growing { number, end, weight, .. } = tree;
         self.search(end);
@@ -176,7 +177,7 @@ impl<'a> Grower<'a> {
         self.count(&chosen, |load, routes| load + routes * weight);
     }
 
-    /// Takes off the channels what a tree puts on them.
+    /// Takes the load of a tree off the channels.
     fn take_away(&mut self, tree: &Growing, trees: &Trees) {
         let &Growing { number, end, weight, .. } = tree;
         self.search(end);
@@ -186,7 +187,7 @@ impl<'a> Grower<'a> {
         self.count(&chosen, |load, routes| load - routes * weight);
     }
 
-    /// How many pairs send through the busiest channel of each route of a tree, all in all.
+    /// The sum, over all routes of a tree, of how many pairs send through the route's busiest channel.
     fn crowding(&mut self, tree: &Growing, trees: &Trees) -> u128 {
         self.search(tree.end);
         let topology = &self.subnet.topology;
@@ -252,7 +253,7 @@ mod tests {
     use crate::{Far, Quality, TableRoutes, walk_tables};
 
     proptest! {
-        /// As it is when each pair's route is walked.
+        /// The crowding is compared with what walking each pair's route gives.
         #[test]
         fn crowding_is_what_the_busiest_channels_of_all_routes_carry(seed: u64) {
             let subnet = Subnet::new(&Fabric { map: random(seed), ..Fabric::default() }, None).unwrap();

@@ -1,17 +1,18 @@
 //! The engine `sssp`: shortest routes, a tree to each address, balanced over the whole fabric.
 //!
-//! For one address after another a tree of shortest routes is grown along the least loaded channels, and what it
-//! puts on each channel counts when the next is grown (Hoefler, Schneider, Lumsdaine: "Optimized Routing for
-//! Large-Scale InfiniBand Networks", 2009). All is in one layer: where that closes a circle, it does not pass
-//! the proof, and dfsssp is what serves. Of tables that were in force all that leads on along a shortest way stays,
-//! unless that closes a circle.
+//! For one address after another a tree of shortest routes is grown along the least loaded channels, and the
+//! load that it puts on each channel counts when the next tree is grown (Hoefler, Schneider, Lumsdaine:
+//! "Optimized Routing for Large-Scale InfiniBand Networks", 2009). All routes are in one layer. If they close
+//! a circle, they do not pass the proof, and dfsssp serves in place of sssp. If tables were in force, all
+//! their entries that lead on along a shortest way stay, unless they close a circle.
 
 use super::algorithm::Algorithm;
-use super::shortest::{self, Choice, ShortestTrees};
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::shared::Shared;
+use super::shortest;
+use super::{EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 
-/// Shortest routes, each address by the channels that are least loaded so far.
+/// Shortest routes to each address along the channels that are least loaded so far.
 pub(super) struct Sssp;
 
 impl Algorithm for Sssp {
@@ -27,13 +28,19 @@ impl Algorithm for Sssp {
         &[Setting::Previous]
     }
 
-    /// # Errors
-    /// If the tables that were in force are of another fabric.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        self.compute_sharing(subnet, settings, &Shared::new(subnet, settings))
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
         let mut notes = Vec::new();
-        let kept = shortest::serve_kept(subnet, settings, &mut notes, |_| None);
-        let kept = kept.map_err(|why| EngineError::refuse(Engine::Sssp, why))?;
-        let anew = || ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees.tables(subnet);
+        let kept = shortest::serve_kept(subnet, settings, shared, &mut notes, |_| None);
+        let anew = || shared.by_host().trees.tables(subnet);
         let tables = kept.map_or_else(anew, |routing| routing.tables);
         Ok(Routing { notes, ..Routing::in_one_layer(tables) })
     }

@@ -1,7 +1,8 @@
-//! What holds for every engine of the list.
+//! What must hold for every engine of the list.
 
 mod kept;
 mod obedience;
+mod sharing;
 
 use std::collections::BTreeSet;
 
@@ -50,7 +51,7 @@ fn tables_do_not_depend_on_threads() {
     }
 }
 
-/// Whether an engine serves a fabric. What it serves with is proved, and leads each host to all others.
+/// Whether an engine serves a fabric. If it does, its tables must be proved and lead each host to all others.
 fn serves(engine: Engine, spec: &str) -> bool {
     let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
     let hosts = subnet.topology.host_count() as u32;
@@ -102,17 +103,17 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// In trees of which no two switches are cabled alike, engines that rank serve, or say in their own words which
-    /// hosts they cannot join; and nue serves.
+    /// In trees of which no two switches are cabled alike, engines that rank either serve or say in their own
+    /// words which hosts they cannot join, and updn and nue serve.
     #[test]
     fn irregular_trees_are_served_or_refused_plainly(leaves in 4_u64..24, up in 1_u64..4, seed in 0_u64..1000) {
         let (mids, tops, hosts) = (leaves / 2, leaves.div_ceil(6), 4 * leaves);
         let spec = format!("irregular:h=3;x={leaves},{mids},{tops};up={up},{};hosts={hosts};seed={seed}", up + 1);
         let subnet = Subnet::new(&generate(&spec).unwrap(), None).unwrap();
-        for engine in [Engine::Dnup, Engine::Ftree, Engine::Dmodc, Engine::Nue] {
+        for engine in [Engine::Dnup, Engine::Ftree, Engine::Dmodc, Engine::Updn, Engine::Nue] {
             let served = select(&subnet, &[engine], &Settings::default(), false);
             let Err(refused) = served else { continue };
-            prop_assert!(engine != Engine::Nue, "{spec}: {refused}");
+            prop_assert!(engine != Engine::Updn && engine != Engine::Nue, "{spec}: {refused}");
             let why_not = &refused.tried[0].why_not;
             prop_assert!(matches!(why_not, WhyNotServed::Refused(_)), "{spec}, {engine}: {why_not}");
         }

@@ -23,12 +23,12 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// No tree yet, of so many xbars.
+    /// Begins without any tree, for so many xbars.
     pub(super) fn begin(xbars: usize) -> Self {
         Self { xbars, ports: Vec::new(), base: vec![0] }
     }
 
-    /// Adds a tree to the present destination. Its ports, by xbar, are to be written: there are none so far.
+    /// Adds a tree to the present destination. Returns its ports, one for each xbar, which are to be written.
     pub(super) fn add(&mut self) -> &mut [u8] {
         let start = self.ports.len();
         self.ports.resize(start + self.xbars, Tables::NONE);
@@ -40,7 +40,7 @@ impl Trees {
         self.base.push((self.ports.len() / self.xbars) as u32);
     }
 
-    /// These trees, with but one to each xbar to which all are the same.
+    /// These trees, with only one to each xbar to which all trees are the same.
     pub(super) fn without_doubles(self) -> Self {
         let mut kept = Self::begin(self.xbars);
         for xbar in 0..self.xbars as u32 {
@@ -69,7 +69,7 @@ impl Trees {
         &self.ports[tree as usize * self.xbars..][..self.xbars]
     }
 
-    /// The out ports of a tree, by xbar, to be chosen anew.
+    /// The out ports of a tree, by xbar, so that they can be chosen anew.
     pub(super) fn ports_mut(&mut self, tree: u32) -> &mut [u8] {
         &mut self.ports[tree as usize * self.xbars..][..self.xbars]
     }
@@ -116,7 +116,7 @@ impl Trees {
             for tree in self.to(end) {
                 for from in all.clone().filter(|&from| pairs.are_wanted(from, end)) {
                     let mut last = None;
-                    // What lies behind an xbar that was passed for this tree is there already.
+                    // The dependencies behind an xbar that was passed for this tree are there already.
                     self.walk(subnet, tree, from, |channel| {
                         if let Some(last) = last.replace(channel) {
                             union.add_dependency(last, channel);

@@ -50,7 +50,7 @@ impl Algorithm for Updn {
         if opensm::is_wanted(settings) {
             opensm::compute(Engine::Updn, subnet, settings)
         } else {
-            balanced::compute(Engine::Updn, subnet, settings)
+            balanced::compute_with_xbars(Engine::Updn, subnet, settings)
         }
     }
 }

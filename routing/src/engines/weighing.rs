@@ -5,17 +5,18 @@
 pub(super) struct Weight {
     /// How many layers they need.
     pub(super) layers: usize,
-    /// How much routes meet each other. One cable that all must pass is in this but a part, where it would be all of what
-    /// the busiest channel says.
+    /// How much routes meet each other. A cable that all must pass is only a part of this, whereas it alone
+    /// would decide how busy the busiest channel is.
     pub(super) crowding: u128,
 }
 
 impl Weight {
-    /// Whether trees are to be taken rather than others, most often such that need fewer layers. Each layer more is
-    /// worth it if routes then meet less by more than one of so many `parts`.
+    /// Whether these trees are to be taken rather than others, which mostly need fewer layers. Each further
+    /// layer is worth it if routes then meet less by more than one of so many `parts`.
     ///
-    /// A tree for all hosts of an xbar needs few layers, but leads them all through one of many parallel ways. What fits
-    /// into `most` layers goes before what does not; if nothing fits, fewer layers are better.
+    /// Trees for all hosts of an xbar need few layers, but lead them all through one of many parallel ways.
+    /// Trees that fit into `most` layers go before those that do not; if neither fit, fewer layers are
+    /// better.
     pub(super) fn is_worth_more_than(self, fewer: Self, most: usize, parts: u8) -> bool {
         if self.layers > most || fewer.layers > most {
             return self.layers < fewer.layers;

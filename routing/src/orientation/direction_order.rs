@@ -14,12 +14,13 @@
 //!       |<------ the row ------>|     0 to 4: not beyond 5 that way, so by 1, 2, 3
 //! ```
 //!
-//! No circle closes. What crosses Z's dateline is followed by nothing, and what goes z- by z- only, so a circle
-//! could have z+ alone, and so it has no z. Then what crosses Y's dateline is followed by z only, what goes y-
-//! by y- only, and so a circle has no y. Along X alone it would have to go on across the dateline. In this
-//! proof z does not change when Y's turn comes, and neither y nor z at X's: so each plane has a Y dateline of
-//! its own, and each row an X dateline. They are where links are missing, and else spread over the rows, as the
-//! long ways round a dateline are. It is not trusted: the steps are numbered before anything uses them.
+//! No circle closes. A step across Z's dateline is followed by nothing, and z- only by z-, so of z steps a
+//! circle could have only z+ without crossing the dateline, and so it has none. Then a step across Y's
+//! dateline could only be followed by z, and y- only by y-, so a circle has no y step either. Along X alone
+//! it would have to go on across the dateline. In this proof z does not change where Y is considered, and
+//! neither y nor z where X is. So each plane can have a Y dateline of its own, and each row an X dateline.
+//! They are put where links are missing, and otherwise spread over the rows, so that the long ways round a
+//! dateline are spread. The proof is not trusted: the steps are numbered before anything uses them.
 
 use crate::Topology;
 use crate::engines::torus::{Grid, Sense, TorusStatement, recognise, under_other_names};
@@ -33,8 +34,9 @@ const PHASES: u8 = 4;
 /// Most placements of the datelines that are tried with the axes as the map suggests them.
 const MOST_PLACEMENTS: u8 = 4;
 
-/// Orients a torus or mesh with at least two dimensions of at least three xbars: in smaller ones up*/down* finds
-/// routes as short. None also if direction order cannot join all hosts that cables join.
+/// Orients a torus or mesh with at least two dimensions of at least three xbars: in smaller ones up*/down*
+/// finds routes that are equally short. It is also `None` if direction order cannot join all hosts that
+/// cables join.
 pub(super) fn orient(topology: &Topology) -> Option<Orientation> {
     let grid = recognise(topology, &TorusStatement::default()).ok()?;
     let sizes: Vec<u8> = grid.dimensions().iter().map(|dimension| dimension.size).collect();
@@ -59,16 +61,16 @@ fn on(topology: &Topology, grid: &Grid, shift: u8) -> Option<(Vec<Passage>, Vec<
 
 /// Where datelines are: each at the coordinate from which a step towards higher ones crosses it.
 struct Datelines {
-    /// By row along X, as `y + size_y * z`.
+    /// The dateline of each row along X, at `y + size_y * z`.
     x: Vec<u8>,
-    /// By plane, as z.
+    /// The Y dateline of each plane, by z.
     y: Vec<u8>,
     z: u8,
 }
 
 impl Datelines {
-    /// Puts each where most links that it would bar are missing anyhow; of equal places, the next from one that
-    /// differs from row to row and with `shift`.
+    /// Puts each dateline where most of the links that it would bar are missing anyway. Among equal places it
+    /// takes the next one after a place that differs from row to row and with `shift`.
     fn new(topology: &Topology, grid: &Grid, shift: u8) -> Self {
         let [_, size_y, size_z] = [0, 1, 2].map(|dimension| grid.size(dimension));
         let missing = Missing::of(topology, grid);
@@ -197,21 +199,21 @@ fn joins_all(topology: &Topology, numbers: &[u32], passages: &[Passage]) -> bool
     })
 }
 
-/// What channels lead to, of a block of destinations.
+/// Which destinations of a block each channel leads to.
 struct Reach<'a> {
     topology: &'a Topology,
     passages: &'a [Passage],
-    /// The channels, those first that lead on to none that comes later.
+    /// The channels in an order in which each leads on only to earlier ones.
     order: Vec<u32>,
     /// By xbar, its bit in a row; none has a bit outside the block.
     bit_of: Vec<usize>,
-    /// By channel and phase after it.
+    /// The destinations, by channel and phase after it.
     rows: Vec<Row>,
 }
 
 impl Reach<'_> {
-    /// Finds for each channel, and each phase that a route can be in behind it, what it leads to: its head, and
-    /// what the channels that may follow lead to.
+    /// Finds for each channel, and each phase that a route can be in behind it, the destinations that it
+    /// leads to: its head, and those of all channels that may follow.
     fn follow(&mut self, block: &[u32]) {
         self.bit_of = vec![usize::MAX; self.topology.xbar_count()];
         block.iter().enumerate().for_each(|(bit, &end)| self.bit_of[end as usize] = bit);
@@ -225,7 +227,7 @@ impl Reach<'_> {
         }
     }
 
-    /// What routes from an xbar lead to.
+    /// The destinations that routes from an xbar lead to.
     fn from(&self, xbar: u32) -> Row {
         let mut row = self.own(xbar);
         self.topology.channels_of(xbar).for_each(|channel| self.join(&mut row, 0, channel));
@@ -241,7 +243,7 @@ impl Reach<'_> {
         row
     }
 
-    /// Adds what a channel leads to that is taken in a phase, if it may be.
+    /// Adds the destinations of a channel that is taken in a phase, if it may be taken then.
     fn join(&self, row: &mut Row, phase: u8, channel: u32) {
         if let Some(after) = self.passages[channel as usize].after(phase) {
             let place = usize::from(PHASES) * channel as usize + usize::from(after);

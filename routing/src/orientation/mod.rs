@@ -6,6 +6,7 @@ mod numbers;
 mod passage;
 mod reach;
 mod shape;
+mod tree;
 mod updown;
 
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub enum Direction {
     Barred,
 }
 
-/// What shows that no circle of legal steps closes.
+/// The order that shows that no circle of legal steps closes.
 #[derive(Clone, Debug)]
 enum Order {
     /// Where each xbar stands, the top first: up is towards the beginning.
@@ -44,8 +45,7 @@ enum Order {
 /// torus has four. Legal routes can never wait for each other in a circle: [`Self::number`] rises along
 /// every step from one channel to the next. (Schroeder et al., "Autonet", 1991, for up*/down*.)
 ///
-/// It is a function of the topology alone, so agents that hold the same map agree on it without a
-/// word.
+/// It is a function of the topology alone, so agents that hold the same map agree on it without messages.
 #[derive(Clone, Debug)]
 pub struct Orientation {
     shape: Shape,
@@ -62,7 +62,8 @@ pub struct Orientation {
 
 impl Orientation {
     /// Orients a topology: by tiers if it is a Clos, by direction order if it is a torus or mesh on which
-    /// that joins every two hosts that cables join; unless `non_clos` forces up*/down*.
+    /// that joins every two hosts that cables join, by tiers again if it is another tree; unless `non_clos` forces
+    /// up*/down*.
     ///
     /// A Clos is recognised by [`Tiers`](crate::Tiers): every cable joins neighbouring tiers, and between
     /// any two leaves some route up and then down is as short as any route at all. A Clos that lost cables
@@ -71,16 +72,22 @@ impl Orientation {
     /// adapters, one leaf is put above them, by which these are reached; a fabric with many hosts on its
     /// spines is no Clos.
     pub fn new(topology: &Topology, non_clos: bool) -> Self {
-        let found = || clos::recognise(topology).or_else(|| direction_order::orient(topology));
+        let found = || {
+            clos::recognise(topology)
+                .or_else(|| direction_order::orient(topology))
+                .or_else(|| tree::orient(topology))
+        };
         if !non_clos && let Some(orientation) = found() {
             return orientation;
         }
         updown::orient(topology)
     }
 
-    /// An orientation in which xbars stand in one order: by tiers if it is a Clos, by up*/down* elsewhere.
+    /// An orientation in which xbars stand in one order: by tiers if it is a Clos or another tree, by up*/down* elsewhere.
     pub(crate) fn by_xbars(topology: &Topology) -> Self {
-        clos::recognise(topology).unwrap_or_else(|| updown::orient(topology))
+        clos::recognise(topology)
+            .or_else(|| tree::orient(topology))
+            .unwrap_or_else(|| updown::orient(topology))
     }
 
     /// The orientation with up towards the beginning of an order.
@@ -119,8 +126,8 @@ impl Orientation {
         Self { ways_back: turned(cut, &passages), passages, ..self.clone() }
     }
 
-    /// Whether an xbar stands before another in the order of xbars, towards the top. Never where
-    /// directions are in order and not xbars.
+    /// Whether an xbar stands before another in the order of xbars, towards the top. It is always false if
+    /// directions are ordered and not xbars.
     pub fn is_above(&self, xbar: u32, than: u32) -> bool {
         match &self.order {
             Order::Xbars(position) => position[xbar as usize] < position[than as usize],
@@ -128,7 +135,7 @@ impl Orientation {
         }
     }
 
-    /// What it was made from.
+    /// The shape that the orientation was made for.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -148,12 +155,12 @@ impl Orientation {
         self.ways_back[channel as usize]
     }
 
-    /// By channel: the last phase in which routes may take its way back.
+    /// For each channel, the last phase in which routes may take its way back.
     pub(super) fn backwards(&self) -> &Arc<[u8]> {
         &self.backwards
     }
 
-    /// Which way a channel leads in the order of xbars; [`Direction::Barred`] also where there is none.
+    /// Which way a channel leads in the order of xbars; [`Direction::Barred`] also if there is no such order.
     pub fn direction(&self, channel: u32) -> Direction {
         match (self.passages[channel as usize], &self.order) {
             (Passage::UP, Order::Xbars(_)) => Direction::Up,
@@ -196,7 +203,7 @@ impl Orientation {
     /// step by step that the number rises.
     ///
     /// # Errors
-    /// Names a channel that leads the wrong way, or a step.
+    /// If a channel leads the wrong way or a step is wrong, which the error names.
     pub fn prove(&self, topology: &Topology) -> Result<(), Violation> {
         let known = match &self.order {
             Order::Xbars(position) => position.len() == topology.xbar_count(),
@@ -242,7 +249,7 @@ impl Orientation {
     }
 }
 
-/// By channel, the passages of their ways back.
+/// For each channel, the passage of its way back.
 fn turned(topology: &Topology, passages: &[Passage]) -> Vec<Passage> {
     let channels = 0..topology.channel_count() as u32;
     channels.map(|channel| passages[topology.reverse(channel) as usize]).collect()

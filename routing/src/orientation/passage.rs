@@ -7,14 +7,14 @@
 pub(crate) struct Passage {
     /// The last phase in which routes may take it.
     pub(super) until: u8,
-    /// The phase that they are in afterwards, unless they were in a later one.
+    /// The phase that routes are in afterwards, unless they were in a later one already.
     pub(super) then: u8,
 }
 
 impl Passage {
     pub(super) const UP: Self = Self { until: 0, then: 0 };
     pub(super) const DOWN: Self = Self { until: 1, then: 1 };
-    /// There is no phase to be in afterwards.
+    /// The passage of a channel that no route may take, as there is no phase to be in afterwards.
     pub(super) const BARRED: Self = Self { until: 0, then: u8::MAX };
 
     /// The last phase before the channel, for a route that is in `after` or an earlier one behind it; none if no

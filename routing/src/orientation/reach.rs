@@ -1,4 +1,4 @@
-//! Breadth-first searches from 512 xbars at a time, each for itself.
+//! Breadth-first searches from 512 xbars at a time, which do not affect each other.
 
 use super::{Direction, Orientation};
 use crate::Topology;
@@ -6,7 +6,8 @@ use crate::Topology;
 /// Sources that one search follows, a bit each.
 pub(super) const BLOCK: usize = 512;
 
-/// Most steps that a search takes. Routes are far shorter: a longer fabric cannot be used anyway.
+/// Most steps that a search takes. Routes are far shorter, so a fabric with longer ways cannot be used
+/// anyway.
 pub(super) const MAX_STEPS: usize = 64;
 
 /// The xbars that reached an xbar, a bit each.
@@ -65,7 +66,8 @@ pub(super) fn eccentricities(topology: &Topology, sources: &[u32]) -> Vec<usize>
     eccentricity
 }
 
-/// Whether each of `targets` is reached from each of `sources` by a legal route as short as any.
+/// Whether each of `targets` is reached from each of `sources` by a legal route that is as short as any
+/// route.
 pub(super) fn legal_is_shortest(
     topology: &Topology,
     orientation: &Orientation,
@@ -86,8 +88,31 @@ pub(super) fn legal_is_shortest(
         }
         (any, rising, legal) = (next, next_rising, next_legal);
     }
-    // Longer than any route may be: whether it is legal is of no use.
+    // The way is longer than any route may be, so it does not matter whether it is legal.
     false
+}
+
+/// Steps from the sources to all targets that legal routes lead to, at most [`MAX_STEPS`].
+pub(super) fn legal_steps(
+    topology: &Topology,
+    orientation: &Orientation,
+    sources: &[u32],
+    targets: &[u32],
+) -> usize {
+    let mut rising = start(topology, sources);
+    let mut legal = rising.clone();
+    let mut most = 0;
+    for steps in 1..=MAX_STEPS {
+        let (next_rising, next_legal) = legal_step(topology, orientation, &rising, &legal);
+        if next_rising == rising && next_legal == legal {
+            break;
+        }
+        if targets.iter().any(|&target| next_legal[target as usize] != legal[target as usize]) {
+            most = steps;
+        }
+        (rising, legal) = (next_rising, next_legal);
+    }
+    most
 }
 
 /// One step of a search that goes up only (`rising`), and of one that goes up and then down
@@ -102,7 +127,7 @@ fn legal_step(
     for xbar in 0..topology.xbar_count() {
         for channel in topology.channels_of(xbar as u32) {
             let from = topology.head(channel).xbar as usize;
-            // The way here is the way back of the channel out of here.
+            // A channel that leads here is the reverse of one that leads out.
             match orientation.direction(channel) {
                 Direction::Down => {
                     join(&mut next_rising[xbar], &rising[from]);

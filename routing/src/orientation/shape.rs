@@ -15,10 +15,16 @@ pub enum Shape {
         /// How many tiers of xbars it has.
         tiers: u32,
     },
+    /// A tree that is no folded Clos: every cable joins neighbouring tiers, but some route up and then down is longer than
+    /// others, or there is none.
+    Tree {
+        /// How many tiers of xbars it has.
+        tiers: u32,
+    },
     /// A torus or mesh of at least two dimensions, by direction order.
     Grid {
-        /// How many coordinates each dimension has, as the map suggests the order; the routes' X may be
-        /// another.
+        /// How many coordinates each dimension has, in the order that the map suggests. The routes may take
+        /// another dimension for X.
         sizes: Vec<u8>,
     },
     /// Anything else, by up*/down*.
@@ -29,10 +35,11 @@ pub enum Shape {
 }
 
 impl fmt::Display for Shape {
-    /// How routes go, in words.
+    /// Writes in words how routes go.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Clos { tiers } => write!(f, "up and down a folded Clos of {}", plural(*tiers, "tier")),
+            Self::Tree { tiers } => write!(f, "up and down a tree of {}", plural(*tiers, "tier")),
             Self::Grid { sizes } => {
                 let sizes: Vec<String> = sizes.iter().map(u8::to_string).collect();
                 write!(f, "direction order on a grid of {}", sizes.join(" x "))

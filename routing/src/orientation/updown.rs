@@ -32,7 +32,7 @@ fn roots(topology: &Topology) -> Vec<u32> {
             best.entry(topology.component(xbar)).and_modify(|b| *b = key.min(*b)).or_insert(key);
         }
     }
-    // A part that no candidate fell into is small: any root will do, and its first xbar names it.
+    // A part without a candidate is small, so any root will do. It is the xbar by which the part is named.
     let parts = (0..count as u32).filter(|&xbar| topology.component(xbar) == xbar);
     parts.map(|part| best.get(&part).map_or(part, |&(_, _, xbar)| xbar)).collect()
 }

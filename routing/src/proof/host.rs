@@ -7,13 +7,13 @@ use crate::{Attachment, Far, HostRoutes, Orientation, Topology};
 /// What was proved of a host's table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Proof {
-    /// Destinations that routes lead to.
+    /// How many destinations routes lead to.
     pub reachable: usize,
-    /// Hosts that the map lists and no cable leads to.
+    /// How many hosts the map lists that no cable leads to.
     pub unreachable: usize,
-    /// Routes.
+    /// How many routes there are.
     pub routes: usize,
-    /// Hops of the longest route.
+    /// How many hops the longest route has.
     pub longest_hops: usize,
 }
 
@@ -32,8 +32,8 @@ pub struct Proof {
 ///   the state of the last phase before it (so all steps of a route are legal);
 /// - the state before is one step nearer to the source, found by counting from the source (so the
 ///   walk ends there, and its length is what was counted);
-/// - if an xbar has several states, those of later phases are no farther. A walk back never
-///   goes to a later phase, and nearer: so it cannot pass two of them.
+/// - if an xbar has several states, those of later phases are no farther. A walk back never goes to a later
+///   phase, and always comes nearer, so it cannot pass two of them.
 ///
 /// # Errors
 /// The first violation found.
@@ -84,12 +84,13 @@ pub fn prove_routes(
     Ok(proof)
 }
 
-/// Counts the steps from the source to the states of each tree.
+/// The steps from the source to the states of each tree, as they are counted.
 struct Trees<'a> {
     topology: &'a Topology,
     orientation: &'a Orientation,
     routes: &'a HostRoutes,
-    /// Steps to xbar `x` in phase `p` at `phases x + p`; [`UNCOUNTED`] until it is passed.
+    /// The steps to xbar `x` in phase `p` stand at `phases x + p`. They are [`UNCOUNTED`] until that state is
+    /// passed.
     steps: Vec<u8>,
     /// The places in `steps` of the states on the current walk back that are not counted yet.
     walk: Vec<usize>,

@@ -10,7 +10,7 @@ mod walk;
 pub use host::{Proof, prove_host, prove_routes};
 pub use service_levels::prove_service_levels;
 pub use tables::{DeadEnd, ProofRules, TableViolation, TablesProof, prove_tables};
-pub use transition::emptied_first;
+pub use transition::{Transition, transition};
 pub(crate) use union::dependency_base;
 pub use union::{Cycle, UnionProof};
 pub use walk::{walk, walk_tables};
@@ -25,7 +25,7 @@ pub enum Violation {
     /// The topology is not the one that the routes or the orientation were made for.
     #[error("the routes were computed for another topology; compute them again")]
     OtherTopology,
-    /// An orientation that could close a circle.
+    /// A cable is oriented so that a circle could be closed.
     #[error(
         "the cable from xbar {} port {} to xbar {} port {} is oriented against the order of xbars",
         .tail.xbar, .tail.port, .head.xbar, .head.port
@@ -36,12 +36,12 @@ pub enum Violation {
         /// Where it ends.
         head: PortRef,
     },
-    /// A legal step that goes back in the order of channels, so that it could close a circle.
+    /// A legal step goes back in the order of channels, so that it could close a circle.
     #[error("routes may pass xbar {} from port {} to port {out}, against the order of channels", .arrival.xbar, .arrival.port)]
     StepBack {
-        /// The port that they come in by.
+        /// The port that the routes come in by.
         arrival: PortRef,
-        /// The port that they leave by.
+        /// The port that the routes leave by.
         out: u8,
     },
     /// Cables lead to a host, but no route does.
@@ -52,7 +52,7 @@ pub enum Violation {
         /// The destination.
         to: Mac,
     },
-    /// A route that leaves by a port where nothing is.
+    /// A route leaves by a port where nothing is.
     #[error("a route from {from} to {to} cannot leave xbar {} by port {}: no cable leads on from there", .hop.xbar, .hop.port)]
     Broken {
         /// The source.
@@ -62,7 +62,7 @@ pub enum Violation {
         /// The hop that fails.
         hop: PortRef,
     },
-    /// A route that leaves an xbar which it does not come to.
+    /// A route leaves an xbar which it does not come to.
     #[error("a route from {from} to {to} leaves xbar {} by port {}, though it does not come to that xbar", .hop.xbar, .hop.port)]
     Astray {
         /// The source.
@@ -72,7 +72,7 @@ pub enum Violation {
         /// The hop that does not follow the one before.
         hop: PortRef,
     },
-    /// A route that ends elsewhere.
+    /// A route does not end at its destination.
     #[error("a route from {from} to {to} does not end there")]
     WrongEnd {
         /// The source.
@@ -80,7 +80,7 @@ pub enum Violation {
         /// The destination.
         to: Mac,
     },
-    /// A route that passes an xbar twice.
+    /// A route passes an xbar twice.
     #[error("a route from {from} to {to} passes xbar {xbar} twice")]
     Loop {
         /// The source.
@@ -90,19 +90,19 @@ pub enum Violation {
         /// The xbar.
         xbar: u32,
     },
-    /// A route that is too long.
+    /// A route is too long.
     #[error("a route from {from} to {to} has {hops} hops, but at most {max_hops} are allowed")]
     TooLong {
         /// The source.
         from: Mac,
         /// The destination.
         to: Mac,
-        /// Its hops.
+        /// How many hops it has.
         hops: usize,
         /// The limit.
         max_hops: usize,
     },
-    /// A route that turns up again after it went down.
+    /// A route turns up again after it went down.
     #[error(
         "a route from {from} to {to} may not turn from xbar {} port {} to its port {}",
         .arrival.xbar, .arrival.port, .out

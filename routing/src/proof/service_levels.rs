@@ -8,8 +8,8 @@ use crate::{Subnet, Tables};
 
 /// Proves tables with these levels.
 ///
-/// All but deadlock does not depend on layers. For deadlock, each route counts in every layer that any host
-/// of its first xbar uses: so nothing is missed, and nothing is counted that no frame can do.
+/// Only deadlock depends on layers. For deadlock, each route counts in every layer that any host of its first
+/// xbar uses. So nothing is missed, and nothing is counted that no frame can do.
 pub fn prove_service_levels(
     subnet: &Subnet,
     tables: &Tables,

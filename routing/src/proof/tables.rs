@@ -1,4 +1,5 @@
-//! The proof of forwarding tables: every pair, loops, length, and channel dependencies a layer.
+//! The proof of forwarding tables: that every pair has a route, that routes are not too long and no loops,
+//! and that no layer has a cycle of channel dependencies.
 
 mod dependencies;
 mod describe;
@@ -20,10 +21,10 @@ use mapper_fabric::wording::plural;
 /// What tables must keep to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProofRules {
-    /// Longest route, in hops: xbars that a frame passes.
+    /// How many hops the longest route may have. A hop is an xbar that a frame passes.
     pub max_hops: u8,
-    /// Frames to and from xbars' own addresses count, too: each host must reach every xbar of its part,
-    /// each xbar every host, and the dependencies of these routes may close no cycle either.
+    /// Whether frames to and from xbars' own addresses count, too. Then each host must reach every xbar of
+    /// its part, and each xbar every host, and the dependencies of these routes may close no cycle either.
     pub xbar_destinations: bool,
 }
 
@@ -56,7 +57,7 @@ pub enum TableViolation {
         /// How many slots each has.
         slots: usize,
     },
-    /// A destination that cables lead to from an xbar where frames begin, and tables do not.
+    /// Cables lead to a destination from an xbar where frames begin, but tables do not.
     NoRoute {
         /// The xbar where frames begin.
         from: u32,
@@ -64,7 +65,7 @@ pub enum TableViolation {
         slot: u32,
         /// The xbar whose table has no entry, or leads out of a port without a cable or to a wrong host.
         at: u32,
-        /// Which of these it is.
+        /// Which of these it is that ends the way.
         why: DeadEnd,
         /// How many entries of that xbar are wrong, this one included.
         entries: u64,
@@ -80,16 +81,16 @@ pub enum TableViolation {
         /// The xbars of the loop, in order, from the first that frames come to.
         xbars: Vec<u32>,
     },
-    /// A route that is too long.
+    /// A route is too long.
     TooLong {
         /// The xbar where it begins.
         from: u32,
         /// The slot that it leads to.
         slot: u32,
-        /// Its hops.
+        /// How many hops it has.
         hops: usize,
     },
-    /// Two hosts of which even the shortest way between them is too long.
+    /// Even the shortest way between two hosts is too long.
     TooFar {
         /// The xbar where frames begin.
         from: u32,
@@ -100,7 +101,7 @@ pub enum TableViolation {
         /// The limit.
         max_hops: u8,
     },
-    /// A pair in a layer that does not exist.
+    /// A pair is in a layer that does not exist.
     NoSuchLayer {
         /// The xbar where frames begin.
         from: u32,
@@ -109,7 +110,7 @@ pub enum TableViolation {
         /// The layer, as frames would carry it.
         layer: u16,
     },
-    /// Channels that can wait for each other in a circle.
+    /// Channels can wait for each other in a circle.
     Deadlock {
         /// The layer, as frames carry it.
         layer: u8,
@@ -119,7 +120,7 @@ pub enum TableViolation {
 }
 
 impl TableViolation {
-    /// How many of [`TablesProof::violation_count`] this one tells of.
+    /// How many of the violations in [`TablesProof::violation_count`] this one tells of.
     pub fn count(&self) -> u64 {
         if let Self::NoRoute { routes, .. } = self { *routes } else { 1 }
     }
@@ -128,25 +129,25 @@ impl TableViolation {
 /// What was proved of tables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TablesProof {
-    /// Every two hosts that cables join have a route, each way.
+    /// Whether every two hosts that cables join have a route, each way.
     pub reachable: bool,
-    /// No route passes an xbar twice.
+    /// Whether no route passes an xbar twice.
     pub loop_free: bool,
-    /// No layer has a cycle of channel dependencies.
+    /// Whether no layer has a cycle of channel dependencies.
     pub deadlock_free: bool,
-    /// Hops of the longest route.
+    /// How many hops the longest route has.
     pub max_hops: usize,
     /// Hosts without a cable, and hosts outside the largest part of the fabric: no table can join them.
     pub cut_off: Vec<u32>,
-    /// The first violations found, at most [`Self::MAX_LISTED`] of each kind. Routes that end at one xbar, by
-    /// whatever of its entries, are one.
+    /// The first violations found, at most [`Self::MAX_LISTED`] of each kind. Routes that end at one xbar
+    /// count as one violation, whichever of its entries ends them.
     pub violations: Vec<TableViolation>,
-    /// How many there are in all, each xbar where frames begin counting once for each slot.
+    /// How many violations there are in all. Each xbar where frames begin counts once for each slot.
     pub violation_count: u64,
 }
 
 impl TablesProof {
-    /// Most violations of a kind that are kept.
+    /// The most violations of a kind that are kept.
     pub const MAX_LISTED: usize = 16;
 
     /// Whether everything that was to be proved holds.
@@ -154,7 +155,7 @@ impl TablesProof {
         self.violations.is_empty()
     }
 
-    /// What is wrong, in a phrase.
+    /// Says in a phrase what is wrong.
     pub fn summary(&self) -> String {
         self.to_string()
     }
@@ -188,16 +189,16 @@ impl fmt::Display for TablesProof {
 
 /// Proves tables, trusting nothing of how they were made.
 ///
-/// Frames begin at every xbar with hosts and go to every address of every host, and in the layer of
-/// their two xbars. Each xbar's next step is followed once a slot, and what lies behind it is
-/// remembered: so time is linear in the number of entries. A route of `n` channels makes `n - 1`
-/// dependencies, of one channel on the next. Tables are free of deadlock if these close no circle within
-/// a layer (Dally and Seitz, 1987). Pairs of hosts that no cables join need no route. Entries that no
-/// such frame comes by do not count, nor do the dependencies of frames that never arrive: those are
-/// violations anyway.
+/// Frames begin at every xbar with hosts and go to every address of every host, and in the layer of their two
+/// xbars. Each xbar's next step is followed once a slot, and what lies behind it is remembered. So the time
+/// is linear in the number of entries. A route of `n` channels makes `n - 1` dependencies, of one channel on
+/// the next. Tables are free of deadlock if these close no circle within a layer (Dally and Seitz, 1987).
+/// Pairs of hosts that no cables join need no route. Entries that no such frame comes by do not count.
+/// Neither do the dependencies of frames that never arrive, which are violations anyway.
 ///
-/// The result does not depend on the number of threads: violations stand by kind, then by slot, then by
-/// the xbar where frames begin; xbars with wrong entries by how many routes end there.
+/// The result does not depend on the number of threads. Violations stand in the order of their kinds, then of
+/// slots, then of the xbars where frames begin. Only xbars with wrong entries stand in the order of how many
+/// routes end there.
 pub fn prove_tables(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &ProofRules) -> TablesProof {
     let topology = &subnet.topology;
     let (xbars, slots) = (topology.xbar_count(), subnet.destinations.slot_count());

@@ -32,14 +32,14 @@ impl std::error::Error for Cycle {}
 
 /// The union of many hosts' channel dependencies.
 ///
-/// A route that goes on from one channel to the next holds the first while it waits for the second.
-/// Routes are free of deadlock if these dependencies close no circle (Dally and Seitz, 1987). The
-/// union is searched for one as it is: no orientation is trusted. Where tables use several layers,
-/// make one union a layer.
+/// A route that goes on from one channel to the next holds the first while it waits for the second. Routes
+/// are free of deadlock if these dependencies close no circle (Dally and Seitz, 1987). The union is searched
+/// for a circle as it is, without trust in any orientation. Where tables use several layers, make one union
+/// for each layer.
 #[derive(Clone, Debug)]
 pub struct UnionProof<'a> {
     topology: &'a Topology,
-    /// The dependencies of channel c are bits from `base[c]` on, one a channel out of its head.
+    /// The dependencies of channel c are the bits from `base[c]` on, one for each channel out of its head.
     base: Vec<u32>,
     dependencies: Vec<u64>,
     /// States that the table being added has passed, by phase and xbar: the number of its last search that did.
@@ -47,7 +47,7 @@ pub struct UnionProof<'a> {
     searches: u32,
 }
 
-/// Numbers for all dependencies: those of channel c begin at `base[c]`, one a channel out of its head.
+/// Numbers for all dependencies: those of channel c begin at `base[c]`, one for each channel out of its head.
 pub(crate) fn dependency_base(topology: &Topology) -> Vec<u32> {
     let mut base = Vec::with_capacity(topology.channel_count() + 1);
     let mut total = 0;
@@ -60,7 +60,7 @@ pub(crate) fn dependency_base(topology: &Topology) -> Vec<u32> {
 }
 
 impl<'a> UnionProof<'a> {
-    /// The union of no routes.
+    /// A union that has no routes yet.
     pub fn new(topology: &'a Topology) -> Self {
         let base = dependency_base(topology);
         let total = base.last().copied().unwrap_or_default() as usize;
@@ -90,7 +90,7 @@ impl<'a> UnionProof<'a> {
         Ok(())
     }
 
-    /// Adds the route of a search to an xbar, as far as other routes of the search did not pass.
+    /// Adds the route of a search to an xbar, except for the part that other routes of the search passed.
     fn add_branch(&mut self, routes: &HostRoutes, search: usize, mark: u32, end: u32) {
         let (mut xbar, mut phase) = (end, routes.last_phase());
         let mut later = None;

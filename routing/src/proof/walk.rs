@@ -59,7 +59,7 @@ pub fn walk(
     }
 }
 
-/// The ports that frames from a host to a slot leave by; nothing if they do not get there.
+/// The ports that frames from a host to a slot leave by, or `None` if they do not get there.
 pub fn walk_tables(subnet: &Subnet, tables: &Tables, from: u32, slot: u32) -> Option<Vec<PortRef>> {
     let mut xbar = subnet.xbar_of_host(from)?;
     let mut hops = Vec::new();

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::patterns::{LEAST_SAMPLES, Patterns};
+use super::patterns::Patterns;
 use super::samples::{self, Bandwidths, ByPair, Flows};
 use super::{PairRoutes, hosts_in_order};
 use crate::{Subnet, Topology};
 
-/// Of the matchings of many hosts, the first ones tell about how good routes are: one in so many.
+/// One in so many matchings already tells about how good routes are.
 const ONE_OF: usize = 4;
 
 /// What matchings showed.
@@ -17,13 +17,13 @@ pub struct Bisection {
     pub mean: f64,
     /// Standard error of that mean.
     pub error: f64,
-    /// Mean bandwidth of those of the flows that join no service adapter above the leaves.
+    /// Mean bandwidth of the flows that join no service adapter above the leaves.
     pub of_others: f64,
-    /// The same of matchings of those hosts alone that are no service adapters, if there are both.
+    /// The same for matchings of only those hosts that are no service adapters, if there are both.
     pub of_hosts: Option<Mean>,
 }
 
-/// A mean.
+/// A mean value, and how far it may be off.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mean {
     /// The mean.
@@ -33,12 +33,12 @@ pub struct Mean {
 }
 
 impl Bisection {
-    /// Of all matchings, but none of hosts alone.
+    /// What all matchings show, without any of hosts alone.
     pub(super) fn of(flows: &impl Flows, patterns: &Patterns) -> Self {
         Self::new(&samples::bandwidths(flows, patterns, 0..patterns.matchings.len()), None)
     }
 
-    /// Of all matchings, and those of hosts alone.
+    /// What all matchings show, and those of hosts alone.
     pub(super) fn of_routes(routes: &impl PairRoutes, patterns: &Patterns, seed: u64) -> Self {
         let look = |patterns: &Patterns| look(routes, patterns, 0..patterns.matchings.len());
         let alone = hosts_alone(patterns, routes.topology(), seed, |host| routes.is_service_adapter(host));
@@ -46,15 +46,20 @@ impl Bisection {
     }
 
     fn new(all: &[Bandwidths], hosts: Option<&[Bandwidths]>) -> Self {
-        let Mean { value: mean, error } = Mean::of(all.iter().map(|bandwidths| bandwidths.of_all));
+        let Mean { value: mean, error } = Mean::of_all(all);
         let of_others = Mean::of(all.iter().map(|bandwidths| bandwidths.of_others)).value;
-        let of_hosts = hosts.map(|hosts| Mean::of(hosts.iter().map(|bandwidths| bandwidths.of_all)));
+        let of_hosts = hosts.map(Mean::of_all);
         Self { mean, error, of_others, of_hosts }
     }
 }
 
 impl Mean {
-    /// The mean of samples. Without a sample, nothing stands in anybody's way.
+    /// The mean of all flows of some matchings.
+    fn of_all(matchings: &[Bandwidths]) -> Self {
+        Self::of(matchings.iter().map(|bandwidths| bandwidths.of_all))
+    }
+
+    /// The mean of samples. Without a sample, every flow counts as getting the whole bandwidth.
     fn of(samples: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
         let count = samples.len() as f64;
         if samples.len() == 0 {
@@ -67,7 +72,7 @@ impl Mean {
     }
 }
 
-/// What the flows of some matchings get.
+/// The bandwidths that the flows of some matchings get.
 fn look(routes: &impl PairRoutes, patterns: &Patterns, range: Range<usize>) -> Vec<Bandwidths> {
     samples::bandwidths(&ByPair { routes, patterns }, patterns, range)
 }
@@ -99,7 +104,6 @@ pub struct Matchings {
 #[derive(Debug, Clone)]
 pub struct Measured {
     all: Vec<Bandwidths>,
-    hosts: Option<Vec<Bandwidths>>,
 }
 
 impl Matchings {
@@ -116,25 +120,29 @@ impl Matchings {
         self.hosts.is_some()
     }
 
-    /// Looks at the first matchings of all hosts: at a quarter of them if there are thousands of hosts, so that matchings
-    /// are large and as few as may be; otherwise at all, which takes milliseconds.
+    /// Looks at the first quarter of the matchings of all hosts.
     pub fn begin(&self, routes: &impl PairRoutes) -> Measured {
-        let all = self.all.matchings.len();
-        let first = if all <= LEAST_SAMPLES { all / ONE_OF } else { all };
-        Measured { all: look(routes, &self.all, 0..first), hosts: None }
+        let first = self.all.matchings.len() / ONE_OF;
+        Measured { all: look(routes, &self.all, 0..first) }
     }
 
-    /// Looks at all that were not looked at yet. What comes out has the same bits as if all had been looked at at once.
+    /// Looks at the matchings that were not looked at yet. The result has the same bits as if all had been
+    /// looked at at once.
     pub fn complete(&self, routes: &impl PairRoutes, measured: &mut Measured) {
         measured.all.extend(look(routes, &self.all, measured.all.len()..self.all.matchings.len()));
-        measured.hosts =
+    }
+
+    /// What matchings of hosts alone show, if there are service adapters: see [`Bisection::of_hosts`].
+    pub fn of_hosts(&self, routes: &impl PairRoutes) -> Option<Mean> {
+        let measured =
             self.hosts.as_ref().map(|patterns| look(routes, patterns, 0..patterns.matchings.len()));
+        measured.map(|measured| Mean::of_all(&measured))
     }
 }
 
 impl Measured {
-    /// What the matchings showed that were looked at.
+    /// What the matchings showed that were looked at; nothing of hosts alone.
     pub fn bisection(&self) -> Bisection {
-        Bisection::new(&self.all, self.hosts.as_deref())
+        Bisection::new(&self.all, None)
     }
 }

@@ -9,11 +9,12 @@ use crate::Topology;
 
 /// The routes between the hosts of a fabric, whoever computed them: all that measures of quality need.
 pub trait PairRoutes: Sync {
-    /// The topology that they are of.
+    /// The topology that the routes are of.
     fn topology(&self) -> &Topology;
 
     /// Appends the channels between xbars of a route from one host to another, in order, and says whether
-    /// there is a route. Where there are several, `draw` chooses one: each for as many of its values.
+    /// there is a route. Where there are several, `draw` chooses one; each route is chosen by equally many
+    /// values.
     ///
     /// If there is no route, what was appended means nothing.
     fn draw(&self, from: u32, to: u32, draw: u32, channels: &mut Vec<u32>) -> bool;
@@ -48,22 +49,22 @@ impl Census {
     }
 }
 
-/// Counts source by source.
+/// A census that is counted source by source.
 pub(crate) struct SourceCensus {
     /// The place of each host in the order of hosts; `u32::MAX` if it has none.
     places: Vec<u32>,
     loads: Vec<f64>,
     sources: Vec<u32>,
-    /// Which places routes across a channel lead to: a bit each, `words` words a channel. All threads set
-    /// bits here: what comes out does not depend on who was first.
+    /// Which places routes across a channel lead to: a bit each, `words` words for each channel. All threads
+    /// set bits here, and the result does not depend on which was first.
     reached: Vec<AtomicU64>,
     words: usize,
-    /// Pairs with a route.
+    /// How many pairs have a route.
     routable: u64,
     hosts: u64,
 }
 
-/// What a source adds.
+/// The counts that one source adds to the census.
 pub(crate) struct Source<'a> {
     census: &'a SourceCensus,
     loads: &'a mut [f64],
@@ -72,7 +73,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Adds a route that so many of this source's flows take, and the hosts that they go to.
+    /// Adds a route that `flows` of this source's flows take, and the hosts that they go to.
     pub(crate) fn add_route(&mut self, channels: &[u32], flows: f64, to: &[u32]) {
         for &channel in channels {
             let channel = channel as usize;
@@ -96,8 +97,8 @@ impl Source<'_> {
 }
 
 impl SourceCensus {
-    /// Sources that are summed up by one thread. Sums of fractions depend on what is added first, so the
-    /// blocks must not depend on the number of threads.
+    /// How many sources one thread sums up. Sums of fractions depend on what is added first, so these blocks
+    /// must not depend on the number of threads.
     const BLOCK: usize = 32;
 
     pub(crate) fn new(topology: &Topology) -> Self {
@@ -116,12 +117,12 @@ impl SourceCensus {
         }
     }
 
-    /// Whether a host counts: it is cabled to an xbar.
+    /// Whether a host counts, as one does that is cabled to an xbar.
     pub(crate) fn counts(&self, host: u32) -> bool {
         self.places[host as usize] != u32::MAX
     }
 
-    /// Adds the routes of some sources, which `visit` tells one by one.
+    /// Adds the routes of some sources; `visit` adds those of each.
     pub(crate) fn add<S: Sync>(&mut self, sources: &[S], visit: impl Fn(&S, &mut Source<'_>) + Sync) {
         let channels = self.loads.len();
         // Some blocks at a time, so that not the sums of all are in memory.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::table_routes::{NOWHERE, TableRoutes};
 
-/// The xbars with hosts: where frames begin.
+/// The xbars with hosts, where frames begin.
 pub(super) struct Sources<'a> {
     leaves: &'a [u32],
     /// How many hosts each leaf has.
@@ -27,13 +27,14 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Counts by destination. All numbers are whole, so their sums do not depend on the order.
+/// What is counted, destination by destination. All numbers are whole, so their sums do not depend on the
+/// order.
 pub(super) struct Counter<'a> {
     routes: &'a TableRoutes<'a>,
     sources: &'a Sources<'a>,
     /// Which leaves' frames cross each channel, a bit each. All threads set bits here.
     crossed: &'a [AtomicU64],
-    /// Hosts by addresses that they are sent to.
+    /// How many frames cross each channel if every host sends one to every address.
     pub(super) loads: Vec<u64>,
     pub(super) destinations: Vec<u32>,
     /// The last host that was counted at each channel, counted from 1.
@@ -42,10 +43,11 @@ pub(super) struct Counter<'a> {
     known: Vec<u64>,
     mark: u64,
     route: Vec<u32>,
-    /// The xbars from which frames arrive, each behind the one that it sends them to.
+    /// The xbars from which frames arrive, each after the one that it sends them to.
     tree: Vec<u32>,
-    /// By xbar of the tree: channels that are crossed from there, and hosts whose frames come by.
+    /// For each xbar of the tree, how many channels are crossed from there.
     depths: Vec<u32>,
+    /// For each xbar of the tree, how many hosts' frames come by.
     weights: Vec<u64>,
     behind: LeafSets,
     pub(super) longest: usize,
@@ -99,7 +101,8 @@ impl<'a> Counter<'a> {
         self
     }
 
-    /// Counts the routes to a slot: each xbar of their tree once, those that are farther first.
+    /// Counts the routes to a slot. Each xbar of their tree is visited once, and those that are farther come
+    /// first.
     fn add_slot(&mut self, host: u32, slot: u32, end: u32, reached: &mut [bool]) {
         let ports = self.routes.tables.of_slot(slot);
         self.mark += 2;
@@ -129,8 +132,8 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Whether frames get from an xbar to the slot; if so, its way is in the tree. Each xbar is passed once a
-    /// slot, so that tables full of loops cost no more than good ones.
+    /// Whether frames get from an xbar to the slot; if so, its way is then in the tree. Each xbar is passed
+    /// once for a slot, so that tables full of loops cost no more than good ones.
     fn arrives(&mut self, ports: &[u8], from: u32) -> bool {
         self.route.clear();
         let mut xbar = from;
@@ -172,10 +175,10 @@ impl<'a> Counter<'a> {
 
 /// The leaves whose frames come by an xbar from other xbars, for those xbars that have some.
 struct LeafSets {
-    /// Words of a set, a bit a leaf.
+    /// How many words a set has; each leaf has a bit.
     words: usize,
     sets: Vec<u64>,
-    /// Sets that nobody has; they are empty.
+    /// Sets that no xbar has; they are empty.
     free: Vec<u32>,
     /// The set of each xbar, or [`NOWHERE`].
     of: Vec<u32>,
@@ -186,9 +189,9 @@ impl LeafSets {
         Self { words: leaves.div_ceil(64), sets: Vec::new(), free: Vec::new(), of: vec![NOWHERE; xbars] }
     }
 
-    /// Marks a channel as crossed by all frames of an xbar: its own, if it is a leaf with a place, and those that
-    /// come by. Hands them on to the xbar at the other end, unless that is where they go. The set of the xbar is
-    /// empty after that.
+    /// Marks a channel as crossed by all frames of an xbar: by its own, if it is a leaf with a place, and by
+    /// those that come by. Hands them on to the xbar at the other end, unless they are for that one. The set
+    /// of the xbar is empty after that.
     fn pass_on(&mut self, xbar: u32, place: u32, head: Option<u32>, crossed: &[AtomicU64]) {
         let set = std::mem::replace(&mut self.of[xbar as usize], NOWHERE);
         if set == NOWHERE {
@@ -223,7 +226,7 @@ impl LeafSets {
         &mut self.sets[set as usize * self.words..][..self.words]
     }
 
-    /// The set of an xbar, an empty one if it had none.
+    /// The set of an xbar, which gets an empty one if it had none.
     fn set_of(&mut self, xbar: u32) -> u32 {
         if self.of[xbar as usize] == NOWHERE {
             self.of[xbar as usize] = self.free.pop().unwrap_or_else(|| {
@@ -240,7 +243,7 @@ impl LeafSets {
     }
 }
 
-/// Sets bits in what all threads share. Most are set before long, and then nothing is written.
+/// Sets bits in a word that all threads share. Most bits are set before long, and then nothing is written.
 fn mark(word: &AtomicU64, bits: u64) {
     if bits & !word.load(Ordering::Relaxed) != 0 {
         word.fetch_or(bits, Ordering::Relaxed);

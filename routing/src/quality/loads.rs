@@ -13,7 +13,7 @@ pub struct ChannelLoads<'a> {
 }
 
 impl<'a> ChannelLoads<'a> {
-    /// No routes.
+    /// The loads before any routes are added, all 0.
     pub fn new(topology: &'a Topology) -> Self {
         Self { topology, loads: vec![0.0; topology.channel_count()] }
     }
@@ -34,7 +34,7 @@ impl<'a> ChannelLoads<'a> {
         self.loads.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The mean over all channels: no routes as long as these have a smaller index.
+    /// The mean over all channels. No other routes that are as long have a smaller index than this.
     pub fn mean(&self) -> f64 {
         if self.loads.is_empty() { 0.0 } else { self.loads.iter().sum::<f64>() / self.loads.len() as f64 }
     }

@@ -29,9 +29,9 @@ use samples::Samples;
 /// How good the routes between all hosts of a fabric are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quality {
-    /// Hosts that are cabled to an xbar.
+    /// How many hosts are cabled to an xbar.
     pub hosts: usize,
-    /// Ordered pairs of these hosts without a route. They count nowhere else.
+    /// How many ordered pairs of these hosts have no route. They count nowhere else.
     pub unroutable: u64,
     /// Edge forwarding index (Heydemann, Meyer and Sotteau, 1989): routes over the channel that most cross.
     pub edge_forwarding_index: f64,
@@ -49,26 +49,27 @@ pub struct Quality {
     /// What [`Self::effective_bisection`] would be if the mean were taken only over the flows that join two hosts that are
     /// no such adapters; all hosts send.
     pub effective_bisection_of_others: f64,
-    /// The effective bisection bandwidth of those hosts alone that are no service adapters, by their place above the leaves
-    /// or by their descriptions: as if these sent nothing. None if there are no service adapters, or nothing else, or if
-    /// source routes were too many to keep.
+    /// The effective bisection bandwidth of only those hosts that are no service adapters, by their place
+    /// above the leaves or by their descriptions, as if service adapters sent nothing. `None` if there are no
+    /// service adapters, or nothing else, or if source routes were too many to keep.
     pub effective_bisection_of_hosts: Option<f64>,
-    /// Congestion risk for all-to-all traffic (Gliksberg et al., "Dmodc", 2022): for each channel the smaller
-    /// of the numbers of different sources and of different destinations of the routes across it, and of that
-    /// the largest. So many flows can meet on a channel if each host sends to one and receives from one.
+    /// Congestion risk for all-to-all traffic (Gliksberg et al., "Dmodc", 2022): for each channel, the
+    /// smaller of the numbers of different sources and of different destinations of the routes across it; and
+    /// the largest of these over all channels. So many flows can meet on a channel if each host sends to one
+    /// and receives from one.
     pub congestion_a2a: u32,
-    /// Flows on the busiest channel if each host sends to one and receives from one, by a random permutation:
-    /// the mean over all permutations drawn.
+    /// Flows on the busiest channel if each host sends to one and receives from one, by a random permutation.
+    /// It is the mean over all permutations drawn.
     pub congestion_random_permutation: f64,
-    /// Flows on the busiest channel if host i sends to host i + k for one k: the largest over all shifts k
-    /// that were looked at. Hosts count leaf by leaf, by rising port.
+    /// Flows on the busiest channel if host i sends to host i + k for one k. It is the largest number over
+    /// all shifts k that were looked at. Hosts count leaf by leaf, by rising port.
     pub congestion_shift: u32,
     /// How many matchings were drawn, and as many permutations.
     pub samples: usize,
     /// How many shifts were looked at.
     pub shifts: usize,
-    /// How many shifts there are: one less than hosts. If they are too many, a part of them is looked at,
-    /// evenly.
+    /// How many shifts there are: one less than hosts. If there are too many, an even part of them is looked
+    /// at.
     pub all_shifts: usize,
     /// Routes over each channel.
     pub loads: Vec<f64>,
@@ -88,15 +89,15 @@ impl Quality {
         Self::of(routes, &hosts_in_order(routes.topology()), seed, known)
     }
 
-    /// The effective bisection bandwidth alone, to the bit the same as [`Self::effective_bisection`].
+    /// Only the effective bisection bandwidth. It is the same to the bit as [`Self::effective_bisection`].
     pub fn bisection(routes: &impl PairRoutes, seed: u64) -> f64 {
         let patterns = Patterns::draw_matchings(routes.topology(), &hosts_in_order(routes.topology()), seed);
         Bisection::of(&samples::ByPair { routes, patterns: &patterns }, &patterns).mean
     }
 
-    /// Measures routes, with the hosts shifted in an order that is given: an engine that orders the leaves
-    /// in its own way serves the shifts of that order. Hosts without an xbar, and a host's second mention,
-    /// are left out.
+    /// Measures routes, with the hosts shifted in an order that is given, because an engine that orders the
+    /// leaves in its own way serves the shifts of that order. Hosts without an xbar, and a host's second
+    /// mention, are left out.
     pub fn measure_in_order(routes: &impl PairRoutes, hosts: &[u32], seed: u64) -> Self {
         Self::of(routes, hosts, seed, None)
     }

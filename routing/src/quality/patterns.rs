@@ -6,36 +6,38 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{Attachment, Tiers, Topology};
 
-/// Flows of all shifts together, at most, where routes can be looked up as often as wanted.
+/// The most flows of all shifts together, where routes can be looked up as often as wanted.
 pub(super) const ALL_FLOWS: usize = 1 << 24;
-/// Flows of shifts, at most, where these are only a sample of all: users wait for it, and twice as many would hardly
-/// find a worse one.
+/// The most flows of shifts where these are only a sample of all. Users wait for the result, and twice as
+/// many flows would hardly find a worse shift.
 const SOME_FLOWS: usize = 1 << 22;
-/// Flows of all shifts together, at most, where the flows must be kept.
+/// The most flows of all shifts together, where the flows must be kept.
 pub(super) const KEPT_FLOWS: usize = 1 << 21;
 
 /// How many flows of random matchings are drawn, and as many of permutations, if that is a number of samples
 /// between the two limits below.
 const RANDOM_FLOWS: usize = 1 << 18;
-/// Fewest matchings and fewest permutations: with 3,456 hosts, 64 matchings leave a standard error of 0.2 %.
-pub(super) const LEAST_SAMPLES: usize = 64;
-/// Most matchings and most permutations: with 4 hosts, 4,096 leave a standard error below 0.5 %.
+/// The fewest matchings and the fewest permutations. With 3,456 hosts, 64 matchings leave a standard error of
+/// 0.2 %.
+const LEAST_SAMPLES: usize = 64;
+/// The most matchings and the most permutations. With 4 hosts, 4,096 matchings leave a standard error below
+/// 0.5 %.
 const MOST_SAMPLES: usize = 4096;
 
-/// Who sends to whom: several patterns, by places in an order of hosts.
+/// Who sends to whom, in several patterns. Hosts are named by their places in an order.
 #[derive(Debug, Clone)]
 pub(crate) struct Patterns {
     /// The host at each place.
     pub(super) hosts: Vec<u32>,
     /// Whether the host at each place is a service adapter above the leaves.
     pub(super) is_service: Vec<bool>,
-    /// Matchings: whom each place sends to; itself if it sits out.
+    /// For each matching, the place that each place sends to; itself if it sits out.
     pub(super) matchings: Vec<Vec<u32>>,
-    /// Permutations: whom each place sends to, perhaps itself.
+    /// For each permutation, the place that each place sends to, perhaps itself.
     pub(super) permutations: Vec<Vec<u32>>,
     /// Who sends to each place in each permutation.
     senders: Vec<Vec<u32>>,
-    /// Shifts: how many places farther each place sends.
+    /// For each shift, how many places farther each place sends.
     pub(super) shifts: Vec<u32>,
     seed: u64,
 }
@@ -60,7 +62,7 @@ impl Patterns {
         patterns
     }
 
-    /// Draws matchings, the same as [`Self::draw`], and nothing else.
+    /// Draws only the matchings, which are the same as those of [`Self::draw`].
     pub(super) fn draw_matchings(topology: &Topology, hosts: &[u32], seed: u64) -> Self {
         Self::begin(topology, hosts, seed, &mut ChaCha8Rng::seed_from_u64(seed)).0
     }
@@ -100,7 +102,7 @@ impl Patterns {
         self.matchings.len() + self.permutations.len() + self.shifts.len()
     }
 
-    /// The place that a place sends to by a pattern; none if it does not send.
+    /// The place that a place sends to by a pattern, or `None` if it does not send.
     pub(super) fn target(&self, pattern: usize, place: usize) -> Option<usize> {
         let random = self.matchings.len();
         let to = if pattern < random {
@@ -114,7 +116,7 @@ impl Patterns {
         (to != place).then_some(to)
     }
 
-    /// The place that sends to a place by a pattern; none if nobody does.
+    /// The place that sends to a place by a pattern, or `None` if nobody does.
     pub(super) fn sender(&self, pattern: usize, place: usize) -> Option<usize> {
         let random = self.matchings.len();
         let from = if pattern < random {
@@ -137,7 +139,8 @@ impl Patterns {
 
     /// The number that chooses among the routes of a flow.
     pub(super) fn choice(&self, pattern: usize, place: usize) -> u32 {
-        // SplitMix64 (Steele, Lea and Flood, 2014) of where the flow stands: cheap, and no state to pass on.
+        // This is SplitMix64 (Steele, Lea and Flood, 2014) of where the flow stands. It is cheap, and there
+        // is no state to pass on.
         let at = (pattern as u64) << 32 | place as u64;
         let mut bits = self.seed.wrapping_add(at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! What flows get of the channels that they share.
+//! What bandwidth flows get of the channels that they share.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use super::bisection::Bisection;
 use super::patterns::Patterns;
 use crate::Topology;
 
-/// Patterns that are looked at together, destination by destination: the flows to one destination read the
-/// same entries of the tables, which are read from memory once for all of them.
+/// How many patterns are looked at together, destination by destination. The flows to one destination read
+/// the same entries of the tables, which are then read from memory once for all of them.
 const TOGETHER: usize = 32;
 
-/// The flows of each of some patterns on a channel: a line of a cache. What more cross is as good as blocked, so
-/// counting ends at the largest number.
+/// How many flows of each of some patterns are on a channel. This fills a line of a cache. A channel that
+/// more flows cross than a number can say is as good as blocked, so counting ends at the largest number.
 type Loads = [u16; TOGETHER];
 
 /// The channels of each flow of each pattern.
@@ -45,14 +45,14 @@ impl<R: PairRoutes> Flows for ByPair<'_, R> {
 /// What the patterns showed.
 pub(super) struct Samples {
     pub(super) bisection: Bisection,
-    /// Mean over permutations of the flows on the busiest channel.
+    /// The number of flows on the busiest channel, as the mean over permutations.
     pub(super) permutation: f64,
-    /// The largest of all shifts, of the flows on the busiest channel.
+    /// The number of flows on the busiest channel, for the worst of all shifts.
     pub(super) shift: u32,
 }
 
 impl Samples {
-    /// Of all patterns; what matchings showed is given.
+    /// What all patterns show; `bisection` is what matchings showed.
     pub(super) fn of(flows: &impl Flows, patterns: &Patterns, bisection: Bisection) -> Self {
         let (matchings, permutations) = (patterns.matchings.len(), patterns.permutations.len());
         let worst = busiest(flows, patterns, matchings..matchings + permutations);
@@ -66,12 +66,12 @@ impl Samples {
     }
 }
 
-/// What the flows of some matchings get, by matching.
+/// The bandwidths that the flows of some matchings get, by matching.
 pub(super) fn bandwidths(flows: &impl Flows, patterns: &Patterns, range: Range<usize>) -> Vec<Bandwidths> {
     by_block(flows, patterns, range, Scratch::bandwidths)
 }
 
-/// The flows on the busiest channel, by each of some patterns.
+/// How many flows are on the busiest channel, for each of some patterns.
 fn busiest(flows: &impl Flows, patterns: &Patterns, range: Range<usize>) -> Vec<u32> {
     by_block(flows, patterns, range, Scratch::busiest)
 }
@@ -97,23 +97,23 @@ fn by_block<'a, F: Flows, T: Send>(
     parts.into_iter().flatten().collect()
 }
 
-/// What the flows of a matching get, in the mean.
+/// The mean bandwidth that the flows of a matching get.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bandwidths {
     pub(super) of_all: f64,
-    /// Of those that join no service adapter above the leaves.
+    /// The mean bandwidth of the flows that join no service adapter above the leaves.
     pub(super) of_others: f64,
 }
 
-/// What flows get in the mean, each of them 1/(flows on its busiest channel). Without flows, nothing stands in anybody's
-/// way.
+/// The mean bandwidth of flows, each of which gets 1/(flows on its busiest channel). Without flows it is the
+/// whole bandwidth.
 fn mean_bandwidth(shared: impl Iterator<Item = u16>) -> f64 {
     let (count, total) =
         shared.fold((0_u32, 0.0), |(count, total), shared| (count + 1, total + 1.0 / f64::from(shared)));
     if count == 0 { 1.0 } else { total / f64::from(count) }
 }
 
-/// Lets a flow of a pattern begin.
+/// Counts a flow of a pattern on its channels.
 fn begin(at: usize, channels: &[u32], loads: &mut [Loads]) {
     for &channel in channels {
         let load = &mut loads[channel as usize][at];
@@ -137,9 +137,9 @@ impl<'a, F: Flows> Scratch<'a, F> {
         Self { flows, patterns, loads, channels: Vec::new() }
     }
 
-    /// Visits all flows of some patterns, destination by destination: the number of the pattern among these,
-    /// the flow's source, its channels, and the loads of all channels. With `remembers`, the channels of all flows stand
-    /// one after another in `self.channels` in the end.
+    /// Visits all flows of some patterns, destination by destination, with the number of the pattern among
+    /// these, the flow's source, its channels, and the loads of all channels. With `remembers`, the channels
+    /// of all flows stand one after another in `self.channels` in the end.
     fn visit(
         &mut self,
         block: Range<usize>,
@@ -168,7 +168,7 @@ impl<'a, F: Flows> Scratch<'a, F> {
         self.visit(block, false, |at, _, channels, loads| begin(at, channels, loads));
     }
 
-    /// The flows on the busiest channel, by each of some patterns.
+    /// How many flows are on the busiest channel, for each of some patterns.
     fn busiest(&mut self, block: Range<usize>) -> Vec<u32> {
         self.start(block.clone());
         let mut most: Loads = [0; TOGETHER];
@@ -178,7 +178,7 @@ impl<'a, F: Flows> Scratch<'a, F> {
         most[..block.len()].iter().map(|&most| most.into()).collect()
     }
 
-    /// What flows get, by each of some matchings. A flow that shares no channel gets all.
+    /// The bandwidths that flows get in each of some matchings. A flow that shares no channel gets all.
     fn bandwidths(&mut self, block: Range<usize>) -> Vec<Bandwidths> {
         let (places, patterns) = (self.patterns.hosts.len(), self.patterns);
         // Flows are looked up once, and remembered until all have begun: how many channels each has, its pattern among

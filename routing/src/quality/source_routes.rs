@@ -101,7 +101,7 @@ impl SourceCensus {
     }
 }
 
-/// The flows of all patterns, kept as the sources come by: for routes that are too many to keep.
+/// The flows of all patterns, kept as the sources come by. This is for routes that are too many to keep.
 pub(crate) struct SourceSamples<'a> {
     topology: &'a Topology,
     patterns: Patterns,
@@ -150,7 +150,7 @@ impl<'a> SourceSamples<'a> {
         self.flows[place] = Kept { channels, ends };
     }
 
-    /// What was counted and drawn, as quality.
+    /// The quality that follows from what was counted and drawn.
     pub(crate) fn finish(self, census: SourceCensus) -> Quality {
         let samples = Samples::of(&self, &self.patterns, Bisection::of(&self, &self.patterns));
         Quality::new(self.topology, &self.patterns, &census.finish(), &samples)
@@ -175,12 +175,12 @@ impl Flows for SourceSamples<'_> {
 #[derive(Debug)]
 pub struct RouteLists<'a> {
     topology: &'a Topology,
-    /// By source: each route's destination, and its channels.
+    /// For each source, every route's destination and channels.
     routes: Vec<Vec<(u32, Vec<u32>)>>,
 }
 
 impl<'a> RouteLists<'a> {
-    /// No routes.
+    /// A list without any routes yet.
     pub fn new(topology: &'a Topology) -> Self {
         Self { topology, routes: vec![Vec::new(); topology.host_count()] }
     }
@@ -221,7 +221,7 @@ impl<'a> RouteLists<'a> {
 #[derive(Debug)]
 pub struct CountedRoutes<'a> {
     topology: &'a Topology,
-    /// By source, sorted by destination.
+    /// For each source, every route's destination and channels, sorted by destination.
     routes: Vec<Vec<(u32, Vec<u32>)>>,
     census: Census,
 }

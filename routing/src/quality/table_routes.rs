@@ -40,7 +40,7 @@ pub struct TableRoutes<'a> {
     starts: Vec<u32>,
     /// The xbar that each slot's host is cabled to, if its table leads to the host; [`NOWHERE`] otherwise.
     pub(super) ends: Vec<u32>,
-    /// No route crosses more channels.
+    /// How many channels the longest route crosses.
     longest: usize,
     census: OnceLock<Census>,
 }
@@ -78,12 +78,12 @@ impl<'a> TableRoutes<'a> {
         Self { subnet, tables, steps, ports, starts, ends, longest: max_hops, census: OnceLock::new() }
     }
 
-    /// No route crosses more channels between xbars than this.
+    /// How many channels between xbars the longest route crosses.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Where frames that leave an xbar by a port go.
+    /// The channel and the xbar that frames go to which leave an xbar by a port.
     pub(super) fn next(&self, xbar: u32, port: u8) -> Step {
         let port = usize::from(port);
         if port < self.ports { self.steps[xbar as usize * self.ports + port] } else { Step::NONE }
@@ -96,8 +96,8 @@ impl<'a> TableRoutes<'a> {
         let leaves: Vec<u32> =
             (0..topology.xbar_count() as u32).filter(|&xbar| !topology.hosts_of(xbar).is_empty()).collect();
         let words = leaves.len().div_ceil(64);
-        // Which leaves' frames cross a channel. All threads set bits here: what comes out does not depend
-        // on who was first.
+        // Which leaves' frames cross a channel. All threads set bits here, and the result does not depend on
+        // which was first.
         let crossed: Vec<AtomicU64> =
             (0..topology.channel_count() * words).map(|_| AtomicU64::new(0)).collect();
         let hosts: Vec<u32> = leaves.iter().map(|&leaf| cabled(topology, leaf)).collect();
@@ -150,7 +150,7 @@ fn ends(subnet: &Subnet, tables: &Tables) -> Vec<u32> {
     (0..subnet.destinations.slot_count() as u32).map(end).collect()
 }
 
-/// Hosts whose cable to an xbar lives.
+/// How many hosts have a live cable to an xbar.
 fn cabled(topology: &Topology, xbar: u32) -> u32 {
     let is_cabled = |&&host: &&u32| matches!(topology.attachment(host), Attachment::Port(_));
     topology.hosts_of(xbar).iter().filter(is_cabled).count() as u32
@@ -173,18 +173,17 @@ impl PairRoutes for TableRoutes<'_> {
             return false;
         }
         let ports = self.tables.of_slot(slot);
-        for _ in 0..=self.longest {
-            if xbar == end {
-                return true;
-            }
+        let mut left = self.longest;
+        while xbar != end {
             let step = self.next(xbar, ports[xbar as usize]);
-            if step.channel == NOWHERE {
+            if step.channel == NOWHERE || left == 0 {
                 return false;
             }
             channels.push(step.channel);
             xbar = step.head;
+            left -= 1;
         }
-        false
+        true
     }
 
     fn census(&self) -> &Census {

@@ -1,4 +1,4 @@
-//! Measures against what can be said without measuring.
+//! Compares measures with what can be said without measuring.
 
 use mapper_fabric::generate;
 use proptest::prelude::*;
@@ -107,7 +107,7 @@ fn hosts_alone_are_measured_as_if_service_adapters_sent_nothing_wherever_they_st
 
 #[test]
 fn what_matchings_show_bit_by_bit_is_what_they_show_at_once() {
-    // Of so many hosts a quarter of the matchings comes first.
+    // With so many hosts a quarter of the matchings comes first.
     let subnet = subnet("xgft:h=2;m=64,72;w=1,16");
     let tables = Engine::Dmodc.compute(&subnet, &Settings::default()).unwrap().tables;
     let routes = TableRoutes::new(&subnet, &tables);
@@ -121,7 +121,8 @@ fn what_matchings_show_bit_by_bit_is_what_they_show_at_once() {
     assert_eq!(Quality::measure_knowing(&routes, 1, Some(all)), quality);
 }
 
-/// D-mod-K (Zahavi, 2010): up by digits of the destination's number. On the way down there is one channel.
+/// D-mod-K (Zahavi, 2010): on the way up, digits of the destination's number choose the channel. On the way
+/// down there is only one.
 fn d_mod_k(subnet: &Subnet, arity: &[u32]) -> Tables {
     let topology = &subnet.topology;
     let place: Vec<u32> = {
@@ -147,8 +148,8 @@ fn hops_to_leaf(topology: &Topology, xbar: u32) -> usize {
 
 #[test]
 fn a_full_fat_tree_under_d_mod_k_has_shift_congestion_1() {
-    // Congestion risk: a leaf's channel up has the leaf's hosts as sources, and one from the tier above all
-    // hosts of its part; of destinations it has each part's share.
+    // As to the congestion risk, a channel up from a leaf has the leaf's hosts as sources, and one from the
+    // tier above has all hosts of its part. Of the destinations it has each part's share.
     for (spec, arity, risk) in [
         ("xgft:h=2;m=4,4;w=1,4", &[4, 4][..], 3),
         ("xgft:h=3;m=3,3,4;w=1,3,3", &[3, 3, 3], 3),
@@ -183,7 +184,7 @@ fn a_ring_both_ways_round() {
     assert_eq!(quality.edge_forwarding_index, 3.0);
     // Two sources, two destinations: 1-2 and 1-3 and 0-2 over channel 1-2.
     assert_eq!(quality.congestion_a2a, 2);
-    // Everybody two hops on: each channel is crossed by two.
+    // If everybody sends two hops on, each channel is crossed by two.
     assert_eq!(quality.congestion_shift, 2);
     assert_eq!(quality.tiers.len(), 1);
     let tier = &quality.tiers[0];
@@ -208,8 +209,8 @@ fn one_xbar_is_in_nobodys_way() {
 
 #[test]
 fn two_leaves_and_one_cable_can_be_computed_by_hand() {
-    // Two xbars, two hosts each, one cable: of the three matchings of four hosts one stays at home, and two
-    // send two flows across each way.
+    // There are two xbars with two hosts each, and one cable. Of the three matchings of four hosts, one stays
+    // at home, and two send two flows across each way.
     let mut builder = fabrics::Builder::new(2);
     for xbar in [0, 0, 1, 1] {
         builder.host(xbar);
@@ -225,7 +226,7 @@ fn two_leaves_and_one_cable_can_be_computed_by_hand() {
     let exact = (1.0 + 0.5 + 0.5) / 3.0;
     assert!((quality.effective_bisection - exact).abs() < 4.0 * quality.effective_bisection_error);
     assert!(quality.effective_bisection_error < 0.01 * exact);
-    // Of 24 permutations, those that send both hosts across: 4; one each way: 16; none: 4.
+    // Of the 24 permutations, 4 send both hosts across, 16 send one each way, and 4 send none.
     assert!((quality.congestion_random_permutation - (2.0 * 4.0 + 16.0) / 24.0).abs() < 0.05);
 }
 
@@ -244,7 +245,7 @@ fn what_has_no_route_does_not_count_and_is_told() {
     tables.set_port(3, slot, towards(3, 2));
     let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
     assert_eq!(quality.unroutable, 2);
-    // And from nowhere if its own xbar sends them elsewhere.
+    // They arrive from nowhere if the host's own xbar sends them elsewhere.
     tables.set_port(0, slot, 200);
     let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
     assert_eq!(quality.unroutable, 4);
@@ -259,7 +260,7 @@ fn what_has_no_route_does_not_count_and_is_told() {
 fn several_addresses_share_a_pairs_traffic() {
     let fabric = labelled(fabrics::clos(3, 2, 2));
     let subnet = Subnet::new(&fabric, Some(1)).unwrap();
-    // Even addresses by the first spine, odd ones by the second.
+    // Even addresses are reached over the first spine, odd ones over the second.
     let tables = shortest(&subnet, |_, slot, count| match subnet.destinations.end(slot) {
         tables::SlotEnd::Host { path, .. } => usize::from(path) % count.max(1),
         tables::SlotEnd::Xbar(_) => 0,
@@ -314,8 +315,8 @@ fn source_routes_are_measured_alike_from_tables_lists_and_block_by_block() {
     }
 }
 
-/// What the patterns of traffic show, walked pattern by pattern and source by source: bisection, its error,
-/// the mean of permutations, the largest shift.
+/// What the patterns of traffic show if they are walked pattern by pattern and source by source: the
+/// bisection, its error, the mean of permutations, and the largest shift.
 fn walked(routes: &impl PairRoutes, patterns: &Patterns) -> (f64, f64, f64, u32) {
     let topology = routes.topology();
     let flows = |pattern: usize| -> Vec<Vec<u32>> {
@@ -389,7 +390,7 @@ proptest! {
         prop_assert_eq!(uncounted.census(), routes.census());
     }
 
-    /// By destination or by source, the same comes out; and whatever the number of threads.
+    /// Counting by destination and counting by source give the same result, whatever the number of threads.
     #[test]
     fn tables_and_their_routes_are_measured_alike(seed in any::<u64>(), choice in any::<u32>()) {
         let map = fabrics::random(seed);

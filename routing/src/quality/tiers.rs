@@ -1,4 +1,4 @@
-//! Loads by tier: which storey of a fabric is busy, and how evenly.
+//! Loads by tier, which show what storey of a fabric is busy, and how evenly.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,16 +9,16 @@ use mapper_fabric::wording::plural;
 /// Which way channels lead, seen from the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Heading {
-    /// Away from hosts.
+    /// They lead away from hosts.
     Up,
-    /// Within a tier.
+    /// They stay within a tier.
     Level,
-    /// Towards hosts.
+    /// They lead towards hosts.
     Down,
 }
 
 impl Heading {
-    /// In a word.
+    /// The direction in a word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -37,7 +37,7 @@ pub struct TierLoads {
     pub from_tier: u32,
     /// The tier that they arrive at.
     pub to_tier: u32,
-    /// How many channels.
+    /// How many channels there are.
     pub channels: usize,
     /// Routes over the channel that fewest cross.
     pub min: f64,
@@ -45,13 +45,13 @@ pub struct TierLoads {
     pub mean: f64,
     /// Routes over the channel that most cross.
     pub max: f64,
-    /// How many channels have how much load, in [`Self::BINS`] equal steps from 0 to [`Self::max`]; a load
-    /// on the border of two counts in the upper one, and the maximum in the last.
+    /// How many channels have how much load, in [`Self::BINS`] equal steps from 0 to [`Self::max`]. A load on
+    /// the border of two steps counts in the upper one, and the maximum in the last.
     pub histogram: [u32; Self::BINS],
 }
 
 impl TierLoads {
-    /// Steps of the histogram.
+    /// How many steps the histogram has.
     pub const BINS: usize = 10;
 
     /// Which way the channels lead.
@@ -99,7 +99,7 @@ impl fmt::Display for TierLoads {
     }
 }
 
-/// The channels by the tiers that they join, and each group's loads.
+/// The loads of the channels, summed up for each pair of tiers that channels join.
 pub(super) fn by_tier(topology: &Topology, loads: &[f64]) -> Vec<TierLoads> {
     let groups = group_by_tier(topology, loads);
     groups.into_iter().map(|((from, to), loads)| TierLoads::of(from, to, &loads)).collect()

@@ -7,12 +7,12 @@ use mapper_proto::map::PortRef;
 use super::openings::onward;
 use crate::{Attachment, Topology};
 
-/// The channel before the first, and of channels that are not reached.
+/// Stands for the channel before the first one, and for that before a channel which is not reached.
 const NONE: u32 = u32::MAX;
 
-/// A shortest route from a host's xbar to each of `ends` that `allows` leads to, by the ports out of
-/// the xbars on the way. Routes to an end have at most `max_hops` hops, the one to the host
-/// included. What would pass an xbar twice is left out.
+/// A shortest route from a host's xbar to each of `ends` that `allows` leads to, by the ports out of the
+/// xbars on the way. Routes to an end have at most `max_hops` hops, the one to the host included. Routes that
+/// would pass an xbar twice are left out.
 pub(super) fn detours(
     cut: &Topology,
     from: u32,
@@ -46,7 +46,7 @@ fn passes_each_once(ports: &[PortRef], end: u32) -> bool {
 
 /// A breadth-first search over channels.
 struct Search {
-    /// The channel before each.
+    /// For each channel, the one before it on the way.
     before: Vec<u32>,
     /// The channels reached, each with its distance in steps.
     order: Vec<(u32, u8)>,
@@ -65,7 +65,7 @@ fn search(cut: &Topology, source: u32, max_hops: u8, allows: impl Fn(u32, u32) -
     let mut next = 0;
     while let Some(&(channel, steps)) = order.get(next) {
         next += 1;
-        // With this channel, the next one, and the hop to the host:
+        // The hops are those with this channel, the next one, and the hop to the host.
         if steps + 2 > max_hops {
             continue;
         }

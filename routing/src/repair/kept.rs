@@ -19,8 +19,8 @@ impl HostRoutes {
         dispersive::compute(topology, orientation, from, options, Beyond::LeftOut)
     }
 
-    /// These routes less those that cross a dead cable. The others stay as they are, and with the
-    /// hosts that they serve. `cut` is the topology less those cables: see [`Topology::without`].
+    /// These routes without those that cross a dead cable. The others stay as they are, as do the hosts that
+    /// they serve. `cut` is the topology without those cables: see [`Topology::without`].
     ///
     /// `None` if the host's own cable is dead.
     pub(super) fn less_dead(&self, cut: &Topology) -> Option<Self> {

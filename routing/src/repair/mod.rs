@@ -20,7 +20,7 @@
 //!    - *exits*: a top that D robbed of its last up channel may be left and entered through one
 //!      xbar below it: the first in the order of O from which another xbar that stands before the
 //!      top is one step up. The turns are top, below, other, and the same backwards.
-//! 4. What has no route now must wait for the new map.
+//! 4. A destination that has no route even then must wait for the new map.
 //!
 //! # Why the union of all hosts' routes is free of deadlock
 //! Let T be the cables that are dead, and each host's D some part of T, not the same one and not
@@ -51,7 +51,7 @@
 //! again at once; see [`LiveRoutes::opened`].
 //!
 //! # What is proved at run time
-//! None of it is trusted. [`repair`] proves each route on G - D as [`prove_host`](super::prove_host)
+//! Nothing of this is trusted. [`repair`] proves each route on G - D as [`prove_host`](super::prove_host)
 //! does, walks each route of rule 3 turn by turn, and searches all turns that O and D allow for a
 //! circle with [`UnionProof`], before it hands out anything.
 
@@ -100,10 +100,10 @@ pub enum OutOfReach {
     NoSafeRoute,
 }
 
-/// The cables that a host routes around, named by ports that hold them, from either end.
+/// The cables that a host routes around. Each is named by a port that holds it, at either end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeadCables {
-    /// All that are held for dead.
+    /// All cables that are held for dead.
     pub avoided: BTreeSet<PortRef>,
     /// Those of them that were asked and gave no answer, or have no carrier. Only they open turns.
     pub proved: BTreeSet<PortRef>,
@@ -164,7 +164,7 @@ impl LiveRoutes {
     /// The routes to a host as they travel.
     ///
     /// # Errors
-    /// Each for itself, as for [`wire_route`].
+    /// Each route may fail by itself, in the same cases as [`wire_route`].
     pub fn wire_routes_to<'a>(
         &'a self,
         topology: &'a Topology,
@@ -173,7 +173,7 @@ impl LiveRoutes {
         self.routes_to(topology, to).map(|hops| wire_route(topology, self.from(), &hops))
     }
 
-    /// The hosts of the map that no route leads to now, with why. Phantoms are not among them.
+    /// The hosts of the map that no route leads to now, and why. Phantoms are not among them.
     pub fn unreachable<'a>(&'a self, topology: &'a Topology) -> impl Iterator<Item = (u32, OutOfReach)> + 'a {
         let others = (0..topology.host_count() as u32)
             .filter(|&to| to != self.from() && !topology.is_phantom(to) && self.count_to(topology, to) == 0);
@@ -183,7 +183,7 @@ impl LiveRoutes {
         })
     }
 
-    /// Whether some route makes turns that only dead cables open.
+    /// Whether some route makes turns that are only open because cables are dead.
     pub fn opened(&self) -> bool {
         !self.detours.is_empty()
     }

@@ -7,7 +7,7 @@ use crate::{Direction, Orientation, Topology};
 /// The turns that dead cables open: see [`repair`](super::repair).
 #[derive(Clone, Debug)]
 pub(super) struct Openings {
-    /// For each channel, the part that it is in: those that could reach each other in a circle.
+    /// For each channel, the part that it is in. Channels of one part could reach each other in a circle.
     circle: Vec<u32>,
     /// For each xbar that lost its last up channel, the xbar below through which it goes out.
     exit: Vec<Option<u32>>,

@@ -16,7 +16,7 @@ use crate::fabrics::{self, Builder};
 
 type Dead = BTreeSet<PortRef>;
 
-/// A map with all that its hosts hold while no cable is dead.
+/// A map, and all that its hosts hold while no cable is dead.
 struct Whole {
     topology: Topology,
     orientation: Orientation,
@@ -70,7 +70,8 @@ impl Whole {
         turns.prove_acyclic().unwrap();
     }
 
-    /// Every host is reached over live cables if a legal route leads there, and a missing one says why.
+    /// Every host is reached over live cables if a legal route leads there, and for one that is not reached
+    /// the reason is told.
     fn check_each(&self, cut: &Topology, live: &LiveRoutes, dead: &Dead) {
         let legal = legal_xbars(cut, &self.orientation, live.from());
         let missing: BTreeSet<u32> = live.unreachable(cut).map(|(to, _)| to).collect();
@@ -130,7 +131,7 @@ fn grid(seed: u64) -> Map {
     map
 }
 
-/// A tree of xbars with a few cables more, some parallel, and a host at each xbar.
+/// A tree of xbars with a few more cables, some of them parallel, and a host at each xbar.
 fn sparse(seed: u64) -> Map {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let xbars = rng.random_range(3..=16);
@@ -253,7 +254,7 @@ fn on_a_clos_less_a_cable_all_pairs_have_routes_at_once() {
     }
 }
 
-/// Xbar 0 above 1 and 2, these two above 3 and 4, which are cabled to each other, too.
+/// Xbar 0 stands above 1 and 2, and these two above 3 and 4, which are cabled to each other, too.
 fn diamond() -> Map {
     let mut builder = Builder::new(5);
     (0..5).for_each(|xbar| builder.host(xbar));
@@ -301,7 +302,7 @@ fn a_cable_that_may_be_alive_opens_no_turns() {
             let (cut, live) = whole.repair(host, &avoided);
             assert_eq!(live.unreachable(&cut).count(), 0);
         }
-        // But for where the ring may not be passed anyway, some pairs must wait.
+        // Some pairs must wait, except where the ring may not be passed anyway.
         assert_eq!(without > 0, whole.hosts().any(|host| whole.repair(host, &avoided).1.opened()));
     }
 }

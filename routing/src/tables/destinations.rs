@@ -1,4 +1,4 @@
-//! What tables lead to, in the order in which engines want it.
+//! The destinations that tables lead to, in the order in which engines want them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use thiserror::Error;
 use crate::{Attachment, Topology};
 use mapper_fabric::names::{Named, Names};
 
-/// Largest LID mask control: a host has at most 2^7 addresses.
+/// The largest LID mask control. A host has at most 2^7 addresses.
 pub const MAX_LMC: u8 = 7;
 
-/// LIDs that no table can be made for.
+/// Why no table can be made for the LIDs of a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LidError {
     /// Two nodes have one LID.
@@ -28,7 +28,7 @@ pub enum LidError {
         /// Another node that has it.
         second: String,
     },
-    /// A mask control out of range.
+    /// A mask control is out of range.
     #[error("an LMC of {0} was asked for; give 0 to {MAX_LMC}")]
     Lmc(u8),
 }
@@ -36,7 +36,7 @@ pub enum LidError {
 /// What a slot of a table leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotEnd {
-    /// The xbar itself: its management port.
+    /// The xbar itself, that is its management port.
     Xbar(u32),
     /// A host, by one of its addresses, counted from 0.
     Host {
@@ -47,7 +47,7 @@ pub enum SlotEnd {
     },
 }
 
-/// All that tables lead to, a *slot* each: every xbar, and every address of every cabled host.
+/// All that tables lead to: every xbar, and every address of every cabled host. Each of these is a *slot*.
 ///
 /// Slots stand by xbar: first the xbar itself, then its hosts by rising port, each with its 2^lmc
 /// addresses in turn. So the slots of an xbar are a range, and a table is computed by destination xbar.
@@ -121,7 +121,7 @@ impl Destinations {
         self.base[xbar as usize]
     }
 
-    /// The slots of a host; none if it is cabled to no xbar.
+    /// The slots of a host, an empty range if it is cabled to no xbar.
     pub fn slots_of_host(&self, host: u32) -> Range<u32> {
         match self.first_slot[host as usize] {
             u32::MAX => 0..0,

@@ -1,4 +1,4 @@
-//! Forwarding tables: which port each xbar sends each destination's frames to.
+//! Forwarding tables, which say to which port each xbar sends each destination's frames.
 
 mod destinations;
 mod service_levels;
@@ -30,7 +30,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// No port: no route leads on.
+    /// Stands for no port, where no route leads on.
     pub const NONE: u8 = u8::MAX;
 
     const SHARED: u32 = u32::MAX;
@@ -40,7 +40,7 @@ impl Tables {
         Self::from_ports(xbars, vec![Self::NONE; xbars * slots])
     }
 
-    /// Tables of these ports: slot by slot, by xbar within, so many xbars.
+    /// Tables of these ports. They stand slot by slot, and within a slot by xbar.
     pub fn from_ports(xbars: usize, ports: Vec<u8>) -> Self {
         debug_assert!(ports.is_empty() || ports.len().is_multiple_of(xbars), "whole slots");
         Self { xbars, shared: Arc::new(ports), own: Vec::new(), places: Vec::new() }
@@ -71,7 +71,7 @@ impl Tables {
         self.row_mut(slot)[xbar as usize] = port;
     }
 
-    /// A slot's ports, by xbar.
+    /// The ports of a slot, by xbar.
     pub fn of_slot(&self, slot: u32) -> &[u8] {
         match self.places.get(slot as usize) {
             None | Some(&Self::SHARED) => &self.shared[slot as usize * self.xbars..][..self.xbars],
@@ -79,7 +79,7 @@ impl Tables {
         }
     }
 
-    /// Sets a slot's ports, by xbar.
+    /// Sets the ports of a slot, by xbar.
     pub fn set_row(&mut self, slot: u32, ports: &[u8]) {
         if self.of_slot(slot) != ports {
             self.row_mut(slot).copy_from_slice(ports);
@@ -105,14 +105,14 @@ impl Tables {
         &mut self.own[at..at + self.xbars]
     }
 
-    /// All ports, slot by slot, by xbar within.
+    /// All ports, slot by slot, and within a slot by xbar.
     pub fn to_ports(&self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.entry_count());
         (0..self.slot_count() as u32).for_each(|slot| all.extend_from_slice(self.of_slot(slot)));
         all
     }
 
-    /// All ports, slot by slot, by xbar within. If any are shared, all are copied first.
+    /// All ports, slot by slot, and within a slot by xbar. If any are shared, all are copied first.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         if !self.places.is_empty() {
             *self = Self::from_ports(self.xbars, self.to_ports());
@@ -155,15 +155,15 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Most layers: InfiniBand has so many service levels.
+    /// The most layers. InfiniBand has so many service levels.
     pub const MAX: u8 = 16;
 
-    /// Everything in layer 0.
+    /// Layers of which only one is used, layer 0.
     pub fn single() -> Self {
         Self::starting_at(0)
     }
 
-    /// Everything in one layer, which has this number.
+    /// Layers of which only one is used, which has this number.
     pub fn starting_at(first: u8) -> Self {
         Self { count: 1, first, of: Vec::new(), xbars: 0 }
     }
@@ -180,7 +180,7 @@ impl Layers {
         self.of.get(at).copied().unwrap_or_default()
     }
 
-    /// Whether these are layers of a fabric of so many xbars.
+    /// Whether these layers fit a fabric of so many xbars.
     pub fn fit(&self, xbars: usize) -> bool {
         self.of.is_empty() || self.xbars == xbars && self.of.len() == xbars * xbars
     }

@@ -29,7 +29,8 @@ impl ServiceLevels {
         Self { place, slots, sets: vec![0; count as usize * slots] }
     }
 
-    /// Adds a level, 0 to 15, of frames from hosts of an xbar to a slot; nothing for an xbar without hosts.
+    /// Adds a level, 0 to 15, of frames from hosts of an xbar to a slot. For an xbar without hosts it does
+    /// nothing.
     pub fn add(&mut self, source: u32, slot: u32, level: u8) {
         let place = self.place[source as usize];
         if place != u32::MAX {

@@ -1,4 +1,4 @@
-//! Rows that clones share.
+//! Tests of rows that clones share.
 
 use super::Tables;
 

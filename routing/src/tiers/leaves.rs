@@ -3,11 +3,11 @@
 use super::{cabled_hosts, distances, neighbours};
 use crate::Topology;
 
-/// An xbar that has at most one host for this many of the fullest xbar of its part has *few*: they may be service
-/// adapters, or hosts of a leaf that is nearly empty.
+/// An xbar has *few* hosts if the fullest xbar of its part has at least this many times as many: these few
+/// may be service adapters, or hosts of a leaf that is nearly empty.
 const SHARE_OF_FEW: usize = 3;
 
-/// The leaves, and the xbars with hosts that stand above them; both by rising number.
+/// The leaves, and the xbars with hosts that stand above them, both by rising number.
 ///
 /// An xbar with many hosts is a leaf. One with few stands above the leaves if a cable joins it with an xbar of many,
 /// or if it joins parts of the fabric as an upper tier of a tree does: see [`Many::are_joined_by`]. All that only
@@ -41,11 +41,11 @@ pub(super) fn find(topology: &Topology) -> (Vec<u32>, Vec<u32>) {
 /// The xbars with many hosts, and what stands above them.
 struct Many<'a> {
     topology: &'a Topology,
-    /// By xbar: how many steps it is above the nearest of them.
+    /// How many steps each xbar is above the nearest xbar with many hosts.
     heights: Vec<u32>,
-    /// By part, named by its first xbar: how many of them it has.
+    /// How many xbars with many hosts each part has; a part is named by its first xbar.
     of_part: Vec<usize>,
-    /// By part: the lowest height up to which cables join all of them.
+    /// For each part, the lowest height up to which cables join all its xbars with many hosts.
     joined_at: Vec<u32>,
 }
 
@@ -60,9 +60,10 @@ impl<'a> Many<'a> {
 
     /// Whether an xbar with few hosts stands in a tier that joins xbars of many.
     ///
-    /// That is so next to one of these. Further away it is not if these are joined further down already. Else
-    /// ways down from it must lead to half as many of them again as from any one xbar below it, as the spines of a
-    /// leaf lead to the same ones each, or nearly; and, in the tier that joins them all, to most of them.
+    /// An xbar next to one of many hosts does so. One further away does not if the xbars of many hosts are
+    /// joined further down already. Otherwise ways down from it must lead to half as many again of these as
+    /// ways down from any one xbar below it, because all spines of a leaf lead to the same ones, or nearly.
+    /// In the tier that joins all xbars of many hosts, ways down must also lead to most of them.
     fn are_joined_by(&self, xbar: u32) -> bool {
         let part = self.topology.component(xbar) as usize;
         let height = self.heights[xbar as usize];
@@ -81,7 +82,7 @@ impl<'a> Many<'a> {
         joins_enough && 2 * all.len() >= 3 * most
     }
 
-    /// What an xbar's cables down lead to.
+    /// The xbars that an xbar's cables down lead to.
     fn below(&self, xbar: u32) -> impl Iterator<Item = u32> + '_ {
         let own = self.heights[xbar as usize];
         neighbours(self.topology, xbar).filter(move |&head| self.heights[head as usize] < own)
@@ -100,7 +101,8 @@ impl<'a> Many<'a> {
     }
 }
 
-/// By part, named by its first xbar: the lowest height up to which cables join all its xbars of height 0.
+/// For each part, named by its first xbar, the lowest height up to which cables join all its xbars of height
+/// 0.
 fn joined_at(topology: &Topology, heights: &[u32]) -> Vec<u32> {
     /// The representative of an xbar's class; the path to it is halved on the way.
     fn root(parent: &mut [u32], mut xbar: u32) -> u32 {
@@ -135,7 +137,7 @@ fn joined_at(topology: &Topology, heights: &[u32]) -> Vec<u32> {
     joined_at
 }
 
-/// By part of the fabric, named by its first xbar: whether all its cables join neighbouring tiers.
+/// For each part of the fabric, named by its first xbar, whether all its cables join neighbouring tiers.
 fn tiered_parts(topology: &Topology, heights: &[u32]) -> Vec<bool> {
     let mut is_tiered = vec![true; heights.len()];
     for xbar in 0..heights.len() as u32 {

@@ -1,4 +1,4 @@
-//! How high each xbar stands: told by the shape of a fabric, and not by who has a host.
+//! How high each xbar stands. The shape of a fabric tells that, and not who has a host.
 //!
 //! Switches of real clusters carry service adapters (a SHARP aggregation node, a management host, a gateway), and
 //! spines do too. Such an adapter makes no leaf of a spine. [`Tiers`] says which xbars are leaves and how many steps
@@ -6,13 +6,16 @@
 //! measures of quality, the descriptions and the drawings.
 //!
 //! 1. `leaves`: which xbars with hosts are leaves, and which stand above them.
-//! 2. `one_top`: an order of xbars for routes up and then down that joins the adapters of spines, too.
+//! 2. `meeting`: which leaves no way up and then down joins.
+//! 3. `one_top`: an order of xbars for routes up and then down that joins the adapters of spines, too.
 
 mod leaves;
+mod meeting;
 mod one_top;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use meeting::leaves_apart;
 pub(crate) use one_top::with_one_top;
 
 use crate::{Attachment, Topology};
@@ -42,9 +45,22 @@ impl Tiers {
         &self.heights
     }
 
-    /// How many steps an xbar is above the nearest leaf; nothing if none reaches it.
+    /// How many steps an xbar is above the nearest leaf, or `None` if no leaf reaches it.
     pub fn height(&self, xbar: u32) -> Option<u32> {
         Some(self.heights[xbar as usize]).filter(|&height| height != Self::UNREACHED)
+    }
+
+    /// How many tiers there are, if every cable between xbars joins neighbouring ones; none of that is asked of parts that
+    /// have no hosts.
+    pub fn count_if_stepwise(&self, topology: &Topology) -> Option<u32> {
+        let is_step = |channel: u32| {
+            let (tail, head) = (topology.tail(channel).xbar, topology.head(channel).xbar);
+            let (a, b) = (self.heights[tail as usize], self.heights[head as usize]);
+            tail == head || a == Self::UNREACHED || a.abs_diff(b) == 1
+        };
+        let reached = self.heights.iter().filter(|&&height| height != Self::UNREACHED);
+        let count = reached.max().map_or(0, |&top| top + 1);
+        (0..topology.channel_count() as u32).all(is_step).then_some(count)
     }
 
     /// The leaves, by rising number.
@@ -57,7 +73,7 @@ impl Tiers {
         self.leaves.binary_search(&xbar).is_ok()
     }
 
-    /// The xbars above the leaves that have hosts, which are service adapters: by rising number.
+    /// The xbars above the leaves that have hosts, by rising number. These hosts are service adapters.
     pub fn served(&self) -> &[u32] {
         &self.served
     }
@@ -97,7 +113,7 @@ pub(crate) fn cabled_hosts(topology: &Topology, xbar: u32) -> usize {
     topology.hosts_of(xbar).iter().filter(is_cabled).count()
 }
 
-/// What an xbar's live cables lead to, other xbars only, one for each cable.
+/// The other xbars that an xbar's live cables lead to, one for each cable.
 fn neighbours(topology: &Topology, xbar: u32) -> impl Iterator<Item = u32> + '_ {
     let live = topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel));
     live.map(|channel| topology.head(channel).xbar).filter(move |&head| head != xbar)

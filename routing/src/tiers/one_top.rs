@@ -30,8 +30,9 @@ use std::collections::BinaryHeap;
 use super::{Tiers, cabled_hosts, neighbours};
 use crate::Topology;
 
-/// An order, the top first, in which ways up lead from all xbars of a part to one, in the parts of these xbars. Other
-/// parts stay as they are in the order that is given: by xbar, its place, no two alike, the top first.
+/// An order in which, in the parts of these xbars, ways up lead from all xbars of a part to one. Other parts
+/// stay as they are in the order that is given. Both orders say for each xbar its place, counted from the
+/// top; no two places are alike.
 pub(crate) fn with_one_top(topology: &Topology, tiers: &Tiers, place: &[u32], xbars: &[u32]) -> Vec<u32> {
     let mut parts: Vec<u32> = xbars.iter().map(|&xbar| topology.component(xbar)).collect();
     parts.sort_unstable();
@@ -70,13 +71,13 @@ impl<'a> Turned<'a> {
         Self { topology, place, hubs: Vec::new(), below: vec![NONE; count], is_joined: vec![false; count] }
     }
 
-    /// What an xbar's steps up lead to, in the order that was given.
+    /// The xbars that an xbar's steps up lead to in the order that was given.
     fn parents(&self, xbar: u32) -> impl Iterator<Item = u32> + '_ {
         let own = self.place[xbar as usize];
         neighbours(self.topology, xbar).filter(move |&head| self.place[head as usize] < own)
     }
 
-    /// What ways up from an xbar lead to that is not joined yet.
+    /// The xbars that ways up from an xbar lead to and that are not joined yet.
     fn cone(&self, from: u32) -> Vec<u32> {
         let mut cone: Vec<u32> = Vec::new();
         let mut is_met = vec![false; self.place.len()];
@@ -92,10 +93,11 @@ impl<'a> Turned<'a> {
         cone
     }
 
-    /// Joins all of a part with a hub: what ways up from it lead to is put below it, and where that leaves xbars
-    /// out, likewise below the highest joined xbar that steps up to one of them.
+    /// Joins all of a part with a hub. The xbars that ways up from it lead to are put below it. Where that
+    /// leaves xbars out, they are put below the highest joined xbar that steps up to one of them.
     ///
-    /// The highest, as then no step from one put below comes back to what stands above its hub.
+    /// It is the highest because then no step from an xbar put below it comes back to what stands above its
+    /// hub.
     fn join(&mut self, top: u32) {
         self.spread(vec![top]);
         let mut hub = Some(top);
@@ -137,7 +139,8 @@ impl<'a> Turned<'a> {
         climbed != is_turned
     }
 
-    /// A place for each xbar to which all steps keep (Kahn, 1962); else in the order that was given.
+    /// A place for each xbar such that all steps keep to these places (Kahn, 1962); xbars that this leaves
+    /// over keep the order that was given.
     fn places(&self) -> Vec<u32> {
         let count = self.place.len();
         let mut above: Vec<usize> = (0..count as u32)

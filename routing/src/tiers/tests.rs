@@ -90,8 +90,8 @@ fn climbs(place: &[u32], from: u32, to: u32) -> bool {
 }
 
 proptest! {
-    /// In the order with one top all xbars of a part climb to one, and what goes up and then down a tree between
-    /// leaves, on a shortest way, goes up and then down in that order, too.
+    /// In the order with one top all xbars of a part climb to one, and a shortest way between leaves that
+    /// goes up and then down a tree goes up and then down in that order, too.
     #[test]
     fn an_order_with_one_top_joins_all_and_keeps_the_routes_between_leaves(
         leaves in 2_u64..9,
@@ -127,5 +127,39 @@ proptest! {
             above.dedup();
             prop_assert!(above.len() <= 1, "spine {} is below {:?}: no route joins these over it", spine, above);
         }
+    }
+}
+
+/// All xbars that ways up from one lead to, itself too.
+fn climbed(topology: &Topology, tiers: &Tiers, from: u32) -> Vec<u32> {
+    let mut all = vec![from];
+    let mut next = 0;
+    while let Some(&xbar) = all.get(next) {
+        next += 1;
+        for head in neighbours(topology, xbar) {
+            if tiers.heights()[head as usize] > tiers.heights()[xbar as usize] && !all.contains(&head) {
+                all.push(head);
+            }
+        }
+    }
+    all
+}
+
+proptest! {
+    /// Leaves are apart that are cabled together and climb to no xbar in common.
+    #[test]
+    fn leaves_that_climb_to_no_xbar_in_common_are_apart(seed: u64) {
+        let topology = Topology::from_map(&crate::fabrics::random(seed)).unwrap();
+        let tiers = Tiers::of(&topology);
+        let above: Vec<Vec<u32>> =
+            tiers.leaves().iter().map(|&leaf| climbed(&topology, &tiers, leaf)).collect();
+        let is_apart = |one: usize, other: usize| {
+            topology.component(tiers.leaves()[one]) == topology.component(tiers.leaves()[other])
+                && !above[one].iter().any(|xbar| above[other].contains(xbar))
+        };
+        let all = 0..tiers.leaves().len();
+        let apart = all.clone().filter(|&one| all.clone().any(|other| is_apart(one, other)));
+        let apart: Vec<u32> = apart.map(|at| tiers.leaves()[at]).collect();
+        prop_assert_eq!(leaves_apart(&topology, &tiers), apart);
     }
 }

@@ -1,4 +1,4 @@
-//! A topology less its dead cables, numbered as before.
+//! A topology without its dead cables, numbered as before.
 
 use std::collections::BTreeSet;
 

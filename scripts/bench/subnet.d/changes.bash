@@ -111,7 +111,8 @@ theirs_upon() {
     simulated=$((worked / 1000))
 }
 
-# ours_upon KIND: the same by an agent. Its time is from the first trap until it says that all is in force.
+# ours_upon KIND: the same by an agent. Its time is from the first trap until it says that all is in force. Upon a failed cable it says so when
+# tables lead all hosts around it; what no host waits for follows a second later, and is among the datagrams and blocks.
 ours_upon() {
     simulate_with_console "$out/fabric.net"
     rm -rf "$out/lids" "$out/run"
@@ -133,7 +134,8 @@ ours_upon() {
     sent=$((after[0] - before[0])) blocks=$((after[1] - before[1]))
     local from until
     from=$(grep -m1 'a trap' <<<"$timed")
-    until=$(grep -E 'the subnet is (up|as it was)' <<<"$timed" | tail -1)
+    until=$(grep -E 'the subnet is (up|as it was)' <<<"$timed")
+    if [[ $1 == cable ]]; then until=${until%%$'\n'*}; else until=${until##*$'\n'}; fi
     ms=$((($(date -d "${until%% *}" +%s%N) - $(date -d "${from%% *}" +%s%N)) / 1000000))
     simulated=$((worked / 1000))
     kill "$agent"

@@ -341,8 +341,8 @@ impl Plant {
         self.has_carrier(host)
     }
 
-    /// The tag and carriers of the tagged xbar that has this host and no other. `None` if there is no such
-    /// xbar, or it has no power.
+    /// The tag and carriers of the tagged xbar to which this host and no other is cabled. `None` if there is
+    /// no such xbar, or it has no power.
     pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, PortSet)> {
         let PlantNode::Xbar(xbar) = self.own_xbar(host)?.node else { return None };
         let PhysicalXbar { crossbar, powered, .. } = &self.xbars[xbar as usize];
@@ -350,7 +350,8 @@ impl Plant {
         powered.then_some((tag, crossbar.carriers))
     }
 
-    /// The port that a host is cabled to, of the tagged xbar that has this host and no other, with power or without.
+    /// The port that a host is cabled to, if it is of a tagged xbar to which no other host is cabled. The
+    /// xbar may be without power.
     pub(crate) fn own_xbar(&self, host: u32) -> Option<PlantPort> {
         let end = self.sockets[self.sockets[host as usize].peer? as usize].end;
         let PlantNode::Xbar(xbar) = end.node else { return None };
@@ -364,7 +365,7 @@ impl Plant {
         (is_tagged && ports.filter(is_host).count() == 1).then_some(end)
     }
 
-    /// The host whose own xbar this is.
+    /// The host that has this xbar to itself, as [`Self::own_xbar`] says.
     pub(crate) fn node_of(&self, xbar: u32) -> Option<u32> {
         let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
         let ports = *base..base + u32::from(crossbar.ports);
@@ -376,7 +377,8 @@ impl Plant {
         hosts.into_iter().find(|&host| self.own_xbar(host).is_some())
     }
 
-    /// The ports of an xbar that have carrier, and the ends of their cables that are elsewhere.
+    /// The ports of an xbar that have carrier and are cabled to other nodes, each with the other end of its
+    /// cable.
     pub(crate) fn cabled_ports(&self, xbar: u32) -> Vec<(PlantPort, PlantPort)> {
         let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
         let ports = (*base..base + u32::from(crossbar.ports)).filter(|&socket| self.has_carrier(socket));

@@ -33,9 +33,9 @@ pub enum Fault {
     Silence(PlantPort),
     /// An end of a cable is unplugged and plugged in elsewhere.
     Move {
-        /// Where it was.
+        /// Where the end was.
         from: PlantPort,
-        /// Where it goes.
+        /// Where it is plugged in.
         to: PlantPort,
     },
     /// The host's agent is gone; its wire keeps its carrier.
@@ -65,25 +65,26 @@ pub enum Fault {
     On(u32),
     /// The xbar is replaced by another.
     Swap(u32),
-    /// The frame of this number of those that hosts send from now on is lost; the first has number 1.
+    /// The frame of this number is lost. The frames that hosts send from now on are numbered from 1.
     Lose(u64),
-    /// Lost is the frame of this number, as by [`Self::Lose`], and all that its sender sends the same way within
-    /// [`Self::TRIES`] of it: so also what it sends again as there was no answer.
+    /// The frame of this number is lost, as by [`Self::Lose`], and so is all that its sender sends the same
+    /// way within [`Self::TRIES`]: also what it sends again because there was no answer.
     LoseTries(u64),
     /// The host's agent goes on by one step of the change of keys, if agents sign.
     Rekey(u32),
-    /// The host's interface carries frames of so many bytes at most.
+    /// The host's interface carries only frames of at most so many bytes.
     Mtu {
         /// Which host.
         host: u32,
-        /// The longest frame, its Ethernet header left out.
+        /// The longest frame, in bytes behind its Ethernet header.
         bytes: u16,
     },
-    /// The host is set to another level while it runs: its agent begins anew, and its routes stay in use meanwhile.
+    /// The host is set to another level while it runs. A new agent begins, and the host's routes stay in use
+    /// meanwhile.
     Level {
         /// Which host.
         host: u32,
-        /// Its rank in the election is of this level from now on.
+        /// The level of its rank in the election from now on.
         level: u8,
     },
     /// The host is set to another number of routes to a destination while it runs.
@@ -93,7 +94,7 @@ pub enum Fault {
         /// How many routes it computes for a destination from now on.
         passes: u8,
     },
-    /// The name of this number, which nobody is told of, is the host's from now on, and no other's.
+    /// From now on this host, and no other, has the name of this number, which is not announced.
     Alias {
         /// The number of the name.
         number: u16,
@@ -111,14 +112,14 @@ pub enum Fault {
     Firewall(u32),
     /// The host's kernel forwards (again).
     Open(u32),
-    /// Somebody empties the tables of the host's kernel, and tells its daemon nothing.
+    /// Somebody empties the tables of the host's kernel without telling its daemon.
     Flush(u32),
     /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
     /// addresses, kernels forward, and there is no noise. Moves, swaps, keys, MTUs and settings stay.
     Heal,
-    /// Frames are lost with this probability a cable.
+    /// Frames are lost with this probability on each cable.
     Loss(f64),
-    /// Bits flip with this probability a cable.
+    /// A bit of a frame flips with this probability on each cable.
     Corrupt(f64),
     /// Frames arrive twice with this probability.
     Duplicate(f64),
@@ -127,15 +128,16 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// For so long [`Self::LoseTries`] has a sender's frames lost on one way: longer than an agent asks in vain.
+    /// How long [`Self::LoseTries`] has a sender's frames lost on one way, which is longer than an agent
+    /// repeats a question without an answer.
     pub const TRIES: Duration = Duration::from_millis(20);
 
-    /// Whether nothing goes wrong by it: it is about names.
+    /// Whether the fault is about names, so that nothing goes wrong by it.
     pub(crate) const fn is_about_names(&self) -> bool {
         matches!(self, Self::Alias { .. } | Self::Ask { .. })
     }
 
-    /// The word for its kind in a fault file.
+    /// The word that fault files have for this kind of fault.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Cut(_) => "cut",
@@ -172,7 +174,7 @@ impl Fault {
         }
     }
 
-    /// The fault as a line of a fault file has it, less its time.
+    /// The fault as a line of a fault file has it, without its time.
     pub fn describe(&self, plant: &Plant) -> String {
         let host = |host: &u32| written(plant.name(PlantNode::Host(*host)));
         let xbar = |xbar: &u32| written(plant.name(PlantNode::Xbar(*xbar)));
@@ -221,11 +223,11 @@ fn written(name: &str) -> String {
 /// A fault and its moment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timed {
-    /// When it strikes.
+    /// When the fault strikes.
     pub at: Instant,
-    /// What.
+    /// The fault.
     pub fault: Fault,
-    /// The line of the file that demands it. `None` if it was drawn: then it is skipped where the
+    /// The line of the file that demands the fault. `None` if the fault was drawn; it is then skipped if the
     /// state of the plant does not allow it.
     pub line: Option<usize>,
 }

@@ -44,7 +44,7 @@ impl FaultPlan {
                 count += line.count();
                 plan.timed.append(&mut line.timed);
                 plan.random.append(&mut line.random);
-                // Bounds the memory that a short line can ask for.
+                // This bounds the memory that a short line can ask for.
                 if count <= Self::MAX_FAULTS {
                     return Ok(());
                 }
@@ -53,7 +53,7 @@ impl FaultPlan {
                     Self::MAX_FAULTS
                 ))
             });
-            // A trace names the file that its faults were in: that name is from outside, too.
+            // A trace names the file that its faults were in, and that name comes from outside, too.
             parsed.map_err(|why| FaultError {
                 file: quote::harmless(file, MAX_FILE_NAME_BYTES),
                 line: index + 1,
@@ -67,7 +67,7 @@ impl FaultPlan {
     fn count(&self) -> u64 {
         let drawn = |random: &RandomFaults| {
             let each = if random.mend_after.is_some() { 2 } else { 1 };
-            // A line that draws nothing takes room too.
+            // A line that draws no faults takes room, too.
             (u64::from(random.count) * each).max(1)
         };
         self.timed.len() as u64 + self.random.iter().map(drawn).sum::<u64>()
@@ -103,7 +103,7 @@ fn instruction(words: &mut Words<'_>, line: usize, plan: &mut FaultPlan) -> Resu
     words.end()
 }
 
-/// The words of a line, less its comment. A word may stand in double quotes.
+/// The words of a line without its comment. A word may stand in double quotes.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();

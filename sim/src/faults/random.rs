@@ -46,7 +46,7 @@ impl RandomKind {
         Self::Flush,
     ];
 
-    /// Its word in a fault file.
+    /// The word that fault files have for this kind.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Cut => "cut",
@@ -77,7 +77,7 @@ pub struct RandomFaults {
     pub from: Instant,
     /// The latest moment.
     pub until: Instant,
-    /// Each is put right after this; `None` for never. Swaps and restarts need no putting right.
+    /// How long after it each fault is put right; `None` for never. Swaps and restarts are never put right.
     pub mend_after: Option<Duration>,
 }
 

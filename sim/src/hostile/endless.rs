@@ -77,7 +77,7 @@ impl EndlessTree {
         is_there.then(|| self.place(tag))
     }
 
-    /// Stamps a frame as the crossbar would in which it turns; `None` if that is anonymous.
+    /// Stamps a frame as the crossbar in which it turns would; `None` if that crossbar is anonymous.
     fn stamp(self, place: PhantomXbar, payload: &mut [u8]) -> Option<()> {
         let Self::Tagged { ports } = self else { return None };
         let kind = CrossbarKind::Tagged { tag: place.tag };

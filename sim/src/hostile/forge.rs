@@ -38,8 +38,8 @@ impl Hostile {
         message.encode()
     }
 
-    /// Says, in the name of whoever it pretends to be, that it has what somebody asked for. Nothing is drawn for that
-    /// before a question was heard.
+    /// Says, in the name of whoever it pretends to be, that it has what somebody asked for. Before a question
+    /// was heard nothing is drawn for it, so the other attacks of a seed stay the same.
     fn lie_about_name(&mut self) -> Option<Reason> {
         if self.questions.is_empty() || self.rng.random_bool(0.5) {
             return None;
@@ -68,8 +68,8 @@ impl Hostile {
         self.overheard_info().map_or(self.own, |info| info.rank.mac)
     }
 
-    /// What the sender says of itself: it is some other host, itself, or nobody, and often a higher mapper
-    /// than all.
+    /// What the sender says of itself: that it is some other host, itself or nobody, and often that it is a
+    /// higher mapper than all others.
     fn false_info(&mut self) -> Info {
         let heard = self.overheard_info().unwrap_or_default();
         let mac = match self.rng.random_range(0..3) {

@@ -1,7 +1,7 @@
 //! A hostile agent, which attacks the others.
 //!
-//! It listens, learns the ways to its neighbours, and at a bounded rate sends them frames that
-//! are cut short, too long, garbled, replayed or forged. A seed decides on all of it.
+//! It listens, learns the ways to its neighbours, and at a bounded rate sends them frames that are cut short,
+//! too long, garbled, replayed or forged. A seed decides all of it.
 
 mod endless;
 mod forge;
@@ -21,7 +21,7 @@ use crate::node::SimulatedHost;
 
 pub use endless::EndlessTree;
 
-/// What a hostile agent heard from another, to use in forged messages.
+/// A message that a hostile agent heard, parts of which it uses in forged messages.
 #[derive(Clone, Debug)]
 struct Overheard {
     /// The id of the message.

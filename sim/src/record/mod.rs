@@ -1,5 +1,5 @@
-//! Traces of runs as files of JSON lines: the first says what the run is, then comes one for each event and
-//! now and then one for the frames, and the last is for the end.
+//! Traces of runs as files of JSON lines. The first line says what the run is. Then comes a line for each
+//! event, and now and then one for the frames; the last line is for the end.
 //!
 //! Every line but the first carries a digest of everything before it, frames included. [`Replayer`] compares
 //! a second run with a trace and stops it at the first line that differs.
@@ -46,7 +46,7 @@ pub enum Recorded {
         setup: Box<Setup>,
         /// When all faults are mended, or nothing more happens.
         healed_at_ns: u64,
-        /// For how long a pair may lose all frames; nothing if that does not matter.
+        /// For how long a pair of hosts may lose all frames; `None` if that does not matter.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most_gap_ns: Option<u64>,
     },
@@ -195,8 +195,8 @@ impl Replayer {
     }
 }
 
-/// The part of a line that an error message shows: its beginning, or if the two lines begin alike for long,
-/// what stands around the first difference.
+/// The part of a line that an error message shows. It is the beginning of the line, or if both lines begin
+/// alike for long, what stands around the first difference.
 fn where_they_part(line: &str, other: &str) -> String {
     const BEFORE: usize = 60;
     let same = line.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();

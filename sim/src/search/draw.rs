@@ -15,17 +15,17 @@ use crate::faults::RandomKind;
 use crate::setup::{FaultFile, Setup, UserSetup};
 use crate::world::{KernelChoice, KeyStep};
 
-/// Tells the stream of settings from that of fabrics and faults.
+/// Names the stream of settings, so that it differs from that of fabrics and faults.
 const SETTINGS: u64 = 0x7365_7474_696e_6773;
-/// Tells the stream of faults that follow each other at once.
+/// Names the stream of faults that follow each other at once.
 const HASTE: u64 = 0x0068_6173_7465;
-/// Tells the stream of names, and of questions for them.
+/// Names the stream of names, and of questions for them.
 const NAMES: u64 = 0x006e_616d_6573;
-/// Tells the stream of further settings, of twins and of how users send.
+/// Names the stream of further settings, of twins and of how users send.
 const MORE_SETTINGS: u64 = 0x6d6f_7265;
-/// Tells the stream of whether kernels forward.
+/// Names the stream that says whether kernels forward.
 const KERNELS: u64 = 0x006b_6572_6e65_6c73;
-/// Tells the stream of settings that change while hosts run.
+/// Names the stream of settings that change while hosts run.
 const RELOADS: u64 = 0x7265_6c6f_6164;
 /// Most hosts in a drawn fabric.
 const MAX_HOSTS: usize = 12;
@@ -46,7 +46,7 @@ const DRAWN: [RandomKind; 10] = [
     RandomKind::Swap,
 ];
 
-/// What changes the fabric: the kinds of faults that strike while agents map.
+/// The kinds of faults that change the fabric, which also strike while agents map.
 const CHANGES: [RandomKind; 7] = [
     RandomKind::Move,
     RandomKind::Move,
@@ -56,11 +56,11 @@ const CHANGES: [RandomKind; 7] = [
     RandomKind::Off,
     RandomKind::Swap,
 ];
-/// The first mapping is over by then.
+/// The time after which the first mapping is over.
 const FIRST_MAPPING_MS: u64 = 60;
-/// So long after a fault it is mended at the latest, if it is mended by itself.
+/// The longest time after which a fault that has a mending of its own is mended.
 const LATEST_MEND_MS: u64 = 2_000;
-/// For so long after a fault agents find it, map and hand the map down.
+/// The time in which agents find a fault, map and hand the map down.
 const REMAPPING_MS: u64 = 150;
 
 impl Scenario {
@@ -106,8 +106,8 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// This scenario with hosts that have the addresses of others for a while. The faults' end puts that right,
-    /// too.
+    /// This scenario with hosts that have the addresses of others for a while. The healing at the end of the
+    /// faults puts that right, too.
     #[must_use]
     pub fn with_twins(mut self) -> Self {
         let healed_ms = self.healed_at.since(Instant::ZERO).as_millis() as u64;
@@ -116,8 +116,8 @@ impl Scenario {
     }
 }
 
-/// In one of eight scenarios every xbar with a free port is that of a node, whose kernel forwards users' packets: the fabric
-/// with one host at each.
+/// In one of eight scenarios every xbar with a free port is that of a node, whose kernel forwards users'
+/// packets. Returns the fabric with one host at each of these xbars.
 fn draw_nodes(seed: u64, fabric: &Fabric) -> Option<Fabric> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS);
     if !rng.random_bool(0.125) {
@@ -144,7 +144,7 @@ fn draw_kernel_choice(seed: u64) -> KernelChoice {
         [rng.random_range(0..4)]
 }
 
-/// What befalls kernels: a firewall for a while, and tables that somebody empties.
+/// The faults of kernels: a firewall for a while, and tables that somebody empties.
 fn draw_kernel_faults(seed: u64, text: &mut String, healed_ms: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS.rotate_left(1));
     for kind in [RandomKind::Firewall, RandomKind::Flush] {
@@ -161,19 +161,19 @@ fn twins(healed_ms: u64) -> String {
     format!("random 2 twin between 0ms and {healed_ms}ms mend-after 1500ms\n")
 }
 
-/// In half of all scenarios: settings that rarely matter each, drawn one by one; twins; and how users send. The others are
-/// what they were before any of this was drawn.
+/// Draws settings, of which each rarely matters, twins, and how users send in half of all scenarios. The
+/// other scenarios are what they were before any of these were drawn.
 fn draw_more_settings(seed: u64, setup: &mut Setup, healed_ms: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ MORE_SETTINGS);
     if rng.random_bool(0.5) {
         return;
     }
     if rng.random_bool(0.2) {
-        // Faults are drawn in the order of their lines: behind all others, this one leaves them as they are.
+        // Faults are drawn in the order of their lines, so a line behind all others leaves those as they are.
         setup.faults.text.push_str(&twins(healed_ms));
     }
     let agents = &mut setup.agents;
-    // No route of a drawn fabric is longer than it has xbars.
+    // No route of a drawn fabric has more hops than the fabric has xbars.
     agents.max_hops = [MAX_XBARS, 11, 11, 23][rng.random_range(0..4)];
     agents.verify_pause = Duration::from_millis([100, 1000, 1000, 2000][rng.random_range(0..4)]);
     agents.piece_bytes = [256, 600, 1300, 1300][rng.random_range(0..4)];
@@ -185,7 +185,8 @@ fn draw_more_settings(seed: u64, setup: &mut Setup, healed_ms: u64) {
     }
 }
 
-/// How hosts are set, and what users send: drawn by themselves, so that a seed keeps its fabric and its faults.
+/// Draws how hosts are set and what users send, from a stream of its own, so that a seed keeps its fabric and
+/// its faults.
 fn draw_settings(seed: u64, setup: &mut Setup, fabric: &Fabric, healed_ms: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ SETTINGS);
     let rate = [10.0, 40.0, 150.0][rng.random_range(0..3)];
@@ -256,9 +257,9 @@ fn draw_names(seed: u64, healed_ms: u64, fabric: &Fabric, text: &mut String) {
     text.insert_str(0, &names);
 }
 
-/// In half of all scenarios some hosts read configurations anew that have other numbers of routes or other levels. A level
-/// that changes brings a new agent beneath the routes in use. Nobody gets level 0, as a part of hosts that never map would
-/// not come to a map.
+/// In half of all scenarios some hosts read their configurations again, which have other numbers of routes or
+/// other levels. When the level changes, a new agent takes over while the routes stay in use. No host gets
+/// level 0, as a part of the fabric in which no host maps would get no map.
 fn draw_reloads(seed: u64, healed_ms: u64, fabric: &Fabric, text: &mut String) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ RELOADS);
     let mut reloads = String::new();
@@ -276,9 +277,9 @@ fn draw_reloads(seed: u64, healed_ms: u64, fabric: &Fabric, text: &mut String) {
     text.insert_str(0, &reloads);
 }
 
-/// Once everything is put right, a host goes, and comes back when also the last cable that was moved has been moved back:
-/// that is seen also by agents that do not verify cables between xbars, and the whole fabric is mapped again. What
-/// happened to such cables before may be in no map.
+/// Once everything is put right, a host goes, and it comes back when the last cable that was moved has been
+/// moved back. Agents that do not verify cables between xbars see that, too, and map the whole fabric again.
+/// Otherwise what happened to such cables before might be in no map.
 fn have_all_mapped_again(fabric: &Fabric, healed_ms: u64, text: &mut String) {
     for host in fabric.hosts.iter().take(1) {
         // Writing to a string cannot fail.
@@ -309,8 +310,8 @@ fn change_mtus(fabric: &Fabric, healed_ms: u64, rng: &mut ChaCha8Rng, text: &mut
     }
 }
 
-/// A few xbars joined by a tree and some more cables, parallel ones and such from an xbar to itself
-/// among them, and hosts at ports that are left. Without xbars, two hosts face to face.
+/// A few xbars joined by a tree and some more cables, among them parallel ones and cables from an xbar to
+/// itself, and hosts at ports that are left. If there are no xbars, it is two hosts on one cable.
 fn draw_fabric(rng: &mut ChaCha8Rng) -> Fabric {
     let xbars = rng.random_range(0..=MAX_XBARS);
     if xbars == 0 {
@@ -321,14 +322,14 @@ fn draw_fabric(rng: &mut ChaCha8Rng) -> Fabric {
     free.iter_mut().for_each(|ports| ports.shuffle(rng));
     let mut cables = Vec::new();
     for xbar in 1..xbars {
-        // One port of each is left for the next, so the tree never runs dry.
+        // One port of each xbar is left for the next one, so that the tree can always grow.
         let roomy: Vec<usize> = (0..xbar).filter(|&x| free[x].len() > 1).collect();
         let parent = roomy[rng.random_range(0..roomy.len())];
         cables.extend(join(parent, xbar, &mut free));
     }
     for _ in 0..rng.random_range(0..=xbars) {
         let (x, y) = (rng.random_range(0..xbars), rng.random_range(0..xbars));
-        // Both ends of a loop are of one xbar: it needs two ports.
+        // A cable from an xbar to itself needs two ports of it.
         if x != y || free[x].len() > 1 {
             cables.extend(join(x, y, &mut free));
         }
@@ -359,7 +360,8 @@ fn join(x: usize, y: usize, free: &mut [Vec<u8>]) -> Option<Cable> {
 }
 
 fn draw_host(position: usize, at: Option<PortRef>, rng: &mut ChaCha8Rng) -> Host {
-    // A few levels, so that the highest mapper is not always the highest address.
+    // Hosts have a few different levels, so that the highest mapper is not always the host with the highest
+    // address.
     let level = if rng.random_bool(0.2) { 2 } else { 1 };
     Host { mac: Mac::from_position(position as u32 + 1), level, host_type: host_type::ETHERNET, at }
 }
@@ -396,7 +398,7 @@ fn draw_faults(healed_ms: u64, rng: &mut ChaCha8Rng) -> String {
     if rng.random_bool(0.3) {
         let _ = writeln!(text, "jitter {}us until {healed_ms}ms", rng.random_range(1..300));
     }
-    // Mending of what struck late may come later: it finds everything in order.
+    // The mending of a fault that struck late may come after this, and finds everything in order.
     let _ = writeln!(text, "at {healed_ms}ms heal");
     text
 }

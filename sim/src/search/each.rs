@@ -1,14 +1,15 @@
-//! Every single fault of a fabric, one run each.
+//! Every single fault of a fabric, each in a run of its own.
 //!
-//! A run without faults gives the moments that matter: those at which any agent does something worth telling.
-//! Right behind each of them every fault of every place strikes once, and is mended soon, late, or never. At some of
-//! them, and once all are configured, each end of each cable moves to each free port, and moves back soon, late, or never;
-//! and each frame of that run is lost once, alone or with what its sender sends again the same way.
+//! A run without faults gives the moments that matter, at which some agent does something that it reports.
+//! Right behind each of these moments every fault strikes once at every place, and is mended soon, late, or
+//! never. At some of them, and once all are configured, each end of each cable moves to each free port, and
+//! moves back soon, late, or never. Each frame of that run is lost once, alone or with what its sender sends
+//! again the same way.
 //!
-//! Pairs of faults follow, those of which the second meets agents that map because of the first: an end of each cable
-//! moves, and each frame that is sent until all have the new map is lost with what is sent again; and an end moves or a
-//! cable is cut, and at every moment until then a cable, host or xbar goes too.
-//! Each is a [`Scenario`], with all its checks.
+//! Pairs of faults follow, of which the second strikes while agents map because of the first. An end of each
+//! cable moves, and each frame that is sent until all have the new map is lost with what is sent again. Or an
+//! end moves or a cable is cut, and at every moment until all have the new map a cable, host or xbar goes,
+//! too. Each is a [`Scenario`], with all its checks.
 
 mod possible;
 
@@ -31,20 +32,22 @@ use crate::setup::{FaultFile, Setup, SetupError, UserSetup};
 use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
 use possible::{cases_of, changes_the_fabric, firsts, mendings, moves, struck};
 
-/// At so many moments at most, the last one among them, ends of cables move: there are many more such faults than others.
+/// The most moments, with the last one among them, at which ends of cables move. There are many more such
+/// faults than others.
 const MOVING_MOMENTS: usize = 6;
-/// For so long the run without faults goes on once all are configured: rounds of verification.
+/// How long the run without faults goes on once all are configured, so that it has rounds of verification.
 const VERIFIED: Duration = Duration::from_millis(300);
-/// So long at most behind the first of two faults the second strikes.
+/// The longest time from the first of two faults to the second.
 const REMAPPED: Duration = Duration::from_secs(5);
-/// For so long at most users of two hosts hear nothing of each other behind the fault of one cable or host.
+/// The longest time that users of two hosts may hear nothing of each other behind the fault of one cable or
+/// host.
 const MOST_GAP_OF_CABLE: Duration = Duration::from_millis(100);
-/// For so long at most they hear nothing of each other behind the fault of a whole xbar: hosts learn of its cables
-/// one by one where it is a plain one.
+/// The longest time that users of two hosts may hear nothing of each other behind the fault of a whole xbar.
+/// If it is a plain one, hosts learn of its cables one by one.
 const MOST_GAP_OF_XBAR: Duration = Duration::from_millis(200);
 /// Frames a second that users send at each host unless the setup says otherwise.
 const USERS_RATE: f64 = 50.0;
-/// To so many others they send in turn.
+/// To how many other hosts each host's users send in turn.
 const PARTNERS: usize = 4;
 
 /// Every single fault of a fabric.
@@ -57,23 +60,23 @@ pub struct Each {
     moments: Vec<Instant>,
     /// Frames sent in the run without faults.
     frames: u64,
-    /// When that was over.
+    /// When the run without faults was over.
     ended_at: Instant,
     cases: Vec<Case>,
-    /// How many of them, the first ones, have one fault.
+    /// How many cases have one fault. They are the first ones.
     single: usize,
 }
 
-/// One fault in an otherwise undisturbed run.
+/// One fault, or two, in an otherwise undisturbed run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Case {
     /// What goes wrong.
     pub fault: Fault,
-    /// When.
+    /// When it goes wrong.
     pub at: Instant,
-    /// How long after it all is put right; `None` if it stays as it is.
+    /// How long after the fault all is put right; `None` if it stays as it is.
     pub mended_after: Option<Duration>,
-    /// What goes wrong behind it, and how long after it.
+    /// A second fault, and how long after the first it strikes.
     pub then: Option<(Fault, Duration)>,
 }
 
@@ -87,15 +90,15 @@ pub enum EachError {
     /// The run without faults could not go on.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// Without faults, not all are configured.
+    /// Even without faults, not all hosts get configured.
     #[error("even without a fault, not all are configured within {limit:?}: {why}")]
     NotConfigured {
         /// How long they had.
         limit: Duration,
-        /// What is wrong still.
+        /// What is still wrong.
         why: String,
     },
-    /// More than can be run.
+    /// There are more cases than can be run.
     #[error("that makes {cases} runs, more than {most}: take a smaller fabric", most = Each::MAX_CASES)]
     TooMany {
         /// How many.
@@ -106,14 +109,15 @@ pub enum EachError {
 /// What came of the faults that were tried.
 #[derive(Debug, Default)]
 pub struct Tried {
-    /// Those that led to what must not be, in the order in which they were to be tried.
+    /// The faults that led to something that must not be, in the order in which they were to be tried.
     pub failures: Vec<Failure>,
-    /// By kind of fault: the longest time that users of two hosts heard nothing of each other behind one that
-    /// struck when all had settled, before it was mended and while cables led from one to the other.
+    /// For each kind of fault, the longest time that users of two hosts heard nothing of each other behind
+    /// such a fault. Only faults count that struck when all had settled, and only the time before they were
+    /// mended, while cables led from one host to the other.
     pub longest_gaps: BTreeMap<&'static str, Duration>,
 }
 
-/// A fault that was tried, and what must not be that it led to.
+/// A fault that was tried, and what it led to that must not be.
 #[derive(Debug)]
 pub struct Failure {
     /// Which case.
@@ -126,7 +130,7 @@ impl Each {
     /// Most cases of a fabric.
     pub const MAX_CASES: u64 = 10_000_000;
 
-    /// All faults of a fabric that is run like this. Faults of the setup's own are left out.
+    /// All faults of a fabric that is run with this setup. The setup's own faults are left out.
     ///
     /// # Errors
     /// If the fabric does not even work without faults, or is too large.
@@ -195,7 +199,7 @@ impl Each {
                 let lost = (1..=frames).map(|number| (Fault::LoseTries(number), Duration::ZERO));
                 self.cases.extend(lost.map(|then| Case { then: Some(then), ..first }));
             }
-            // The end of a cable that has moved is where it moved to.
+            // An end that the first fault has moved is at its new port when the second strikes.
             let moved = |then: Fault| match (fault, then) {
                 (Fault::Move { from, to }, Fault::Cut(end)) if end == from => Fault::Cut(to),
                 _ => then,
@@ -215,7 +219,7 @@ impl Each {
     /// The moments that matter from a fault on until all have a new map, and how many frames are sent until then.
     fn remapping(&self, first: &Case) -> Result<(Vec<Instant>, u64), EachError> {
         let mut world = self.scenario(first).setup.world(&self.fabric)?;
-        // Up to just before the fault, so that its own moment counts.
+        // This ends just before the fault, so that the moment of the fault itself counts.
         let before = self.ended_at.since(Instant::ZERO).saturating_sub(Duration::from_nanos(1));
         world.run(Until::After(before), self.ended_at)?;
         let (moments, sent) = (Moments::default(), world.stats().sent);
@@ -255,7 +259,7 @@ impl Each {
             let _ = writeln!(text, "at {}ns {}", (case.at + after).as_nanos(), fault.describe(&self.plant));
         }
         if case.mended_after.is_some() {
-            // What heals a fabric leaves cables where they are.
+            // `heal` leaves cables where they are, so a cable that was moved is moved back.
             let mend = match case.fault {
                 Fault::Move { from, to } => Fault::Move { from: to, to: from },
                 _ => Fault::Heal,
@@ -274,16 +278,17 @@ impl Each {
         Scenario { fabric: self.fabric.clone(), setup, healed_at: case.over_at(), most_gap }
     }
 
-    /// Whether a fault strikes when all have settled: what is promised of healing is promised of then.
+    /// Whether a fault strikes when all have settled. Only of such faults it is promised how fast they are
+    /// healed.
     fn strikes_the_settled(&self, case: &Case) -> bool {
         case.at >= self.ended_at && case.then.is_none()
     }
 
-    /// For how long a pair may lose all frames. It is told from frames that are sent now and then, so it looks
-    /// longer than it is by the time between two of them.
+    /// For how long a pair of hosts may lose all frames. Gaps are told from frames that are sent now and
+    /// then, so they look longer by the time between two frames.
     fn most_gap(&self, case: &Case) -> Option<Duration> {
         let promised = match case.fault {
-            // Everything goes at once that it was cabled to.
+            // All cables of the xbar go at once.
             Fault::Off(_) => MOST_GAP_OF_XBAR,
             // As long as a host lies, or has the address of another, nothing is promised.
             Fault::Hostile(_) | Fault::Twin { .. } => return None,
@@ -321,7 +326,7 @@ impl Each {
     fn try_case(&self, case: &Case) -> Result<Outcome, String> {
         let scenario = self.scenario(case);
         let run = || -> Result<Outcome, Violation> { scenario.run(None) };
-        // One case that panics shall not take with it what the others found.
+        // If one case panics, what the others found must not be lost.
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(outcome) => outcome.map_err(|violation| violation.to_string()),
             Err(_) => Err("a panic".to_owned()),
@@ -330,7 +335,7 @@ impl Each {
 }
 
 impl Case {
-    /// The kind of the fault: its word in a fault file; or of two.
+    /// The kind of the case: the word of its fault in a fault file, or a name for the pair of its faults.
     pub fn kind(&self) -> &'static str {
         match (self.fault, self.then) {
             (fault, None) => fault.word(),
@@ -354,12 +359,12 @@ pub fn count_kinds<'a>(cases: impl IntoIterator<Item = &'a Case>) -> BTreeMap<&'
     counts
 }
 
-/// Writes down when anything happens.
+/// Notes the moments at which anything happens.
 #[derive(Clone, Default)]
 struct Moments(Rc<RefCell<BTreeSet<Instant>>>);
 
 impl Moments {
-    /// Right behind each of them, and when all is over.
+    /// The moments right behind these, and the one when all is over.
     fn behind(&self, end: Instant) -> Vec<Instant> {
         let moment = Duration::from_nanos(1);
         let mut behind: Vec<Instant> = self.0.borrow().iter().map(|&at| at + moment).collect();

@@ -1,8 +1,9 @@
 //! For how long users of two hosts may hear nothing of each other, and how long a new map may take.
 //!
-//! What is promised holds for a fault that strikes when all is well: all hosts use a map of the fabric as it is, each with
-//! an address of its own, hold no cable for dead, and no frame is lost at random. It counts up to the next fault. Of pairs of hosts that
-//! knew each other before, and that cables joined all the while:
+//! Something is promised for a fault that strikes when all is well: all hosts use a map of the fabric as it
+//! is, each has an address of its own and holds no cable for dead, and no frame is lost at random. The
+//! promise counts up to the next fault, for pairs of hosts that knew each other before and that cables joined
+//! all the while:
 //!
 //! | fault | users hear nothing for |
 //! |---|---|
@@ -10,37 +11,40 @@
 //! | of a whole xbar | twice that: the path that is taken next may lead through it too |
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
-//! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that somebody emptied,
-//! a node whose host is cabled to another crossbar, or has the address of another host and so no routes of its own), all of
-//! these are longer by [`WAY_LEFT_WITHIN`]. No map shows such a kernel, so each host finds it by probes that are not answered,
-//! and whenever routes change some may lead there anew.
+//! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that
+//! somebody emptied, or a node whose host is cabled to another crossbar), all of these times are longer by
+//! [`WAY_LEFT_WITHIN`]. No map shows such a kernel, and nobody tells of it, so each host finds it only by probes
+//! that are not answered, and whenever routes change, some may lead there again. The times are not longer where
+//! an agent has let go of its routes, because another host has its address or no cable leads from it any more:
+//! it says so to its neighbours, which leave its kernel at once.
 //!
-//! They are longer by as much behind a fault that follows one which left a kernel to itself: its node's agent is gone, hangs, or
-//! is cut off from its own crossbar. Such a kernel goes on as it did, but knows nothing of what changes at its ports. A real
-//! node's crossbar is one process with its agent and goes with it; here it stays, and with it the map's cables.
+//! The times are longer by as much behind a fault that follows one which left a kernel without its agent: the
+//! node's agent is gone, or hangs. Such a kernel goes on as it did, so that a crash costs users nothing. But it
+//! knows nothing of what changes at its ports, and no agent says so for it. A real node's crossbar is in one
+//! process with its agent and ends with it; here it stays, and the map's cables with it.
 //!
-//! Behind any fault, also one that struck while others went on: once all hosts use a map of the fabric as it is, no
-//! pair goes on to lose frames, whether it had to wait for the map or not.
+//! Behind any fault, even one that struck while others went on, no pair goes on losing frames once all hosts
+//! use a map of the fabric as it is.
 
 use std::time::Duration;
 
 use mapper_host::kernel_path::WAY_LEFT_WITHIN;
 use mapper_proto::Instant;
-use mapper_proto::map::PortRef;
 
 use super::Scenario;
-use crate::fabric::PlantNode;
 use crate::faults::Fault;
 use crate::world::{FaultEffect, TrafficReport};
 
-/// A path in use is left when it was silent for so many intervals of its checks more than may be missed.
+/// A path in use is left when it was silent for so many intervals of its checks more than the number of
+/// checks that may be missed.
 const INTERVALS_MORE: u32 = 2;
-/// So long at most after a fault that struck when all was well all hosts have a new map, if nothing else happens. An
-/// agent leaves a parent that it met in the election after 3 s of silence, and verification comes round each second.
+/// The longest time after a fault that struck when all was well until all hosts have a new map, if nothing
+/// else happens. An agent leaves a parent that it met in the election after 3 s of silence, and verification
+/// goes round once a second.
 const NEW_MAP: Duration = Duration::from_secs(5);
 
 impl Scenario {
-    /// What of this report of users' frames, up to now, is not as promised.
+    /// Checks whether all in this report of users' frames, up to now, is as promised.
     pub(super) fn check_gaps(&self, report: &TrafficReport, now: Instant) -> Result<(), String> {
         let ends = report.faults.iter().skip(1).map(|next| next.at).chain([now]);
         let mut until_found = Duration::ZERO;
@@ -50,27 +54,15 @@ impl Scenario {
             }
             self.check_effect(effect, until, until_found)
                 .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
-            if self.setup.kernels && self.leaves_a_kernel(&effect.fault) {
+            if self.setup.kernels && leaves_a_kernel(&effect.fault) {
                 until_found = WAY_LEFT_WITHIN;
             }
         }
         Ok(())
     }
 
-    /// Whether no agent tells a kernel any more what it is to hold, from this fault on.
-    fn leaves_a_kernel(&self, fault: &Fault) -> bool {
-        let mut hosts = self.fabric.map.hosts.iter();
-        match *fault {
-            Fault::Kill(_) | Fault::Mute(_) | Fault::Hostile(_) | Fault::Remove(_) => true,
-            Fault::Cut(end) | Fault::Silence(end) => match end.node {
-                PlantNode::Host(_) => true,
-                PlantNode::Xbar(xbar) => hosts.any(|host| host.at == Some(PortRef { xbar, port: end.port })),
-            },
-            _ => false,
-        }
-    }
-
-    /// `until_found` says how long it may take until hosts find a kernel that does not forward.
+    /// Checks what one fault did to users. `until_found` says how long it may take until hosts find a kernel
+    /// that does not forward.
     fn check_effect(
         &self,
         effect: &FaultEffect,
@@ -103,8 +95,8 @@ impl Scenario {
     }
 }
 
-/// For how long at most a fault that struck when all was well keeps users of two hosts apart, where the faults of a cable
-/// are behind them after `left_after`; `None` if nothing is promised before the new map.
+/// The longest time that a fault which struck when all was well may keep users of two hosts apart, if the
+/// fault of a cable does so for `left_after`; `None` if nothing is promised before the new map.
 fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
     match fault {
         // No other cable may lead where this one did.
@@ -143,7 +135,12 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
     }
 }
 
+/// Whether from this fault on some kernel is no longer told by an agent what it is to hold.
+const fn leaves_a_kernel(fault: &Fault) -> bool {
+    matches!(fault, Fault::Kill(_) | Fault::Mute(_) | Fault::Hostile(_) | Fault::Remove(_))
+}
+
 /// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.
 pub(super) const fn stops_a_kernel(fault: &Fault) -> bool {
-    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } | Fault::Twin { .. })
+    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. })
 }

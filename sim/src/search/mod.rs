@@ -1,9 +1,10 @@
 //! The fault search: fabrics, fault mixes and times drawn from a seed, and what must hold.
 //!
-//! First things go wrong while safety is checked all the while: no agent claims to be configured
-//! without proved routes of the map that it holds, the routes in use cannot deadlock, queues stay
-//! bounded, and with keys nobody believes a forged answer about a name. Then everything is healed, and all agents must reach one map that matches the fabric
-//! in bounded time, and keep it; and who asks for a name is told who has it then, whoever had it before.
+//! First things go wrong while safety is checked all the while: no agent claims to be configured without
+//! proved routes of the map that it holds, the routes in use cannot deadlock, queues stay bounded, and with
+//! keys nobody believes a forged answer about a name. Then everything is healed, and all agents must reach
+//! one map that matches the fabric in bounded time, and keep it. A host that asks for a name is told who has
+//! it at that time, whoever had it before.
 //!
 //! [`each`] is the systematic counterpart: every single fault at every moment that matters.
 
@@ -33,8 +34,8 @@ pub struct Scenario {
     pub setup: Setup,
     /// When everything is put right.
     pub healed_at: Instant,
-    /// For so long at most a pair may lose all frames behind a fault, before everything is put right and while
-    /// cables lead from one to the other; `None` if nothing is promised.
+    /// The longest time that a pair of hosts may lose all frames behind a fault, before everything is put
+    /// right and while cables lead from one to the other; `None` if nothing is promised.
     pub most_gap: Option<Duration>,
 }
 
@@ -46,8 +47,8 @@ pub struct Outcome {
     /// The longest time for which the routes in force closed a circle, as hosts had routes of different
     /// maps, or cables were moved under them.
     pub circle: Duration,
-    /// The longest time for which they closed one as hosts went by turns that a cable had opened which was dead and
-    /// lived again.
+    /// The longest time for which they closed one because hosts still used turns that were safe only while a
+    /// cable was dead that has come back.
     pub revival: Duration,
     /// What became of users' frames.
     pub users: Users,
@@ -66,8 +67,8 @@ pub struct Users {
     pub reordered: u64,
     /// Frames that arrived as packets through the kernels.
     pub by_kernel: u64,
-    /// The longest time that a pair lost all frames behind a fault, before all was put right and while cables
-    /// led from one to the other.
+    /// The longest time that a pair of hosts lost all frames behind a fault, before all was put right and
+    /// while cables led from one to the other.
     pub longest_gap: Duration,
 }
 
@@ -82,13 +83,13 @@ struct Watch {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// The scenario could not begin: a bug of its drawing.
+    /// The scenario could not begin, which is a bug in how it was drawn.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The run could not go on.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// Something unsafe.
+    /// Something unsafe was seen.
     #[error("at {at:?}: {why}")]
     Unsafe {
         /// When it was seen.
@@ -96,12 +97,12 @@ pub enum Violation {
         /// What.
         why: String,
     },
-    /// The agents do not agree in time.
+    /// The agents did not agree in time.
     #[error("{after:?} after healing: {why}")]
     NotConverged {
         /// How long they had.
         after: Duration,
-        /// What is wrong still.
+        /// What is still wrong.
         why: String,
     },
 }
@@ -109,32 +110,33 @@ pub enum Violation {
 impl Scenario {
     /// How long after healing the agents may take to agree.
     pub const PATIENCE: Duration = Duration::from_secs(60);
-    /// How long they must stay as they are then.
+    /// How long the agents must then stay as they are.
     pub const QUIET: Duration = Duration::from_secs(5);
-    /// Safety is looked at so often.
+    /// How often safety is checked.
     const LOOK_EVERY: Duration = Duration::from_millis(250);
     /// Most entries in the queues and tables of an agent, without those of a signed session.
     const MAX_LOAD: usize = 4096;
-    /// Most entries that a signed session adds: what was said lately, so that nobody says it again.
+    /// Most entries that a signed session adds. They remember messages, so that none counts when it is
+    /// replayed.
     const MAX_SESSION_LOAD: usize = 16_384;
-    /// For so long at most after the last fault hosts' routes of different maps, or of maps that are wrong by
-    /// now, may close a circle together.
+    /// The longest time after the last fault for which hosts' routes of different maps, or of maps that no
+    /// longer hold, may close a circle together.
     pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
-    /// For so long at most a host may use turns that dead cables opened after one of them lives again: until its next
-    /// test is answered, of which some may be lost.
+    /// The longest time that a host may use turns which dead cables opened after one of these cables has come
+    /// back. It lasts until a test of the cable is answered, and some tests may be lost.
     const MAX_REVIVAL: Duration = Duration::from_millis(250);
-    /// Users' frames sent from so long after all agreed on must all arrive.
+    /// How long after all agents agreed users' frames must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
-    /// The same where packets go through kernels, one of which may forward none: a node whose host was cabled to another
-    /// crossbar for a while does so no more until that host starts again. Nothing but probes that are not answered tells, and
-    /// kernels send along such a way until enough are missed.
+    /// The same where packets go through kernels, of which one may forward none: a node whose host was cabled
+    /// to another crossbar for a while does not forward until that host starts again. Only probes that are
+    /// not answered show this, and kernels send along such a way until enough probes were missed.
     const SETTLED_AROUND_KERNELS: Duration = WAY_LEFT_WITHIN;
-    /// Users send for so long after that: what they do then is the same however long they do it.
+    /// How long users send after that. A longer time would show nothing new.
     const USED: Duration = Duration::from_secs(1);
     /// Most frames that agents may have under way at once, for each of them.
     const MAX_IN_FLIGHT: usize = 512;
 
-    /// Runs it and checks all that must hold. All that happens goes to `sink`, if there is one.
+    /// Runs the scenario and checks all that must hold. All that happens goes to `sink`, if there is one.
     ///
     /// # Errors
     /// If something does not hold.
@@ -142,7 +144,8 @@ impl Scenario {
         self.run_captured(sink, None)
     }
 
-    /// As [`Self::run`], and all frames at the interfaces of hosts go to `frames`, if it is there.
+    /// Does the same as [`Self::run`], and hands all frames at the interfaces of hosts to `frames`, if there
+    /// is such a sink.
     ///
     /// # Errors
     /// If something does not hold.
@@ -167,7 +170,7 @@ impl Scenario {
     fn run_in(&self, world: &mut World) -> Result<Outcome, Violation> {
         let watch = &mut Watch::default();
         self.run_checked(world, watch, self.healed_at)?;
-        // A cable that was moved late is moved back later.
+        // A cable that was moved late may be moved back after everything else was healed.
         let healed_at = world.last_fault_at().map_or(self.healed_at, |last| last.max(self.healed_at));
         self.run_checked(world, watch, healed_at)?;
         let deadline = healed_at + Self::PATIENCE;
@@ -184,7 +187,7 @@ impl Scenario {
                 agreed_at + if around_kernels { Self::SETTLED_AROUND_KERNELS } else { Self::SETTLED };
             self.run_checked(world, watch, settled_at)?;
             world.ask_for_all_names();
-            // What was sent before then may be lost, and counts as lost only now.
+            // A frame that was sent before all had settled may be lost, and counts as lost only now.
             self.run_checked(world, watch, settled_at + LOST_AFTER)?;
             let lost = world.lost_between_joined();
             self.run_checked(world, watch, settled_at + Self::USED)?;
@@ -194,7 +197,8 @@ impl Scenario {
             self.run_checked(world, watch, (agreed_at + Self::QUIET).max(settled_at + Self::USED * 2))?;
             if versions(world) == before {
                 self.check_agreed(world)?;
-                // Without a key a host that was hostile may have told others that it has what it has not.
+                // Without keys, a host that was hostile may have told others that it has a name which it does
+                // not have.
                 if self.setup.signed || !world.was_hostile() {
                     world.check_names().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
                 }
@@ -216,8 +220,8 @@ impl Scenario {
                 let Watch { circle, revival } = *watch;
                 return Ok(Outcome { healing, circle, revival, users, digest: world.digest() });
             }
-            // A map may lack what a single cable separates from every host, and be made anew once
-            // verification sees it. That, too, must end in time.
+            // A map may lack nodes that a single cable separates from every host, and it is made anew once
+            // verification finds them. That must also end in time.
         }
     }
 
@@ -268,18 +272,19 @@ impl Scenario {
         safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
     }
 
-    /// Routes of one map, and all repairs of them, are proved to close no circle whatever hosts know, as long as
-    /// cables are where the map has them. Nobody can prove it of routes of different maps, which there are
-    /// from when the first host has a new map until the last one has; nor of routes on cables that were moved:
-    /// that must be over soon. So must turns that a dead cable opened when it lives again.
+    /// Routes of one map, and all repairs of them, are proved to close no circle whatever hosts know, as long
+    /// as cables are where the map has them. That cannot be proved for routes of different maps, which are in
+    /// use together from when the first host has a new map until the last one has it, nor for routes on
+    /// cables that were moved. Such circles must be over soon, and so must those by turns that a dead cable
+    /// opened, once the cable is back.
     fn check_circles(&self, circles: Vec<Circle>, watch: &mut Watch) -> Result<(), String> {
         for Circle { from, until, cause, why } in circles {
             let lasted = until.since(from);
             let (longest, too_long) = match cause {
                 CircleCause::OneMap => return Err(format!("{why}, from {from:?} to {until:?}")),
                 CircleCause::Revival => (&mut watch.revival, lasted > Self::MAX_REVIVAL),
-                // As long as things go wrong, nothing bounds it: hosts that follow one who lies about its rank keep
-                // their routes, whatever is moved under them.
+                // As long as things go wrong, nothing bounds this time: hosts that follow a host which lies
+                // about its rank keep their routes, whatever cables are moved.
                 CircleCause::Maps => {
                     (&mut watch.circle, until.since(from.max(self.healed_at)) > Self::MAX_CIRCLE)
                 }
@@ -292,7 +297,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// One map and one leader a part, and routes that lead where they should.
+    /// Checks that each part has one map and one leader, and that routes lead where they should.
     fn check_agreed(&self, world: &mut World) -> Result<(), Violation> {
         let at = world.now();
         let verdict = world.verdict();

@@ -22,7 +22,7 @@ pub enum Direction {
 /// A frame at the interface of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CapturedFrame<'a> {
-    /// When.
+    /// When it was there.
     pub at: Instant,
     /// The host, by its position in the fabric.
     pub host: u32,
@@ -30,7 +30,7 @@ pub struct CapturedFrame<'a> {
     pub direction: Direction,
     /// All behind the link's header: the route that is left, and what stands behind it.
     pub payload: &'a [u8],
-    /// What is to be said of it: faults that struck since the frame before it, and why it was lost.
+    /// Remarks on the frame: the faults that struck since the frame before it, and why it was lost.
     pub remarks: &'a [String],
 }
 
@@ -82,18 +82,18 @@ impl fmt::Display for Undelivered {
     }
 }
 
-/// Feeds the sink, if there is one.
+/// Hands frames to the sink, if there is one.
 #[derive(Default)]
 pub(super) struct Capture {
     sink: Option<Box<dyn FrameSink>>,
-    /// What is to be said of the next frame.
+    /// The remarks on the next frame.
     remarks: Vec<String>,
     /// The first error of the sink. It stops the run at the next event.
     error: Option<TraceError>,
 }
 
 impl Capture {
-    /// Faults that the next frame can tell of, for runs in which no further frame is sent.
+    /// The most faults that the next frame tells of. They are bounded, as there may be no further frame.
     const MAX_REMARKS: usize = 64;
 
     pub(super) fn set_sink(&mut self, sink: Box<dyn FrameSink>) {

@@ -7,21 +7,22 @@ use super::World;
 /// What a host has seen of carriers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
-    /// That of its interface.
+    /// The carrier of its interface.
     pub(super) own: bool,
-    /// If it is a node: the tag of its crossbar, and the carriers of that.
+    /// The tag and the carriers of its crossbar, if it is a node.
     pub(super) crossbar: Option<(u64, PortSet)>,
 }
 
 impl World {
-    /// The crossbars of nodes change no more than the plant does: tells each host what is new to it.
+    /// Tells each host which carriers have changed. To be called when the plant has changed, as carriers
+    /// change only then.
     pub(super) fn tell_of_carriers(&mut self) {
         for host in 0..self.hosts.len() as u32 {
             self.show_carriers(host);
         }
     }
 
-    /// Tells a host what is new to it.
+    /// Tells a host which of the carriers that it sees have changed.
     pub(super) fn show_carriers(&mut self, host: u32) {
         let own = self.plant.sees_carrier(host);
         let crossbar = if self.options.nodes { self.plant.own_crossbar(host) } else { None };
@@ -33,7 +34,8 @@ impl World {
             real.own_carrier_is_back(now);
         }
         slot.seen = Seen { own, crossbar };
-        // A host that was cabled to another crossbar sees the former one no more, and need not heed it.
+        // A host that was cabled to another crossbar no longer sees the former one, so it is told only of the
+        // new one.
         let mut known = ports;
         match before.crossbar {
             Some((tag, carriers)) if crossbar.is_some_and(|(now, _)| now == tag) => known = carriers,

@@ -41,7 +41,7 @@ pub struct Verdict {
 /// What was found of a state of the fabric, until it changes.
 #[derive(Debug, Default)]
 pub(super) struct MatchCache {
-    /// Grows when agents come and go.
+    /// A number that grows when agents come and go.
     pub(super) occupancy: u64,
     found_for: (u64, u64),
     parts: Option<Parts>,
@@ -51,7 +51,7 @@ pub(super) struct MatchCache {
     compared: BTreeMap<u32, (MapVersion, Result<(), String>)>,
     /// A host that was not configured when last looked: the first to look at next time.
     laggard: u32,
-    /// Lonely agents change without an event, so there is a look now and then.
+    /// When to look next. Agents that are alone change without an event, so there is a look now and then.
     next_look: Instant,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Part {
 }
 
 impl World {
-    /// Looks are this far apart while nothing is reported.
+    /// How often the world looks while nothing is reported.
     const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
     /// Whether [`Until::Configured`](super::Until::Configured) is reached.
@@ -81,7 +81,7 @@ impl World {
         done
     }
 
-    /// In a run that ends at a moment: notes since when all have been configured, if they are.
+    /// Notes since when all have been configured, if they are, in a run that ends at a given moment.
     pub(super) fn note_configured(&mut self) {
         if !self.is_time_to_look() {
             return;
@@ -136,13 +136,13 @@ impl World {
             || self.options.timing.jitter != std::time::Duration::ZERO
     }
 
-    /// When [`Until::Configured`](super::Until::Configured) was first reached. In a run to a moment: since
-    /// when all have been configured, `None` if they are not.
+    /// When [`Until::Configured`](super::Until::Configured) was first reached. In a run that ends at a given
+    /// moment, it is since when all have been configured; `None` if they are not.
     pub fn configured_at(&self) -> Option<Instant> {
         self.configured_at
     }
 
-    /// A full look at everything, whatever the state of the run.
+    /// How the run stands, by a full look at everything.
     pub fn verdict(&mut self) -> Verdict {
         let unconfigured = self.find_unconfigured();
         let mismatch = self.find_mismatch();
@@ -162,9 +162,11 @@ impl World {
         self.plant.is_present(host) && slot.node.as_ref().is_some_and(|node| node.is_honest())
     }
 
-    /// What events alone can tell, from the host on that was behind last time.
+    /// Whether all hosts say that they are configured, by their events alone. The host that was behind last
+    /// time is the first one that is looked at.
     fn all_report_configured(&mut self) -> bool {
-        // Each host that is powered on changes the parts, which take long to find in a large fabric.
+        // There is no look before all are powered on: each host that is powered on changes the parts, which
+        // take long to find in a large fabric.
         if self.waiting_for_power > 0 {
             return false;
         }
@@ -205,12 +207,12 @@ impl World {
         macs.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
     }
 
-    /// Whether several hosts have one address, by what was found last.
+    /// Whether several hosts had one address at the last look.
     pub(super) fn has_twins(&self) -> bool {
         !self.matches.shared.is_empty()
     }
 
-    /// Whether another live host of its part has its address, by what was found last.
+    /// Whether another live host of its part had its address at the last look.
     pub fn has_twin(&self, host: u32) -> bool {
         let Some(parts) =
             self.matches.parts.as_ref().filter(|_| self.matches.shared.contains(&self.mac(host)))
@@ -267,7 +269,7 @@ impl World {
         }
     }
 
-    /// What keeps hosts from routes, which keeps the others from their map; empty if nothing does.
+    /// Why some host has no routes, which keeps the others from being configured; empty if all have them.
     fn first_routing_failure(&self) -> String {
         let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host));
         let mut failed = live.filter_map(|host| {
@@ -277,7 +279,8 @@ impl World {
         failed.next().unwrap_or_default()
     }
 
-    /// One host: its state, and its map and routes against those of the first of its part.
+    /// Looks at the state of one host, and compares its map and routes with those of the first host of its
+    /// part.
     fn look_at(
         &self,
         host: u32,
@@ -333,7 +336,7 @@ impl World {
         if leader != Some(map.version.mac) {
             return Err(format!("{name} holds map {}, which is not the highest mapper's", map.version));
         }
-        // What a single cable separates from every host need not be found, but may be.
+        // A map may have or lack what a single cable separates from every host.
         let whole = is_isomorphic(&map, &expected);
         whole
             .or_else(|_| is_isomorphic(&map, &expected.reachable_core().map))

@@ -34,7 +34,7 @@ pub struct Stats {
     pub peak_in_flight: usize,
 }
 
-/// What all agents counted together, those that run no more included.
+/// What all agents counted together, including those that run no more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Messages sent, by what they are for.

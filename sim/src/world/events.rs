@@ -79,7 +79,7 @@ impl World {
                 ("contested", why)
             }
             Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
-            // There can be as many as frames; the counters of the status tell them.
+            // There can be as many of these as there are frames. They are in the counters of the status.
             Event::Dropped { .. }
             | Event::ServiceAsked { .. }
             | Event::ServiceAnswered { .. }

@@ -1,4 +1,4 @@
-//! Frames: sent, under way, waiting at a busy host, handed to its agent.
+//! Frames on their way: they are sent, wait at a busy host, and are handed to its agent.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl World {
         if self.routes_are_watched() {
             self.note_loops(host, &payload);
         }
-        // Crossbars and noise write into it on its way.
+        // Crossbars and noise change the payload on its way.
         let as_sent = self.capture.is_on().then(|| payload.clone());
         let arrives = self.carry(host, payload);
         if let Some(as_sent) = as_sent {
@@ -81,7 +81,7 @@ impl World {
         let mut before = Duration::ZERO;
         let mut arrives = Ok(());
         if let Fate::Returned { socket, notice, latency } = fate {
-            // What comes back is another frame, of the xbar's.
+            // The notice that comes back is another frame, which the xbar sends.
             self.stats.lost_on_dead_cables += 1;
             arrives = Err(Undelivered::Returned);
             (payload, before) = (notice, latency);
@@ -98,7 +98,7 @@ impl World {
                 self.flights.recycle(payload);
                 return arrives.and(Err(Undelivered::OnTheWay(loss)));
             }
-            // A notice that cannot be delivered is told of to nobody.
+            // No notice is sent about a notice that cannot be delivered.
             Fate::Returned { .. } => {
                 self.stats.lost_on_dead_cables += 1;
                 return arrives;
@@ -108,7 +108,7 @@ impl World {
         if self.noise.duplicate > 0.0 && self.rng.random_bool(self.noise.duplicate) {
             let mut copy = self.flights.buffer();
             copy.extend_from_slice(&payload);
-            // The copy comes a moment later, often behind frames that were sent after it.
+            // The copy arrives a moment later, often behind frames that were sent after it.
             let late = arrival + timing.host_receive + timing.host_receive;
             self.book(late, Flight { host: to, stripped, payload: copy });
         }
@@ -116,7 +116,8 @@ impl World {
         arrives
     }
 
-    /// Whether a fault file has this frame lost: by its number, or as it goes the way of one before it.
+    /// Whether a fault file has this frame lost, by its number or because it goes the same way as such a
+    /// frame before it.
     fn is_to_be_lost(&mut self, host: u32, payload: &[u8]) -> bool {
         let now = self.now;
         self.deaf_ways.retain(|&(_, _, until)| until >= now);
@@ -140,7 +141,7 @@ impl World {
         self.queue.push(arrival, What::Frame { flight });
     }
 
-    /// A frame reaches its host.
+    /// Takes in that a frame reaches its host.
     pub(super) fn arrive(&mut self, flight: u32) {
         let Some(host) = self.flights.host(flight) else { return };
         let present = self.plant.is_present(host);
@@ -167,11 +168,11 @@ impl World {
         }
     }
 
-    /// A host is done with a frame: it takes the next.
+    /// Hands a host that is done with a frame the next one.
     pub(super) fn serve(&mut self, host: u32) {
         let slot = &mut self.hosts[host as usize];
         if slot.busy_until != self.now {
-            // The queue was emptied by a restart and filled again, which booked another turn.
+            // A restart has emptied the queue, and since then another turn was booked for it.
             return;
         }
         let Some(flight) = slot.waiting.pop_front() else { return };

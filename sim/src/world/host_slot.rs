@@ -20,32 +20,32 @@ pub(super) struct HostSlot {
     pub(super) settings: Settings,
     /// How its routes are computed.
     pub(super) routes: mapper_routing::Options,
-    /// Its own address; the settings may have that of another.
+    /// Its own address. The settings may have the address of another host.
     pub(super) own_mac: Mac,
-    /// `None` before power-on and while dead.
+    /// The software that runs here; `None` before power-on and while the agent is dead.
     pub(super) node: Option<Box<dyn SimulatedHost>>,
     /// How often an agent was started here.
     pub(super) starts: u64,
     /// Whether an agent was started, or a fault decided on what runs here instead.
     pub(super) powered_on: bool,
-    /// The earliest timeout in the queue for it; `FAR` for none.
+    /// The earliest timeout of this host in the queue; `FAR` if there is none.
     pub(super) timeout_at: Instant,
-    /// Timeouts in a row without time passing.
+    /// How many timeouts there were in a row at this moment.
     pub(super) timeouts_now: u32,
-    /// Busy with a frame until then.
+    /// Until when the host is busy with a frame.
     pub(super) busy_until: Instant,
-    /// Frames that wait: flights.
+    /// The frames that wait, as indices into [`Flights`](super::queue::Flights).
     pub(super) waiting: VecDeque<u32>,
     /// What it has seen of carriers.
     pub(super) seen: carriers::Seen,
     /// The computation of its routes that is under way.
     pub(super) pending: Option<Pending>,
-    /// The longest frame that its interface carries, the Ethernet header left out.
+    /// The longest frame that its interface carries, in bytes behind the Ethernet header.
     pub(super) mtu_bytes: u16,
-    /// What it was when the host's machine started: users' frames are never longer, as their interface keeps
-    /// its own MTU.
+    /// What `mtu_bytes` was when the host's machine started. Users' frames are never longer than that, as
+    /// their interface keeps its MTU.
     pub(super) mtu_at_start_bytes: u16,
-    /// The names that it goes by and nobody is told of.
+    /// The names that it has and does not announce.
     pub(super) more_names: BTreeSet<Wanted>,
     /// How far it is in a change of keys.
     pub(super) key_step: KeyStep,

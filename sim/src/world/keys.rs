@@ -13,14 +13,14 @@ const SALTS: u64 = 7;
 /// How far a host is in a change of keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum KeyStep {
-    /// It has the old key alone.
+    /// It has only the old key.
     #[default]
     Old,
     /// It signs with the old key and accepts the new one.
     OldFirst,
     /// It signs with the new key and accepts the old one.
     NewFirst,
-    /// It has the new key alone.
+    /// It has only the new key.
     New,
 }
 
@@ -28,7 +28,7 @@ impl KeyStep {
     /// How many steps a change takes.
     pub(crate) const COUNT: u32 = 3;
 
-    /// The step behind it; none is behind the last.
+    /// The step that follows this one. The last step stays.
     pub(super) const fn next(self) -> Self {
         match self {
             Self::Old => Self::OldFirst,
@@ -50,7 +50,8 @@ impl KeyStep {
 }
 
 impl World {
-    /// What the next agent of a host is set to, or the one that runs from now on. `seed` is that of its start.
+    /// The settings of the next agent of a host, or those that its running agent has from now on. `seed` is
+    /// that of the agent's start.
     pub(super) fn settings_of(&self, host: u32, seed: u64) -> Settings {
         let slot = &self.hosts[host as usize];
         let mut settings = slot.settings.clone();

@@ -1,4 +1,4 @@
-//! The world: a clock, a plant, and at every host what ships.
+//! The world: a clock, a plant, and at every host the software that daemons run.
 //!
 //! [`World::run`] takes events in the order of their time until all is configured or time is up.
 //! A seed, a fabric, options and faults decide a run bit for bit; [`World::digest`] sums it up.
@@ -88,9 +88,9 @@ pub enum WorldError {
 /// When to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
-    /// When every live host is configured, each part of the fabric under its own leader, and all
-    /// faults have struck. With faults or noise, the maps must also match the fabric: before the
-    /// agents notice a fault, they are all configured still, and noise can hide nodes from a map.
+    /// When all faults have struck and every live host is configured, each part of the fabric under its own
+    /// leader. With faults or noise, the maps must also match the fabric: agents stay configured until they
+    /// notice a fault, and noise can hide nodes from a map.
     Configured,
     /// After this long.
     After(Duration),
@@ -111,8 +111,8 @@ pub struct World {
     spawn: Box<dyn Spawn>,
     plant: Plant,
     noise: Noise,
-    /// Frames that are to be lost, by their number among all that are sent, and whether what follows them the same
-    /// way is lost too.
+    /// Frames that are to be lost, by their number among all that are sent, and whether frames that follow
+    /// them the same way are lost, too.
     to_lose: BTreeMap<u64, bool>,
     /// Ways on which a host's frames are lost, and until when.
     deaf_ways: Vec<(u32, Route, Instant)>,
@@ -123,10 +123,10 @@ pub struct World {
     shared_maps: SharedMaps,
     faults: Vec<Timed>,
     faults_left: usize,
-    /// For latency and noise; agents have their own.
+    /// The random numbers of latency and noise. Agents have their own.
     rng: ChaCha8Rng,
     stats: Stats,
-    /// What agents counted that run no more.
+    /// What was counted by agents that run no more.
     retired: Totals,
     /// Whether anything happened since the last check that may make all configured.
     worth_checking: bool,
@@ -268,7 +268,7 @@ impl World {
         let end = asked.map_or(limit, |asked| asked.min(limit));
         while let Some(at) = self.queue.next_at().filter(|&at| at <= end) {
             self.step()?;
-            // Only between moments is everything settled.
+            // Everything is settled only between two moments.
             let moment_over = self.queue.next_at() != Some(at);
             if moment_over {
                 self.follow_users();
@@ -286,7 +286,8 @@ impl World {
             self.worth_checking = true;
             self.note_configured();
         }
-        // Whoever runs on, until all are configured, shall not wait for an event to learn that they are.
+        // If all are configured already, a run that goes on until they are must not wait for an event to find
+        // that out.
         self.worth_checking |= asked.is_some();
         Ok(if reached { Stopped::Reached } else { Stopped::Limit })
     }
@@ -333,7 +334,8 @@ impl World {
         Ok(())
     }
 
-    /// Whoever carries users' frames beside a host says that a path is in use: see [`Host::watch_path`](mapper_host::Host::watch_path).
+    /// Says for a driver that carries users' frames beside a host that a path is in use: see
+    /// [`Host::watch_path`](mapper_host::Host::watch_path).
     pub fn watch_path(&mut self, host: u32, path: PathId, used: PathUse) {
         if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
             real.watch_path(self.now, path, used);
@@ -341,8 +343,9 @@ impl World {
         self.drain(host);
     }
 
-    /// Whoever carries users' frames beside a host says that the cable at this end, which its map shows, is
-    /// dead: see [`Host::cable_down`](mapper_host::Host::cable_down). The end's xbar is tagged, or the host knows of no such cable.
+    /// Says for a driver that carries users' frames beside a host that the cable at this end, which is in its
+    /// map, is dead: see [`Host::cable_down`](mapper_host::Host::cable_down). This has no effect unless the
+    /// end's xbar is tagged.
     pub fn cable_down(&mut self, host: u32, end: PlantPort, cause: CableCause) {
         let PlantNode::Xbar(xbar) = end.node else { return };
         let tag = self.plant.tag(xbar);
@@ -382,7 +385,7 @@ impl World {
         self.hosts.iter().filter(|slot| slot.configured.is_some()).count()
     }
 
-    /// The map that the agent at a host holds. Costly.
+    /// The map that the agent at a host holds. This is costly.
     pub fn map(&self, host: u32) -> Option<Arc<Map>> {
         self.hosts[host as usize].node.as_ref()?.map()
     }
@@ -397,7 +400,7 @@ impl World {
         self.hosts[host as usize].node.as_ref()?.status()
     }
 
-    /// The address of a host, which may be that of another.
+    /// The address that a host has now, which may be the address of another host.
     pub fn mac(&self, host: u32) -> Mac {
         self.hosts[host as usize].settings.mac
     }

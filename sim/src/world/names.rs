@@ -1,4 +1,4 @@
-//! Names that are not announced: which host goes by which, and who asks for them.
+//! Names that are not announced: which host has which, and which hosts ask for them.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -15,13 +15,13 @@ const PATIENCE: Patience = Patience { timeout: Duration::from_millis(100), retri
 
 /// The name of this number.
 pub(super) fn alias(number: u16) -> Wanted {
-    // The address of a network that is for documents (RFC 3849), so that it is no name of a host either.
+    // The name is an address of the network for documentation (RFC 3849), which no host has otherwise.
     Wanted::Ip(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number).into())
 }
 
 impl World {
-    /// Gives a host a name that nobody is told of, and takes it from whoever has it. A host that starts again has its
-    /// names still.
+    /// Gives a host a name that is not announced, and takes it from the host that has it. A host that starts
+    /// again keeps its names.
     pub fn move_name(&mut self, name: &Wanted, to: u32) {
         for host in 0..self.hosts.len() as u32 {
             let names = &mut self.hosts[host as usize].more_names;
@@ -33,7 +33,7 @@ impl World {
         }
     }
 
-    /// Gives a host a name that nobody is told of, whoever else has it.
+    /// Gives a host a name that is not announced, even if another host has it, too.
     pub fn give_name(&mut self, name: &Wanted, to: u32) {
         if self.hosts[to as usize].more_names.insert(name.clone()) {
             self.say_names(to);
@@ -43,7 +43,7 @@ impl World {
 
     /// Tells the software of a host which names it goes by that are not announced.
     pub(super) fn say_names(&mut self, host: u32) {
-        // A twin goes by the address of another, and says its names with that.
+        // A twin has the address of another host, under which it says its names.
         let mac = self.mac(host);
         let slot = &mut self.hosts[host as usize];
         let names: BTreeSet<Wanted> = slot.more_names.clone();
@@ -69,13 +69,13 @@ impl World {
     pub fn ask_who_has(&mut self, host: u32, name: &Wanted) {
         self.found.remove(&(host, name.clone()));
         if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
-            // So few questions are under way that there is room for each.
+            // There is room for each question, as few are under way.
             let _asked = real.ask_who_has(self.now, name.clone(), PATIENCE);
         }
         self.drain(host);
     }
 
-    /// Who has a name, as a host found out when it asked last; `None` if it waits still.
+    /// Who has a name, as a host found out when it asked last; `None` if it still waits.
     pub fn found(&self, host: u32, name: &Wanted) -> Option<&[Mac]> {
         self.found.get(&(host, name.clone())).map(Vec::as_slice)
     }
@@ -93,7 +93,7 @@ impl World {
         real.map_or(0, mapper_host::Host::most_questions_queued)
     }
 
-    /// Has every live host ask for every name, of which [`Self::check_names`] looks what came of it.
+    /// Has every live host ask for every name. [`Self::check_names`] checks the answers.
     pub fn ask_for_all_names(&mut self) {
         let names = self.names_given();
         for host in (0..self.hosts.len() as u32).filter(|&host| self.is_live(host)).collect::<Vec<_>>() {
@@ -101,7 +101,8 @@ impl World {
         }
     }
 
-    /// Checks that no host believes that one has a name that never had it. That holds where agents sign.
+    /// Checks that no host believes that another has a name which that one never had. This holds if agents
+    /// sign.
     ///
     /// # Errors
     /// In words, naming both.
@@ -117,8 +118,8 @@ impl World {
         Ok(())
     }
 
-    /// Checks that each live host has found who has each name, if that host is live and cabled to it, and believes
-    /// nothing else: all that was so before is forgotten.
+    /// Checks that each live host has found who has each name, if the owner is live and cables lead there,
+    /// and that it believes nothing else: owners of before are forgotten.
     ///
     /// # Errors
     /// In words, naming the host.
@@ -146,7 +147,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes in what came of a question, and words it for the trace.
+    /// Takes in what came of a question. Returns it in words for the trace.
     pub(super) fn take_found(
         &mut self,
         host: u32,

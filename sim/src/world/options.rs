@@ -27,14 +27,14 @@ pub struct Options {
     pub routes: mapper_routing::Options,
     /// What users send; `None` where hosts carry no users' frames.
     pub traffic: Option<TrafficOptions>,
-    /// Each host that has a tagged xbar to itself is a node: one machine with that xbar, whose carriers it
-    /// sees.
+    /// Whether each host that has a tagged xbar to itself is a node, which is one machine with that xbar and
+    /// sees its carriers.
     pub nodes: bool,
-    /// Users' packets between nodes go through the kernels, as far as these can.
+    /// Whether users' packets between nodes go through the kernels, as far as these can.
     pub kernels: bool,
-    /// By what they go there.
+    /// What packets go by in the kernels.
     pub kernel_choice: KernelChoice,
-    /// Agents sign what they say with a key that all have, each start with another salt.
+    /// Whether agents sign what they say with a key that all have. Each start has another salt.
     pub signed: bool,
     /// How often a hostile agent sends a frame.
     pub hostile_interval: Duration,
@@ -64,11 +64,11 @@ impl Default for Options {
     }
 }
 
-/// By what users' packets go through the kernels, as each host is set.
+/// What users' packets go by in the kernels, by the settings of hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelChoice {
-    /// By segments where a kernel knows them, else by destination.
+    /// By segments where a kernel knows them, and otherwise by destination.
     #[default]
     Auto,
     /// By destination at all hosts.
@@ -82,24 +82,25 @@ pub enum KernelChoice {
 pub struct TrafficOptions {
     /// Frames a second at each host, to others in turn.
     pub rate: f64,
-    /// To how many others.
+    /// To how many other hosts each host sends.
     pub partners: usize,
-    /// When they begin; `None` for when all are configured.
+    /// When users begin to send; `None` for when all are configured.
     pub from: Option<Instant>,
-    /// How many flows the frames from one host to another are of, in turn; at least one.
+    /// How many flows the frames from one host to another belong to, in turn; at least one.
     pub flows: u64,
-    /// Whether each host also sends broadcasts, one to so many other frames as [`Self::BROADCAST_EVERY`] says.
+    /// Whether each host also sends broadcasts: one after each [`Self::BROADCAST_EVERY`] other frames.
     pub broadcasts: bool,
 }
 
 impl TrafficOptions {
-    /// A host that sends broadcasts sends one each time that it has sent so many other frames.
+    /// After how many other frames a host that sends broadcasts sends one.
     pub const BROADCAST_EVERY: u64 = 8;
 }
 
 /// A stream of seeds: the `n`th seed for `purpose` in a run of this seed.
 ///
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): neighbours have nothing in common.
+/// It is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), so seeds of neighbouring numbers have
+/// nothing in common.
 pub(crate) fn derive_seed(seed: u64, purpose: u64, n: u64) -> u64 {
     let mut z = seed ^ purpose.rotate_left(32) ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for _ in 0..2 {

@@ -26,11 +26,11 @@ pub(super) enum What {
     User { host: u32 },
     /// A packet has come through the kernels.
     Packet { number: u32 },
-    /// It is time to look at a host's kernel.
+    /// A host's kernel is to be looked at.
     Kernel { host: u32 },
 }
 
-/// Ordered by time, then by when it was put in.
+/// An event in the queue. Events are ordered by time, and then by when they were put in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Entry {
     at: Instant,
@@ -64,7 +64,7 @@ impl Queue {
 /// A frame under way or waiting at its host.
 #[derive(Debug)]
 pub(super) struct Flight {
-    /// Where it will arrive.
+    /// The host at which it will arrive.
     pub(super) host: u32,
     /// How many bytes at the front have been stripped by xbars.
     pub(super) stripped: usize,

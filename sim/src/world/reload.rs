@@ -8,7 +8,7 @@ use mapper_proto::map::LinkMtu;
 use super::World;
 
 impl World {
-    /// The host's keys are changed by one step.
+    /// Takes one step of the change of keys at a host.
     pub(super) fn rekey(&mut self, host: u32) {
         let slot = &mut self.hosts[host as usize];
         slot.key_step = slot.key_step.next();
@@ -20,7 +20,7 @@ impl World {
         self.drain(host);
     }
 
-    /// The host's interface carries frames of another length.
+    /// Sets the longest frame that a host's interface carries.
     pub(super) fn set_mtu(&mut self, host: u32, bytes: u16) {
         let now = self.now;
         self.hosts[host as usize].mtu_bytes = bytes;
@@ -29,22 +29,23 @@ impl World {
             real.set_mtu(now, mtu);
         }
         self.drain(host);
-        // Its neighbours hear of it by hellos, and their kernels send no longer packets across the cables to it.
+        // Its neighbours learn of this by hellos, and their kernels then send no packets across the cables to
+        // it that are longer.
         self.show_all_kernel_ports();
     }
 
-    /// How long the frames may be that a host sends and takes. Where hosts have kernels, each is a node, and all ports of its
-    /// crossbar are interfaces of that MTU.
+    /// How long the frames may be that a host sends and takes. If hosts have kernels, each is a node, and all
+    /// ports of its crossbar have that MTU.
     pub(super) fn link_mtu(&self, host: u32) -> LinkMtu {
         let ports = if self.kernels.are_there() { u32::MAX } else { 0 };
         LinkMtu { bytes: self.hosts[host as usize].mtu_bytes, ports }
     }
 
-    /// The host has another level. All others know it by the old one, so a new agent takes the place of the one that runs;
-    /// everything else at the host goes on.
+    /// Sets the level of a host. All others know it by the old level, so a new agent takes the place of the
+    /// one that runs; everything else at the host goes on.
     pub(super) fn set_level(&mut self, host: u32, level: u8) {
         self.hosts[host as usize].settings.level = level;
-        // Which map the hosts should have is another one now.
+        // The hosts should now have another map.
         self.matches.occupancy += 1;
         if self.real_host(host).is_none() {
             return;
@@ -63,7 +64,7 @@ impl World {
         self.drain(host);
     }
 
-    /// The host computes another number of routes to each destination.
+    /// Sets how many routes a host computes to each destination.
     pub(super) fn set_passes(&mut self, host: u32, passes: u8) {
         let slot = &mut self.hosts[host as usize];
         slot.routes.passes = passes;
@@ -74,7 +75,7 @@ impl World {
         self.drain(host);
     }
 
-    /// What ships, if that is what runs at a host.
+    /// The [`Host`] that runs at a host, if the software there is one.
     fn real_host(&mut self, host: u32) -> Option<&mut Host> {
         self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut())
     }

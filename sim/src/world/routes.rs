@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::World;
 use super::queue::What;
 
-/// Fewer tasks than this are not worth other threads.
+/// The least number of tasks for which other threads are worth their cost.
 const FEW_TASKS: usize = 32;
 
 /// A computation under way.
@@ -25,11 +25,11 @@ pub(super) struct Pending {
 #[derive(Debug)]
 enum Work {
     ToDo(Task),
-    /// There before it is due, as another host's was due earlier.
+    /// It was computed before it was due, together with that of another host that was due earlier.
     Done(Computed),
 }
 
-/// Hosts with equal maps share one copy, and what follows from it.
+/// The maps that hosts share, and what is derived from them. Hosts with equal maps share one copy.
 #[derive(Debug, Default)]
 pub(super) struct SharedMaps {
     maps: BTreeMap<(MapVersion, u64), Arc<Map>>,
@@ -37,7 +37,7 @@ pub(super) struct SharedMaps {
 }
 
 impl SharedMaps {
-    /// The copy that all share; `digest` is the agent's of this map.
+    /// The copy of a map that all hosts share. `digest` is that of the map.
     fn share(&mut self, digest: Option<u64>, map: Arc<Map>) -> Arc<Map> {
         let Some(digest) = digest else { return map };
         // Maps that nobody holds any more go first, so no more are kept than are in use.
@@ -45,8 +45,8 @@ impl SharedMaps {
         Arc::clone(self.maps.entry((map.version, digest)).or_insert(map))
     }
 
-    /// What follows from a map, derived once for all hosts that share it. `None` if the map makes no sense,
-    /// which each finds out for itself.
+    /// What is derived from a map, once for all hosts that share it. `None` if the map makes no sense, which
+    /// each host finds out by itself.
     fn basis(&mut self, map: &Arc<Map>) -> Option<Arc<Basis>> {
         self.bases.retain(|basis| Arc::strong_count(basis) > 1);
         if let Some(found) = self.bases.iter().find(|basis| Arc::ptr_eq(basis.map(), map)) {
@@ -59,14 +59,15 @@ impl SharedMaps {
 }
 
 impl World {
-    /// A host wants its routes: they will be there after [`Timing::compute`](crate::fabric::Timing).
+    /// Begins the computation of a host's routes, which will be there after
+    /// [`Timing::compute`](crate::fabric::Timing).
     pub(super) fn begin_routes(&mut self, host: u32, task: Task) {
         let due = self.now + self.options.timing.compute;
         self.hosts[host as usize].pending = Some(Pending { due, work: Work::ToDo(task) });
         self.queue.push(due, What::Routes { host });
     }
 
-    /// Has a host that has just installed a map use the copy that all share.
+    /// Has a host that has just installed a map use the copy that all hosts share.
     pub(super) fn share_map(&mut self, host: u32) {
         let Some(node) = &mut self.hosts[host as usize].node else { return };
         let digest = node.map_digest();
@@ -76,8 +77,8 @@ impl World {
         }
     }
 
-    /// Routes are due at a host: hands them to it, and computes them with all others that are under way if
-    /// they are not there yet.
+    /// Hands a host the routes that are due there. If they are not computed yet, they are computed now, with
+    /// all others that are under way.
     pub(super) fn finish_routes(&mut self, host: u32) {
         let index = host as usize;
         match &self.hosts[index].pending {
@@ -107,7 +108,7 @@ impl World {
             let computed = basis.map_or_else(|| task.clone().run(), |basis| task.clone().run_on(&basis));
             (i, Pending { due, work: Work::Done(computed) })
         };
-        // A few are done sooner than other threads are woken.
+        // A few tasks are done sooner than other threads are woken.
         let done: Vec<_> = if tasks.len() < FEW_TASKS {
             tasks.into_iter().map(compute).collect()
         } else {

@@ -1,4 +1,4 @@
-//! What must hold at all times, and what the routes in use are worth.
+//! What must hold at all times, and whether the routes in use lead where they should.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use rayon::prelude::*;
 use super::World;
 use crate::fabric::{Fate, Noise, PlantNode};
 
-/// Fewer tables than this are not worth other threads.
+/// The least number of tables for which other threads are worth their cost.
 const FEW_TABLES: usize = 32;
 
 impl World {
     /// Checks that no agent holds more than `most` entries in its queues and tables.
     ///
     /// # Errors
-    /// In words, naming the host.
+    /// If one does; the error names the host, in words.
     pub fn check_load(&self, most: usize) -> Result<(), String> {
         for (i, slot) in self.hosts.iter().enumerate() {
             let load = slot.node.as_ref().map_or(0, |node| node.load());
@@ -39,7 +39,7 @@ impl World {
     /// Checks that no agent says it is configured without proved routes of the map that it holds.
     ///
     /// # Errors
-    /// In words, naming the host.
+    /// If one says so; the error names the host, in words.
     pub fn check_routes(&self) -> Result<(), String> {
         (0..self.hosts.len() as u32).try_for_each(|host| self.check_routes_of(host))
     }

@@ -52,7 +52,7 @@ impl World {
         seed
     }
 
-    /// What the agent of a host is set to that starts now with this seed.
+    /// The settings of an agent that starts at a host now with this seed.
     pub(super) fn settings_at_start(&self, host: u32, seed: u64) -> Settings {
         let mut settings = self.settings_of(host, seed);
         if self.options.traffic.is_some() {

@@ -17,7 +17,7 @@ use crate::node::Mute;
 const HOSTILE: u64 = 4;
 
 impl World {
-    /// The fault at `index` of the plan strikes.
+    /// Has the fault at `index` of the plan strike.
     pub(super) fn strike(&mut self, index: usize) -> Result<(), WorldError> {
         let Timed { fault, line, .. } = self.faults[index];
         self.faults_left -= 1;
@@ -48,7 +48,7 @@ impl World {
         self.capture.strike(&what);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });
         self.worth_checking = true;
-        // The map that all have may be one of the fabric as it is now.
+        // The fabric may now be the one that all hosts have a map of.
         self.newly_configured = true;
         Ok(())
     }
@@ -100,13 +100,13 @@ impl World {
         Ok(())
     }
 
-    /// A new agent with this address.
+    /// Starts a new agent with this address.
     fn take_address(&mut self, host: u32, mac: Mac) {
         self.hosts[host as usize].settings.mac = mac;
         self.restart(host);
     }
 
-    /// A new agent, unless the interface is out.
+    /// Starts a new agent, unless the host's interface is out.
     fn restart(&mut self, host: u32) {
         if self.plant.is_present(host) {
             self.start(host);

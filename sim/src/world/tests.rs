@@ -60,7 +60,7 @@ impl Spawn for Scripts {
     }
 }
 
-/// What ships, but whoever looks at its map finds that of another mapper.
+/// A real host, except that whoever looks at its map finds that of another mapper.
 struct Deceived {
     host: mapper_host::Host,
 }
@@ -154,7 +154,8 @@ fn frames_follow_their_route_and_the_rest_of_it_arrives() {
         (0, ms(1), transmit(&[Relative(1)], &[1])),
         (0, ms(2), transmit(&[Absolute(4), Relative(-3), Relative(0), Relative(9)], &[2])),
         (1, ms(3), transmit(&[Relative(0)], &[3])),
-        // Into a port without cable, to no port, and to an xbar where the route ends.
+        // The frames go into a port without a cable, to a port that does not exist, and to an xbar where the
+        // route ends.
         (0, ms(4), transmit(&[Relative(2)], &[4])),
         (0, ms(5), transmit(&[Relative(-1)], &[5])),
         (0, ms(6), transmit(&[Relative(3)], &[6])),
@@ -256,7 +257,7 @@ fn noise_loses_flips_and_doubles() {
     let (mut world, heard) = scripted(Xbars::Plain, noisy.clone(), Vec::new(), sends());
     run_to(&mut world, ms(2100));
     let stats = world.stats();
-    // Two cables: 1 - 0.9^2 of 2,000 frames are lost.
+    // A frame crosses two cables, so 1 - 0.9^2 of 2,000 frames are lost.
     assert!((300..460).contains(&stats.lost_to_noise), "{stats:?}");
     let heard = heard.lock().unwrap().clone();
     let flipped = heard.iter().filter(|h| h.2.iter().any(|&b| b != 0)).count();
@@ -303,7 +304,7 @@ fn after_a_fault_the_old_map_does_not_count() {
     assert_eq!(world.run(Until::Configured, ms(901)).unwrap(), Stopped::Limit);
     let verdict = world.verdict();
     assert!(!verdict.map_matches_fabric, "{verdict:?}");
-    assert!(world.deliver_all(100, 1).is_ok(), "the parts are delivered within");
+    assert!(world.deliver_all(100, 1).is_ok(), "frames are delivered within each part");
     assert!(world.plant.set_cable(end, CableState::Up).is_ok());
     assert!(world.verdict().map_matches_fabric);
 }

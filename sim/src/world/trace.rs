@@ -6,13 +6,13 @@ use thiserror::Error;
 /// Something that happened: an agent's event or a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceEvent<'a> {
-    /// When.
+    /// When it happened.
     pub at: Instant,
     /// The host's name, or `fault`.
     pub place: &'a str,
-    /// What, in a word (or the fault, as its file has it).
+    /// What happened, in a word; of a fault, the fault as its file has it.
     pub what: &'a str,
-    /// More in words.
+    /// Details in words.
     pub detail: &'a str,
 }
 
@@ -25,7 +25,7 @@ pub enum TraceError {
     Io {
         /// The file.
         file: String,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
     /// A line that is no line of a trace.
@@ -47,7 +47,7 @@ pub enum TraceError {
         line: usize,
         /// What the file has.
         recorded: String,
-        /// What happened now.
+        /// What this run did.
         now: String,
     },
 }
@@ -60,7 +60,7 @@ pub trait TraceSink {
     /// If it cannot be written, or is not what was recorded.
     fn event(&mut self, event: &TraceEvent<'_>, digest: u64) -> Result<(), TraceError>;
 
-    /// This many frames have been sent and received, without an event; called now and then.
+    /// Says now and then how many frames have been sent and received so far.
     ///
     /// # Errors
     /// If it cannot be written, or is not what was recorded.
@@ -73,7 +73,7 @@ pub trait TraceSink {
     fn end(&mut self, at: Instant, digest: u64) -> Result<(), TraceError>;
 }
 
-/// Keeps the digest and feeds the sink.
+/// Keeps the digest, and tells the sink what happens.
 #[derive(Default)]
 pub(super) struct Recorder {
     digest: u64,
@@ -84,8 +84,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// A checkpoint is written after so many frames, so that a replay that differs by a frame
-    /// alone is found near it.
+    /// After how many frames a checkpoint is written, so that a replay that differs only by a frame is found
+    /// near it.
     const CHECKPOINT_FRAMES: u64 = 1024;
 
     pub(super) fn set_sink(&mut self, sink: Box<dyn TraceSink>) {
@@ -141,7 +141,7 @@ impl Recorder {
         self.digest = mixed(self.digest, word);
     }
 
-    /// Long texts are summed up in four lanes: a processor multiplies for several of them at once.
+    /// Long texts are summed up in four lanes, as a processor multiplies for several of them at once.
     fn mix_bytes(&mut self, bytes: &[u8]) {
         self.mix(bytes.len() as u64);
         let (rounds, rest) = bytes.as_chunks::<32>();
@@ -161,7 +161,8 @@ impl Recorder {
     }
 }
 
-/// Rotate, xor, multiply: quick, and not meant to withstand anybody.
+/// Mixes a word into a sum by a rotation, an exclusive or and a multiplication. That is quick, and does not
+/// withstand an attacker.
 const fn mixed(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
 }

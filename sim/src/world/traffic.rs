@@ -1,10 +1,13 @@
 //! Users' frames: who sends to whom, and what becomes of them.
 //!
-//! Every host sends at an even rate, to a few others in turn. Each frame tells whose it is and the how manyth,
-//! so that whoever receives it can tell what was lost, came twice or was overtaken. Some also send to all at once.
+//! Every host sends at an even rate, to a few others in turn. Each frame has its sender and its number, so
+//! that the receiver can tell which were lost, came twice or were overtaken. In some runs hosts also send
+//! broadcasts.
 
+mod calm;
 mod frame;
 mod pair;
+mod report;
 mod users;
 
 use std::time::Duration;
@@ -14,77 +17,20 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::World;
 use super::options::{TrafficOptions, derive_seed};
-use super::{HostSlot, World};
 use crate::faults::Fault;
 pub(super) use frame::UserFrame;
 pub use pair::LOST_AFTER;
 use pair::{Arrival, Gap, Pair, Upheavals};
+pub use report::{FaultEffect, PairGap, TrafficReport};
 
-/// Names the seed of who sends to whom.
+/// Names the stream of seeds for the choice of who sends to whom.
 const TRAFFIC: u64 = 6;
 /// Most faults whose effect is told.
 const MAX_EFFECTS: usize = 1000;
 /// Most gaps that are told one by one.
 const MAX_GAPS: usize = 100_000;
-
-/// A time in which all frames from one host to another were lost, though cables led there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PairGap {
-    /// When the first of them was sent.
-    pub from: Instant,
-    /// When the first behind them was sent, or the end of the run.
-    pub to: Instant,
-}
-
-/// What a fault did to users.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FaultEffect {
-    /// When it struck.
-    pub at: Instant,
-    /// What it was, as in a fault file.
-    pub what: String,
-    /// The fault itself.
-    pub fault: Fault,
-    /// How many pairs of hosts lost frames by it.
-    pub pairs: usize,
-    /// The longest time that a pair lost all frames while cables led from one to the other.
-    pub longest_gap: Duration,
-    /// How long after it the last of these pairs had a route again.
-    pub routes_after: Duration,
-    /// How many of these pairs have none still, though cables lead there.
-    pub still_without: usize,
-    /// How long after it all hosts were configured with a map of the fabric as it then was; `None` if they
-    /// were not before the next fault or the end.
-    pub new_map_after: Option<Duration>,
-    /// If it struck when all was well: the longest time that a pair lost all frames which could send to each
-    /// other before, and which cables joined all the while. What comes after the next fault does not count.
-    pub kept_gap: Option<Duration>,
-    /// If frames are neither lost, copied nor held up at random behind it: the longest time that a pair went on
-    /// to lose all frames when all hosts had that new map, until the next fault.
-    pub mapped_gap: Option<Duration>,
-}
-
-/// What became of users' frames.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct TrafficReport {
-    /// Frames that users sent.
-    pub sent: u64,
-    /// Frames that arrived, each once.
-    pub delivered: u64,
-    /// Frames that did not arrive. Those that may be under way still are not counted.
-    pub lost: u64,
-    /// Frames that arrived again.
-    pub duplicated: u64,
-    /// Frames that arrived behind one that was sent after them.
-    pub reordered: u64,
-    /// The longest time that a pair lost all frames while cables led from one to the other.
-    pub longest_gap: Duration,
-    /// What each fault did.
-    pub faults: Vec<FaultEffect>,
-    /// When pairs lost all frames, in the order in which that was over; the first 100,000.
-    pub gaps: Vec<PairGap>,
-}
 
 /// Who sends what to whom, and what arrived.
 #[derive(Debug)]
@@ -92,15 +38,15 @@ pub(super) struct Traffic {
     interval: Duration,
     started: bool,
     stopped: bool,
-    /// How many flows the frames of a pair are of, in turn.
+    /// How many flows the frames of a pair belong to, in turn.
     flows: u64,
-    /// By host: to whom it sends, in turn.
+    /// For each host the hosts to which it sends, in turn.
     pairs: Vec<Vec<Pair>>,
-    /// By host: its broadcasts to each other host; nothing where hosts send none.
+    /// For each host its broadcasts, as frames to each other host; empty if hosts send none.
     broadcasts: Vec<Vec<Pair>>,
-    /// By host: how many frames it has sent to single hosts.
+    /// For each host how many frames it has sent to single hosts.
     sent: Vec<u64>,
-    /// By host: whose turn it is.
+    /// For each host the place in `pairs` of the one whose turn it is.
     turns: Vec<usize>,
     duplicated: u64,
     reordered: u64,
@@ -109,7 +55,7 @@ pub(super) struct Traffic {
     longest_gap: Duration,
     /// Since when cables keep frames in order and carry each once; `None` while noise does otherwise.
     orderly_since: Option<Instant>,
-    /// The first thing that must never happen.
+    /// The first thing that happened and never must, in words.
     wrong: Option<String>,
 }
 
@@ -144,8 +90,8 @@ impl Traffic {
         }
     }
 
-    /// A fault struck. Before it `all_well`, behind it frames go `orderly`: see [`World::all_is_well`] and
-    /// [`World::is_orderly`].
+    /// Takes in that a fault struck. `all_well` says how it was before (see [`World::all_is_well`]), and
+    /// `orderly` how frames go behind it (see [`World::is_orderly`]).
     pub(super) fn strike(
         &mut self,
         now: Instant,
@@ -188,7 +134,8 @@ impl Traffic {
         Some(UserFrame { from: host, to: UserFrame::ALL, number })
     }
 
-    /// What was sent by this host, and is for one host as `to` says, or for all.
+    /// The pairs of `from` and `to`, of frames to single hosts and of broadcasts. If `to` stands for all,
+    /// these are its broadcasts to each host.
     fn pairs_to(&mut self, from: u32, to: u32) -> impl Iterator<Item = &mut Pair> {
         let (of, to) = match to {
             UserFrame::ALL => (&mut self.broadcasts, None),
@@ -205,10 +152,11 @@ impl Traffic {
         }
     }
 
-    /// A frame reached the user of a host; its sender's flows have moved so often by now. Returns what is wrong about
-    /// how it arrived: cables are not to blame, nor was the flow's route lost while it was under way.
+    /// Takes in that a frame reached the user of a host. `upheavals` says how often the sender's flows have
+    /// moved by now. Returns what is wrong about how the frame arrived, if neither cables are to blame nor
+    /// the flow's route was lost while the frame was under way.
     fn arrive(&mut self, at: u32, frame: UserFrame, upheavals: Upheavals) -> Option<&'static str> {
-        // A host that has the address of another gets what is for that one.
+        // A host that has the address of another also gets frames that are for that one.
         let to = if frame.to == UserFrame::ALL { at } else { frame.to };
         let pair = self.pairs_to(frame.from, frame.to).find(|pair| pair.to == to)?;
         let (sent_at, wrong) = match pair.arrive(frame.number) {
@@ -229,8 +177,8 @@ impl Traffic {
                 (sent_at, "arrived twice")
             }
         };
-        // Each host gets a copy of a broadcast, and nothing in it says which host's copy it is. Where a cable leads elsewhere
-        // than in the map, the copy of one host may reach another, beside its own.
+        // Each host gets a copy of a broadcast, and nothing in a copy says for which host it is. If a cable
+        // leads elsewhere than in the map, a host may get the copy of another beside its own.
         let may_stray = frame.to == UserFrame::ALL && !self.had_true_map(sent_at);
         self.orderly_since.filter(|&since| sent_at >= since && !may_stray).map(|_| wrong)
     }
@@ -246,7 +194,7 @@ impl Traffic {
         }
     }
 
-    /// Puts a gap down to the last fault before it.
+    /// Attributes a gap to the last fault before it.
     fn note(effects: &mut [FaultEffect], gap: Gap, hit_at: &mut Option<Instant>) {
         let Some(effect) = effects.iter_mut().rev().find(|effect| effect.at <= gap.from) else { return };
         effect.pairs += usize::from(hit_at.replace(effect.at) != Some(effect.at));
@@ -254,7 +202,7 @@ impl Traffic {
         effect.routes_after = effect.routes_after.max(gap.to.since(effect.at));
     }
 
-    /// Puts the parts of a gap that lie behind each fault down to it, up to the next one: see
+    /// Attributes to each fault the part of a gap that lies behind it, up to the next fault: see
     /// [`FaultEffect::kept_gap`] and [`FaultEffect::mapped_gap`].
     fn note_parts(effects: &mut [FaultEffect], gap: Gap) {
         let mut until = gap.to;
@@ -285,7 +233,7 @@ impl Traffic {
                 Self::note_parts(&mut self.effects, gap);
             }
         }
-        // Nothing is promised of the gaps of broadcasts but that they end.
+        // The only promise about gaps of broadcasts is that they end.
         for pair in self.broadcasts.get_mut(host as usize).into_iter().flatten() {
             while pair.expire(now).is_some() {}
         }
@@ -296,7 +244,7 @@ impl Traffic {
         (0..self.pairs.len() as u32).for_each(|host| self.settle(host, now));
     }
 
-    /// All hosts have a map of the fabric as it is.
+    /// Takes in that all hosts have a map of the fabric as it is.
     fn configured(&mut self, now: Instant) {
         if let Some(effect) = self.effects.last_mut() {
             effect.new_map_after.get_or_insert(now.since(effect.at));
@@ -308,7 +256,7 @@ impl Traffic {
     }
 }
 
-/// Some others, each at most once, in an order of their own.
+/// Some other hosts in random order, each at most once.
 fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let others = hosts.saturating_sub(1) as usize;
     if others <= count {
@@ -327,39 +275,7 @@ fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> V
 }
 
 impl World {
-    /// What became of users' frames so far; `None` if users send none.
-    pub fn traffic(&mut self) -> Option<TrafficReport> {
-        let now = self.now;
-        self.traffic.as_mut()?.settle_all(now);
-        let joined = self.joined_hosts();
-        let traffic = self.traffic.as_ref()?;
-        let mut report = TrafficReport {
-            duplicated: traffic.duplicated,
-            reordered: traffic.reordered,
-            longest_gap: traffic.longest_gap,
-            faults: traffic.effects.clone(),
-            gaps: traffic.gaps.clone(),
-            ..TrafficReport::default()
-        };
-        for (from, pairs) in (0..).zip(&traffic.pairs) {
-            for pair in pairs {
-                report.sent += pair.sent;
-                report.delivered += pair.delivered;
-                report.lost += pair.lost;
-                let Some(gap) = pair.open_gap(now).filter(|_| joined(from, pair.to)) else { continue };
-                report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
-                Traffic::list(&mut report.gaps, gap);
-                Traffic::note(&mut report.faults, gap, &mut pair.hit_at.clone());
-                Traffic::note_parts(&mut report.faults, gap);
-                if let Some(effect) = report.faults.iter_mut().rev().find(|effect| effect.at <= gap.from) {
-                    effect.still_without += 1;
-                }
-            }
-        }
-        Some(report)
-    }
-
-    /// After a change of the plant: notes which pairs cables join now.
+    /// Notes which pairs cables join now, after the plant has changed.
     pub(super) fn part_users(&mut self) {
         if self.traffic.is_none() {
             return;
@@ -377,7 +293,7 @@ impl World {
         }
     }
 
-    /// An agent starts at this host: it and its partners have to find each other anew.
+    /// Takes in that an agent starts at this host, so that it and its partners have to find each other anew.
     pub(super) fn renew_users_of(&mut self, host: u32) {
         let now = self.now;
         let pairs = self.traffic.iter_mut().flat_map(|traffic| (0..).zip(&mut traffic.pairs));
@@ -385,65 +301,5 @@ impl World {
             let its = pairs.iter_mut().filter(|pair| host == from || host == pair.to);
             its.for_each(|pair| pair.renewed_at = Some(now));
         }
-    }
-
-    /// Whether frames are neither lost, copied nor held up at random, and no host is hostile.
-    pub(super) fn is_orderly(&self) -> bool {
-        let hostile = |slot: &HostSlot| slot.node.as_ref().is_some_and(|node| node.replays());
-        self.noise.is_quiet()
-            && self.options.timing.jitter.is_zero()
-            && self.to_lose.is_empty()
-            && self.deaf_ways.is_empty()
-            && !self.hosts.iter().any(hostile)
-    }
-
-    /// Whether all hosts use a map of the fabric as it is, each with an address of its own, hold no cable for dead, and
-    /// nothing disturbs frames.
-    pub(super) fn all_is_well(&mut self) -> bool {
-        let dead = |slot: &HostSlot| Some(slot.node.as_ref()?.host()?.healing().dead_cables().count());
-        self.traffic.is_some()
-            && self.waiting_for_power == 0
-            && self.is_orderly()
-            && self.hosts.iter().filter_map(dead).all(|dead| dead == 0)
-            && self.is_configured_with_the_truth()
-            && !self.has_twins()
-    }
-
-    /// After a change of the noise or of a host: notes whether cables keep frames in order and carry each once,
-    /// and no hostile host sends again the frames of others that reached it. Users' frames are not signed, so
-    /// that such a frame counts where it arrives.
-    pub(super) fn note_order(&mut self) {
-        let replayed = self.hosts.iter().any(|slot| slot.node.as_ref().is_some_and(|node| node.replays()));
-        // One flipped bit of its route leads a broadcast to a host that has a copy of its own.
-        let may_stray =
-            self.noise.corrupt > 0.0 && self.options.traffic.is_some_and(|users| users.broadcasts);
-        let orderly =
-            self.options.timing.jitter.is_zero() && self.noise.duplicate <= 0.0 && !replayed && !may_stray;
-        if let Some(traffic) = &mut self.traffic {
-            traffic.set_orderly(self.now, orderly);
-        }
-    }
-
-    /// Frames lost so far between hosts that cables join now. One that was sent less than [`LOST_AFTER`] ago does not count yet.
-    pub fn lost_between_joined(&mut self) -> u64 {
-        let now = self.now;
-        if let Some(traffic) = &mut self.traffic {
-            traffic.settle_all(now);
-        }
-        let joined = self.joined_hosts();
-        let single = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
-        let to_all = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.broadcasts));
-        let lost = |(from, pairs): (u32, &Vec<Pair>)| -> u64 {
-            pairs.iter().filter(|pair| joined(from, pair.to)).map(|pair| pair.lost).sum()
-        };
-        single.chain(to_all).map(lost).sum()
-    }
-
-    /// The first thing about users' frames that must never happen.
-    ///
-    /// # Errors
-    /// In words, naming the hosts.
-    pub fn check_traffic(&self) -> Result<(), String> {
-        self.traffic.as_ref().and_then(|traffic| traffic.wrong.clone()).map_or(Ok(()), Err)
     }
 }

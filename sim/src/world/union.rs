@@ -1,8 +1,7 @@
 //! Whether the routes in force can deadlock: those of all hosts together, of all maps and repairs.
 //!
-//! What the proof of one map's routes calls a channel is the interface that it stands for in the plant, so
-//! routes of different maps meet in one graph. A frame waits for nothing behind a cable that does not pass it,
-//! so a route counts up to there.
+//! Here a channel is a port of the plant, and not one of a map, so routes of different maps meet in one
+//! graph. A frame waits for nothing behind a cable that does not carry it, so a route counts up to there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,10 +17,10 @@ use super::World;
 pub enum CircleCause {
     /// Hosts use routes of different maps, or a map that is not that of the fabric as it is.
     Maps,
-    /// All hosts of each part use one map, that of the fabric as it is, and some go by turns that a cable opened
-    /// which was dead and lives again.
+    /// All hosts of each part use one map of the fabric as it is, and some still use turns that were safe
+    /// only while a cable was dead that has come back.
     Revival,
-    /// All hosts of each part use one map, that of the fabric as it is, and nothing else explains it.
+    /// All hosts of each part use one map of the fabric as it is, so nothing explains the circle.
     OneMap,
 }
 
@@ -30,7 +29,7 @@ pub enum CircleCause {
 pub struct Circle {
     /// When it closed, or when its cause became this one.
     pub from: Instant,
-    /// When it was over, or its cause another.
+    /// When it was over, or when its cause became another.
     pub until: Instant,
     /// Why it was there.
     pub cause: CircleCause,
@@ -38,14 +37,14 @@ pub struct Circle {
     pub why: String,
 }
 
-/// The routes that a host uses, and which channel each of them leads to from which.
+/// The routes that a host uses, and their turns: pairs of a channel and the channel that follows it.
 #[derive(Debug, Default)]
 struct InForce {
     table: Option<Arc<RouteTable>>,
     turns: BTreeSet<(u32, u32)>,
-    /// Those of the ways that its kernel holds.
+    /// The turns of the ways that its kernel holds.
     kernel_turns: BTreeSet<(u32, u32)>,
-    /// Those that kernels lead its packets by, by tables by destination.
+    /// The turns that its packets take by kernels' tables by destination.
     turns_by_destination: BTreeSet<(u32, u32)>,
 }
 
@@ -53,14 +52,14 @@ struct InForce {
 #[derive(Debug, Default)]
 pub(super) struct United {
     watched: bool,
-    /// Hosts of which something was told, or whose table changed, since the last look.
+    /// Hosts at which something happened, or whose table changed, since the last look.
     touched: BTreeSet<u32>,
     /// Hosts whose kernels hold something else than at the last look.
     kernels_touched: BTreeSet<u32>,
     /// The state of the plant that was looked at last.
     generation: u64,
     hosts: Vec<InForce>,
-    /// The circle that is there now; it is not over.
+    /// The circle that is there now, if there is one.
     circle: Option<Circle>,
     /// Whether that circle is one of tables by destination.
     is_by_destination: bool,
@@ -70,7 +69,7 @@ pub(super) struct United {
 }
 
 impl United {
-    /// Something was told of a host.
+    /// Notes that something happened at a host.
     pub(super) fn touch(&mut self, host: u32) {
         if self.watched {
             self.touched.insert(host);
@@ -79,7 +78,7 @@ impl United {
 }
 
 impl United {
-    /// What the kernels of these hosts hold has changed.
+    /// Notes that the kernels of these hosts hold something else.
     pub(super) fn touch_kernels(&mut self, hosts: impl IntoIterator<Item = u32>) {
         if self.watched {
             self.kernels_touched.extend(hosts);
@@ -88,8 +87,8 @@ impl United {
 }
 
 impl World {
-    /// From now on the routes in force are searched for circles whenever a table, a repair or the plant changes, and
-    /// every user's frame is followed along its route.
+    /// Has the routes in force searched for circles from now on whenever a table, a repair or the plant
+    /// changes, and every user's frame followed along its route.
     pub fn watch_routes(&mut self) {
         self.united.watched = true;
         self.united.touched.extend(0..self.hosts.len() as u32);
@@ -100,7 +99,8 @@ impl World {
         self.united.watched
     }
 
-    /// The times since the last call in which the routes in force closed a circle, one that is not over up to now.
+    /// The circles that the routes in force have closed since the last call. One that is not over counts up
+    /// to now.
     pub fn take_circles(&mut self) -> Vec<Circle> {
         let now = self.now;
         let mut circles = std::mem::take(&mut self.united.over);
@@ -125,7 +125,7 @@ impl World {
             .any(|host| host.table.as_ref().is_some_and(|table| table.depends_on_the_dead()))
     }
 
-    /// What happened at a host may have changed its table.
+    /// Notes the table of a host at which something happened, as that may have changed it.
     pub(super) fn note_table(&mut self, host: u32) {
         if !self.united.watched {
             return;
@@ -140,7 +140,8 @@ impl World {
         }
     }
 
-    /// Between moments: looks at the routes in force, if anything changed that concerns them.
+    /// Looks at the routes in force, if anything that concerns them has changed. To be called between
+    /// moments.
     pub(super) fn follow_routes(&mut self) {
         let moved = self.united.generation != self.plant.generation();
         let United { watched, touched, kernels_touched, .. } = &self.united;
@@ -170,7 +171,8 @@ impl World {
         }
     }
 
-    /// Takes in the tables of these hosts, or of all where the plant has changed. Returns whether anything is new.
+    /// Takes in the tables of these hosts, or of all hosts if the plant has changed (`moved`). Returns
+    /// whether anything is new.
     fn unite(&mut self, touched: &BTreeSet<u32>, moved: bool) -> bool {
         self.united.generation = self.plant.generation();
         self.united.hosts.resize_with(self.hosts.len(), InForce::default);
@@ -193,7 +195,8 @@ impl World {
         changed
     }
 
-    /// Takes in what kernels hold that have changed, or all where the plant has. Returns whether anything is new.
+    /// Takes in what the kernels hold that have changed, or all kernels if the plant has changed (`moved`).
+    /// Returns whether anything is new.
     fn unite_kernels(&mut self, moved: bool) -> bool {
         let touched = std::mem::take(&mut self.united.kernels_touched);
         let mut changed = false;
@@ -206,7 +209,7 @@ impl World {
         changed
     }
 
-    /// Which channels the routes of a host's table lead to, and from which, on the plant as it is.
+    /// The turns of the routes of a host's table on the plant as it is.
     fn turns_of(&self, host: u32, table: &RouteTable) -> BTreeSet<(u32, u32)> {
         let frame =
             Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }.encode().unwrap_or_default();
@@ -218,8 +221,8 @@ impl World {
         turns
     }
 
-    /// Tables by destination keep to an order of their own, in which no packet goes by both: so each kind is searched by
-    /// itself.
+    /// Searches for a circle, and returns it in words. Tables by destination keep to an order of their own,
+    /// and no packet goes by both kinds of routes, so each kind is searched by itself.
     fn find_circle(&mut self) -> Option<String> {
         let hosts = &self.united.hosts;
         let by_source = circle(followers(hosts.iter().flat_map(|host| host.turns.union(&host.kernel_turns))));
@@ -233,7 +236,7 @@ impl World {
     }
 
     fn cause_of_circle(&mut self) -> CircleCause {
-        // A kernel goes on sending for a while to hosts that the map lists no more.
+        // A kernel goes on sending for a while to hosts that the map no longer lists.
         let is_older = |host: &InForce| !host.kernel_turns.is_subset(&host.turns);
         let by_destination = self.united.is_by_destination;
         if !self.is_of_one_true_map() || (!by_destination && self.united.hosts.iter().any(is_older)) {
@@ -255,8 +258,8 @@ fn followers<'a>(turns: impl Iterator<Item = &'a (u32, u32)>) -> BTreeMap<u32, B
     after
 }
 
-/// What is left when channels are taken out that wait for none, until there are no more: channels of circles,
-/// and such that lead to them.
+/// A circle, if there is one. Channels that wait for none are taken out until there are no more such
+/// channels. What is left are channels of circles and channels that lead to them.
 fn circle(mut after: BTreeMap<u32, BTreeSet<u32>>) -> Option<Vec<u32>> {
     loop {
         let waiting: BTreeSet<u32> = after.keys().copied().collect();
@@ -268,7 +271,7 @@ fn circle(mut after: BTreeMap<u32, BTreeSet<u32>>) -> Option<Vec<u32>> {
             break;
         }
     }
-    // Every channel that is left leads to another: whoever follows them comes round.
+    // Every channel that is left leads to another, so following them leads round a circle.
     let mut way = vec![*after.keys().next()?];
     loop {
         let next = *after.get(way.last()?)?.first()?;

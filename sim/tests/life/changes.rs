@@ -114,14 +114,14 @@ fn the_global_mapper_restarts() {
         let old = lab.agree_at(ms(1999));
         let new = lab.agree_at(ms(7000));
         assert_eq!(old.mac, new.mac);
-        assert_ne!(old.counter, new.counter, "told from its former self");
+        assert_ne!(old.counter, new.counter, "its maps differ from those of before its restart");
         assert!(old.counter != 0 && new.counter != 0);
     }
 }
 
 #[test]
 fn an_agent_that_restarts_is_given_the_map() {
-    // In the last case routes take long to compute, and the children wait for their parent meanwhile.
+    // In the last case routes take long to compute, and children wait for their parent meanwhile.
     for (kinds, compute_ms) in [(Xbars::Plain, 1), (Xbars::Tagged, 1), (Xbars::Tagged, 1500)] {
         // In the tree, h1 is a leaf and h7 a parent.
         for name in ["h1", "h7"] {

@@ -1,4 +1,4 @@
-//! Clusters whose spines have service adapters: hosts, too, that run an agent.
+//! Clusters whose spines have service adapters, which are hosts that run an agent, too.
 
 use mapper_fabric::generate;
 use mapper_sim::fabric::Xbars;
@@ -21,7 +21,7 @@ fn all_hosts_are_configured_those_of_spines_too() {
     }
 }
 
-/// A small cluster: what it has, and lacks, is another for each seed.
+/// A small cluster, which has and lacks other parts for each seed.
 fn cluster(seed: u64) -> String {
     let (leaves, spines, cables) = (2 + seed % 5, 1 + seed % 4, 1 + seed % 2);
     let missing = (seed / 4 % 4).min(leaves * (spines - 1) / 3);

@@ -1,5 +1,5 @@
-//! With keys, a stranger at a port that stamps probes as a crossbar does, with whatever tag, keeps neither
-//! the fabric from being mapped nor any host from being configured.
+//! If agents have keys, a stranger at a port that stamps probes as a crossbar does, with whatever tag,
+//! prevents neither that the fabric is mapped nor that all hosts are configured.
 
 use mapper_fabric::generate;
 use mapper_proto::PortSet;
@@ -106,7 +106,7 @@ fn survive(spec: &str, kinds: Xbars, host: u32, shown: Shown, arrival: u8, forwa
     let looped = map.cables.iter().any(|cable| cable.a == cable.b);
     assert!(verdict.map_matches_fabric || phantom == 1 || looped, "{case}: {}", verdict.why_not);
     assert!(map.xbars.len() <= fabric.map.xbars.len() + phantom, "{case}");
-    // Nobody makes another map as long as nothing changes.
+    // As long as nothing changes, no agent makes another map.
     run_to(&mut world, ms(20_000));
     for host in honest {
         let status = world.status(host).unwrap();

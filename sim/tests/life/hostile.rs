@@ -182,7 +182,7 @@ fn agents_that_are_fed_lies_count_them_and_agree_again() {
             malformed < 1000 && kinds_seen.iter().enumerate().all(|(i, &n)| i == 5 || n > 0),
             "{kinds_seen:?}"
         );
-        // By then nobody waits for forged leaders any more.
+        // By then no agent waits for a forged leader any more.
         world.run(Until::After(ms(20_000).since(Instant::ZERO)), ms(20_000)).unwrap();
         let verdict = world.verdict();
         assert!(verdict.configured && verdict.map_matches_fabric, "{kinds:?}: {}", verdict.why_not);

@@ -8,13 +8,18 @@ use mapper_sim::fabric::{PlantNode, Xbars};
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
 use mapper_sim::world::{CircleCause, KernelChoice, Until, World};
 
-/// Four nodes in a ring, whose users send through kernels; `faults` befall them.
+/// Four nodes in a ring, whose users send through kernels. `faults` are the faults that strike.
 fn ring(faults: &str) -> World {
     ring_by(KernelChoice::Auto, faults)
 }
 
-/// The same with hosts that are set so.
+/// The same ring with hosts that have this setting.
 fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
+    nodes("ring:n=4,hosts=1", kernel_choice, faults)
+}
+
+/// The nodes of a fabric, set so, whose users send through kernels.
+fn nodes(fabric: &str, kernel_choice: KernelChoice, faults: &str) -> World {
     let users = UserSetup { rate: 100.0, partners: 3, from: None, flows: 2, broadcasts: false };
     let setup = Setup {
         // All four kernels know compressed segments.
@@ -27,19 +32,19 @@ fn ring_by(kernel_choice: KernelChoice, faults: &str) -> World {
         faults: FaultFile { name: "faults".to_owned(), text: faults.to_owned() },
         ..Setup::default()
     };
-    let mut world = setup.world(&generate("ring:n=4,hosts=1").unwrap()).unwrap();
+    let mut world = setup.world(&generate(fabric).unwrap()).unwrap();
     world.watch_routes();
     world
 }
 
-/// Runs up to this moment. What is said of users' packets at all times holds.
+/// Runs up to this moment, and checks what must hold of users' packets at all times.
 fn run_watched(world: &mut World, ms: u64) {
     let time = Duration::from_millis(ms);
     world.run(Until::After(time), Instant::ZERO + time).unwrap();
     world.check_traffic().unwrap();
 }
 
-/// As [`run_watched`], and the routes in force close no circle meanwhile.
+/// Does the same as [`run_watched`], and checks that the routes in force close no circle meanwhile.
 fn run_to(world: &mut World, ms: u64) {
     run_watched(world, ms);
     assert_eq!(world.take_circles(), []);
@@ -120,6 +125,45 @@ fn tables_by_destination_that_the_next_map_has_too_stay_in_use_while_maps_change
     assert!(delivered > 30 && 10 * by_tap < delivered, "{by_tap} of {delivered} went by the tap interface");
 }
 
+/// The longest time that users heard nothing of each other behind the first fault.
+fn gap_behind_the_first_fault(world: &mut World) -> Duration {
+    world.traffic().unwrap().faults[0].longest_gap
+}
+
+#[test]
+fn a_node_whose_address_another_takes_says_that_it_forwards_nothing_and_is_left_at_once() {
+    // All ways between the two others lead through nodes that have one address.
+    for (twin, of) in [(2, 4), (4, 2)] {
+        let mut world = ring_by(KernelChoice::Routes, &format!("at 4s twin h{twin} of h{of}\n"));
+        run_watched(&mut world, 4000);
+        assert!(world.stats().by_kernel > 0);
+        run_watched(&mut world, 9000);
+        let gap = gap_behind_the_first_fault(&mut world);
+        assert!(gap < Duration::from_millis(100), "users heard nothing of each other for {gap:?}");
+    }
+}
+
+#[test]
+fn a_node_whose_agent_is_cut_off_from_its_crossbar_says_so_once_it_is_alone_and_is_left_at_once() {
+    let mut world = ring_by(KernelChoice::Routes, "at 4s silence xbar4:3\n");
+    run_watched(&mut world, 10_000);
+    assert_eq!(world.verdict().parts, 2);
+    let gap = gap_behind_the_first_fault(&mut world);
+    assert!(gap < Duration::from_millis(100), "users heard nothing of each other for {gap:?}");
+}
+
+#[test]
+fn no_packet_by_destination_is_longer_than_the_cables_carry_that_it_may_take() {
+    // Ways across the cube fork behind their first cable, and only some of them lead through the narrow node.
+    for narrow in [2, 4] {
+        let wide = (1..=8).filter(|&host| host != narrow).map(|host| format!("at 0ms mtu h{host} 2000\n"));
+        let mut world = nodes("hypercube:d=3,hosts=1", KernelChoice::Routes, &wide.collect::<String>());
+        run_to(&mut world, 6000);
+        assert!(world.stats().by_kernel > 0);
+        assert_eq!(world.traffic().unwrap().lost, 0, "node {narrow} is narrow");
+    }
+}
+
 #[test]
 fn a_leader_that_starts_again_takes_over_from_its_kernel_which_has_carried_the_packets_of_others_meanwhile() {
     // The crossbar of the leader's machine and its kernel go on while no daemon runs there.
@@ -127,7 +171,7 @@ fn a_leader_that_starts_again_takes_over_from_its_kernel_which_has_carried_the_p
     run_to(&mut world, 1990);
     let leader = world.verdict().leaders[0].host;
     assert_eq!(world.plant().name(PlantNode::Host(leader)), "h4");
-    // What the kernel holds is of the map before, so that it may close a circle with the routes of the next one.
+    // The kernel holds routes of the map before, which may close a circle with the routes of the next one.
     for ms in [2590, 6000] {
         let by_kernel = world.stats().by_kernel;
         run_watched(&mut world, ms);
@@ -141,4 +185,23 @@ fn a_leader_that_starts_again_takes_over_from_its_kernel_which_has_carried_the_p
     let after = world.traffic().unwrap();
     assert_eq!((after.lost, after.duplicated, after.reordered), (0, 0, 0));
     assert!(world.stats().by_kernel - by_kernel > (after.delivered - before) / 2);
+}
+
+#[test]
+fn agents_that_end_are_needed_until_all_others_have_tried_their_ways_to_them() {
+    for choice in [KernelChoice::Auto, KernelChoice::Routes] {
+        let mut world = ring_by(choice, "");
+        run_to(&mut world, 20);
+        world.hold_kernel_routes_once_complete();
+        let mut needed = Vec::new();
+        for ms in (30..2000).step_by(10) {
+            run_to(&mut world, ms);
+            needed.extend(world.needed_hosts());
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        assert_eq!(needed, [0, 1, 2, 3], "{choice:?}");
+        assert!(world.needed_hosts().is_empty(), "{choice:?}: {:?}", world.needed_hosts());
+        assert!(world.stats().by_kernel > 0, "{choice:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Cables that are moved between plain crossbars, which cannot be asked who they are. Ways of the old map
-//! then lead elsewhere. Whoever sees that must be heard, though its own way to its parent may be one of them.
+//! then lead elsewhere. An agent that notices must be heard, though its own way to its parent may be one of
+//! these.
 
 use std::collections::BTreeSet;
 

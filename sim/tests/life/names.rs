@@ -116,14 +116,15 @@ fn a_thousand_hosts_resolve_each_other_at_start_within_two_seconds_for_a_few_fra
     let names = names_of_all(&lab, HOSTS);
     for host in 0..HOSTS {
         resolve_all(&lab, host, &names, told_at);
-        // All that each asks for is there before it asks, and costs far less than a question to each would.
+        // All that a program asks for is known before it asks, and costs far less than a question to each
+        // host would.
         let sent = frames(&lab, host);
         assert!(sent < 4 * u64::from(HOSTS), "host {host} sent {sent} frames");
         assert_eq!(lab.world.most_questions_queued(host), 0, "no host asks another");
     }
 }
 
-/// What a storm of questions cost.
+/// What it cost that many hosts asked at once.
 struct Storm {
     /// How long it took until all were told, in virtual time.
     took: Duration,
@@ -138,8 +139,8 @@ fn alias(host: u32) -> Wanted {
     Wanted::parse(&format!("alias{host}")).unwrap()
 }
 
-/// Gives each of the first `asking` hosts a name that it does not announce, and has each at once ask for that of another.
-/// Each also asks who else has its own, as it does when it gets one.
+/// Gives each of the first `asking` hosts a name that it does not announce, and has each at once ask for the
+/// name of another. Each also asks who else has its own name, as every host does that gets one.
 fn storm(lab: &mut Lab, hosts: u32, asking: u32, limit: Duration) -> Storm {
     let began = lab.world.now();
     let before: Vec<u64> = (0..hosts).map(|host| frames(lab, host)).collect();

@@ -110,7 +110,7 @@ fn a_printeur_prints_what_its_children_say() {
         lab.agree_at(ms(7000));
         assert_eq!(lab.count("printed", ms(0)) > 0, accepts);
         let leader = lab.happenings().iter().filter(|h| h.what == "printed" && h.place == "h32").count();
-        assert_eq!(leader > 0, accepts, "those that become passive tell the winner");
+        assert_eq!(leader > 0, accepts, "agents that become passive tell the winner");
     }
 }
 
@@ -127,7 +127,7 @@ fn a_printeur_hears_from_its_children_in_the_tree_whomever_it_beat() {
         let configured = |h: &&crate::lab::Happening| {
             h.place == "h28" && h.detail == format!("{child}: {child}: configured")
         };
-        // Each child says it once under the first map, and once under the map after the cut.
+        // Each child prints it once for the first map, and once for the map after the cut.
         assert_eq!(printed.iter().filter(configured).count(), 2, "{child}: {printed:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that are set otherwise while they run, as daemons do that read their configuration again.
+//! Hosts whose settings change while they run, as those of daemons that read their configuration again.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use mapper_sim::fabric::Xbars;
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
 use mapper_sim::world::{Until, World};
 
-/// Four leaves and two spines, with eight hosts whose users send all the while; these settings change.
+/// Four leaves and two spines, with eight hosts whose users send all the while. `changes` are the settings
+/// that change.
 fn clos(changes: &str) -> World {
     let users = UserSetup { rate: 100.0, partners: 3, from: None, flows: 2, broadcasts: false };
     let setup = Setup {

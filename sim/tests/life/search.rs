@@ -1,5 +1,5 @@
-//! Scenarios of the fault search, which draws mixes of faults from seeds, for agents that map incrementally
-//! too.
+//! Scenarios of the fault search, which draws mixes of faults from seeds. They are run with agents that map
+//! incrementally, too.
 
 use mapper_sim::search::Scenario;
 
@@ -31,7 +31,7 @@ fn tagged_xbars_taken_for_plain_are_found_out() {
 
 #[test]
 fn incremental_mappers_do_not_hold_on_to_what_is_wrong() {
-    // In the first the mapper's own cable was moved; in the second a plain xbar without hosts was reached by
-    // another port than before.
+    // In the first scenario the mapper's own cable was moved. In the second a plain xbar without hosts was
+    // reached by another port than before.
     all_hold([2201, 9832], true);
 }

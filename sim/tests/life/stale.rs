@@ -7,7 +7,7 @@ use crate::lab::{Plan, ms};
 
 #[test]
 fn a_dead_agent_is_left_out_though_another_reboots() {
-    // Each of the three is in turn the one that dies, and one of them is the highest mapper.
+    // Each of the three hosts is in turn the one that dies, and one of them is the highest mapper.
     for (a, b, c) in [("h1", "h2", "h3"), ("h3", "h1", "h2"), ("h2", "h3", "h1")] {
         for kinds in [Xbars::Plain, Xbars::Tagged] {
             for reboot_ms in [2000, 2001, 2200, 3100] {

@@ -168,11 +168,11 @@ fn twins_with_nobody_else() {
                 }
             }
             let mapped = lab.count("mapping", ms(26_000));
-            assert_eq!(mapped, 0, "they do not map as long as they are two");
+            assert_eq!(mapped, 0, "twins do not map as long as there are two");
             lab.run_to(ms(40_000));
             let status = lab.status("h1");
             assert_eq!((status.state, status.conflicts.len()), (AgentState::Isolated, 0));
-            assert_eq!(status.hosts, 1, "it is alone");
+            assert_eq!(status.hosts, 1, "the twin that is left is alone");
         }
     }
     let mut plan = Plan::new(RING, Xbars::Plain).faults("at 2s twin h1 of h2\nat 12s untwin h1\n");

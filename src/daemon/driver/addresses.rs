@@ -1,4 +1,4 @@
-//! The addresses of IP of this host and of others: which this machine has, which it picks, and which clash.
+//! The IP addresses of this host and of others: which this machine has, which it picks, and which clash.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use mapper_machine::link::interface::Interface;
 use mapper_proto::IpNetworkAddress;
 use tracing::{error, info, warn};
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::status::AddressClash;
 
 /// The most clashes of addresses that a board shows.
@@ -22,7 +22,7 @@ const MOST_CLASHES: usize = 64;
 /// What the driver knows of this machine's addresses beside what the directory has.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
-    /// Those that others could use but are not told, as there are too many.
+    /// Addresses that others could use but are not told, as there are too many.
     left_out: Vec<IpNetworkAddress>,
     /// Networks out of which no address is free.
     full: BTreeSet<IpNetworkAddress>,
@@ -30,23 +30,24 @@ pub(super) struct Addresses {
     not_given: Option<String>,
     /// The lasting clashes of this host's addresses that were logged.
     told: Vec<Clash>,
-    /// Addresses of this host that an interface that is not the fabric's has, too, in words.
+    /// Addresses of this host that another interface of this machine has, too, in words.
     twice: Vec<String>,
 }
 
 /// The addresses of this machine, as the kernel has them at one moment.
 #[derive(Debug, Default)]
 struct Held {
-    /// Those of the tap interface, then those that somebody gave the ports.
+    /// The addresses of the tap interface, then those that somebody gave the ports.
     fabric: Vec<IpNetworkAddress>,
-    /// Those of all other interfaces.
+    /// The addresses of all other interfaces.
     elsewhere: Vec<IpNetworkAddress>,
-    /// Those of the first that an interface among the others has, too, with the numbers of both interfaces.
+    /// The addresses of the fabric that one of the other interfaces has, too, with the numbers of both
+    /// interfaces.
     twice: Vec<(IpAddr, u32, u32)>,
 }
 
 impl Held {
-    /// Tells the addresses `all` apart by the numbers of the tap and of the ports.
+    /// Sorts the addresses `all` by the numbers of the tap and of the ports.
     fn new(all: &[HeldAddress], tap: Option<u32>, ports: &[u32]) -> Self {
         let of_tap = all.iter().filter(|held| Some(held.index) == tap && held.is_for_others);
         let is_ports = |held: &&HeldAddress| ports.contains(&held.index);
@@ -134,7 +135,7 @@ impl Driver {
         }
     }
 
-    /// Logs which addresses of this host others have too and keep, once for each.
+    /// Logs once for each address of this host that others have, too, and keep.
     pub(super) fn tell_of_clashes(&mut self) {
         let own = self.host.own();
         let clashes = self.host.directory().clashes();
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
         let of_others = ["127.0.0.1/8", "192.0.2.7/24", "fe80::9/64"];
         assert_eq!(elsewhere, of_others.map(|text| text.parse().unwrap()));
-        assert_eq!(twice, [], "addresses of one cable may be at several");
+        assert_eq!(twice, [], "link-local addresses may be at several interfaces");
         let more = [&all[..], &[held(5, "10.1.0.1/32", true, true)]].concat();
         let own = "10.1.0.1".parse().unwrap();
         assert_eq!(Held::new(&more, Some(9), &[3, 4]).twice, [(own, 9, 5)]);

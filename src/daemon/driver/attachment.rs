@@ -45,9 +45,9 @@ pub(super) struct Attachment {
     pub(super) outer: OuterPorts,
     /// Who is at the other ends of the cables.
     pub(super) hellos: Rc<Hellos>,
-    /// What arrived at the interface of an agent alone and was not for the agent.
+    /// Frames that arrived at the interface of an agent alone and were not for the agent.
     pub(super) held_back: Tally<FrameCount>,
-    /// What is kept for later starts, if patterns name ports.
+    /// The address and tag that are kept for later starts, if patterns name ports.
     identity: Option<KeptIdentity>,
 }
 

@@ -29,7 +29,7 @@ impl Computation {
     pub(super) fn begin(&mut self, task: Task, map_file: Option<PathBuf>, names: Names) {
         let storing = self.storing.take();
         self.running = Some(tokio::task::spawn_blocking(move || {
-            // Storing of the map before must have ended, or that map could replace this one.
+            // The map before must be stored by now, or it could replace this one.
             let _stored_before = storing.map(|storing| Handle::current().block_on(storing));
             let stored = map_file.map_or(Ok(()), |path| map_file::write(&path, task.map(), &names));
             (task.run(), stored)

@@ -6,7 +6,7 @@ use mapper_machine::link::ethernet::EthernetFrame;
 use mapper_proto::wire::{FrameKind, HelloEnd};
 
 use super::attachment::Attachment;
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::status::FrameCount;
 
 /// The number by which hellos know the interface of an agent without a crossbar.
@@ -21,8 +21,9 @@ pub(super) async fn hello_due(attachment: &Attachment) {
 }
 
 impl Driver {
-    /// Takes a hello, or any frame while more than two interfaces share the cable. Returns whether it did, so
-    /// that the frame is not for the host. The crossbar of a node takes those of its own ports.
+    /// Takes a frame if it is a hello, and any frame while more than two interfaces share the cable. Returns
+    /// whether it took it, so that the host does not get it. The crossbar of a node does the same at its own
+    /// ports.
     pub(super) fn take_of_cable(&mut self, frame: &EthernetFrame<'_>) -> bool {
         let attachment = &mut self.attachment;
         if attachment.crossbar.is_some() {

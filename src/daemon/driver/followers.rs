@@ -7,21 +7,21 @@ use tracing::warn;
 
 use crate::daemon::status::{Change, PathsNumber};
 
-/// How many programs may wait at once. Each holds one of the places of those who may ask for something, so some are
-/// left for others.
+/// How many programs may wait for a change at once. Each takes one of the places for requests, so some places
+/// must be left for others.
 const MOST_WAITING: usize = 4;
 
-/// Those who wait to be told of a change, and how often there was one.
+/// The programs that wait to be told of a change, and how often there was one.
 #[derive(Debug, Default)]
 pub(crate) struct Followers {
     number: u64,
     waiting: VecDeque<Client>,
-    /// How often paths have changed, where others see it at once.
+    /// The file that shows other processes at once how often paths have changed.
     paths: Option<PathsNumber>,
 }
 
 impl Followers {
-    /// Has other processes see at once that paths have changed.
+    /// Sets the file that shows other processes at once that paths have changed.
     pub(crate) fn tell_of_paths(&mut self, paths: PathsNumber) {
         self.paths = Some(paths);
     }
@@ -31,8 +31,8 @@ impl Followers {
         self.paths.as_ref().map(PathsNumber::get)
     }
 
-    /// Takes in that paths have changed. It is to be called before anything else is done with a new map, so that nobody
-    /// takes what was told before for what holds.
+    /// Takes in that paths have changed. It is to be called before anything else is done with a new map, so
+    /// that no program relies on paths that were told before.
     pub(crate) fn paths_changed(&mut self) {
         if let Some(Err(error)) = self.paths.as_mut().map(PathsNumber::raise) {
             warn!(%error, "programs hear of new paths a moment late, as the file with their number cannot be written");
@@ -40,8 +40,8 @@ impl Followers {
         }
     }
 
-    /// Tells a client the number of the last change as soon as it is another than it has seen. If too many wait, the one
-    /// that has waited for longest is given up, as it may be a program that has ended.
+    /// Tells a client the number of the last change as soon as that differs from the number `seen`. If too
+    /// many wait, the one that has waited for longest is given up, as it may be a program that has ended.
     pub(crate) fn follow(&mut self, seen: Option<u64>, client: Client) {
         if seen != Some(self.number) {
             return self.tell(client);

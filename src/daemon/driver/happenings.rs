@@ -14,7 +14,7 @@ use mapper_proto::wire::FrameError;
 use tracing::{debug, error, info, warn};
 
 use super::computation::Outcome;
-use super::event_loop::Driver;
+use super::state::Driver;
 use mapper_machine::freed;
 
 impl Driver {
@@ -137,7 +137,7 @@ impl Driver {
 
     fn network_complete(&mut self, version: MapVersion) {
         if self.host.table().is_none_or(|table| table.hosts().next().is_none()) {
-            // A network of this host alone is complete, but that is not what anybody waits for.
+            // A network that has only this host is complete, too, but nobody waits for that.
             return;
         }
         // Completeness may come and go while a map holds, so it is logged once for each map.
@@ -152,7 +152,7 @@ impl Driver {
         }
     }
 
-    /// Within how long all hosts below this one in the tree have asked it.
+    /// The time within which each child in the tree asks this agent, and so hears what it knows.
     pub(super) fn heard_within(&self) -> Duration {
         let settings = &self.config.settings;
         2 * (settings.query_interval + settings.verify_pause)

@@ -10,8 +10,8 @@ use mapper_proto::agent::Cause;
 use mapper_proto::map::Map;
 use tracing::warn;
 
-use super::event_loop::Driver;
 use super::kept_identity::state_directory;
+use super::state::Driver;
 use crate::daemon::history::{History, HistoryFile, KeptMaps, MOST_TOLD, MapEvent, MapToKeep, Writer};
 use crate::daemon::metrics::Present;
 use crate::daemon::options::Config;
@@ -23,7 +23,7 @@ pub(super) struct Maps {
     /// The last maps themselves.
     kept: Option<KeptMaps>,
     writer: Option<Writer>,
-    /// Why the last map was given up, or a new one is being made: the first reason since that map.
+    /// The first reason since the last map why it was given up or a new one is being made.
     cause: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Maps {
         Ok(Self { recent, kept: Some(kept), writer, cause: None })
     }
 
-    /// Why maps cannot be written, in words, if that is so.
+    /// Why maps cannot be written, in words; `None` if they can.
     pub(super) fn failure(&self) -> Option<String> {
         self.writer.as_ref().and_then(Writer::failure)
     }
@@ -56,8 +56,8 @@ impl Maps {
     }
 }
 
-/// A file or directory of an agent, by its kind: in the state directory that the service manager gives, else in the run directory, which is empty
-/// after each boot.
+/// The path of a file or directory of an agent, by its kind: in the state directory that the service manager
+/// gives, or else in the run directory, which is empty after each boot.
 fn path(config: &Config, kind: &str) -> PathBuf {
     state_directory(config).join(format!("{}.{kind}", config.interface))
 }
@@ -70,12 +70,12 @@ fn unix_ms() -> u64 {
 }
 
 impl Driver {
-    /// Takes note of why a new map will be.
+    /// Takes note of why a new map will be made.
     pub(super) fn note_cause(&mut self, cause: &Cause) {
         self.maps.cause.get_or_insert_with(|| cause.to_string());
     }
 
-    /// Takes note of a map, of which `before` was there already.
+    /// Takes note of a map. `before` is what the maps so far have shown to be there.
     pub(super) fn note_map(&mut self, map: &Arc<Map>, before: &Present) {
         let what = match before.is_empty() {
             true => vec!["the first map since the agent began".to_owned()],
@@ -107,7 +107,7 @@ impl Driver {
         drop(tokio::spawn(client.answer_json(move || Ok(read().into_bytes()))));
     }
 
-    /// Begins to keep the maps on disk. Without that they are kept in memory.
+    /// Begins to keep the maps on disk. If that fails, they are kept in memory alone.
     pub(super) fn keep_history(&mut self) {
         match Maps::open(&self.config) {
             Ok(maps) => self.maps = maps,

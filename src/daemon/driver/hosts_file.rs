@@ -1,4 +1,4 @@
-//! Has the file of hosts' names hold those of the fabric.
+//! Keeps the names of the fabric's hosts in the file of hosts' names.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use mapper_host::directory::Directory;
 use mapper_proto::{IpNetworkAddress, Mac};
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::hosts_file::KeptHost;
 
-/// How long after a name or an address came the file is written. They come many at a time.
+/// How long after a name or an address came the file is written, as many come at a time.
 const WRITE_AFTER: Duration = Duration::from_millis(200);
 
 impl Driver {
@@ -33,7 +33,7 @@ impl Driver {
     }
 }
 
-/// What the file is to have: the hosts of the map that have a name and an address that is theirs alone.
+/// The entries of the file: the hosts of the map that have a name and an address that no other host has.
 fn entries(directory: &Directory, own: Mac) -> Vec<KeptHost> {
     let clashing: BTreeSet<IpAddr> = directory.clashes().map(|clash| clash.ip).collect();
     let entry = |mac: Mac| {

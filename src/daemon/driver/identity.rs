@@ -3,8 +3,8 @@
 use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
-use super::event_loop::Driver;
 use super::random_seed;
+use super::state::Driver;
 
 impl Driver {
     /// Takes the address that the interface has now. If it has changed, the agent is replaced by a new one.
@@ -12,7 +12,7 @@ impl Driver {
         let Some(mac) = self.attachment.link.mac().filter(|&mac| mac != self.host.own()) else { return };
         if self.users.is_some() {
             // The tap interface keeps its address as long as it exists, and other hosts know this host by
-            // that.
+            // that address.
             return;
         }
         warn!(old = %self.host.own(), new = %mac, "the interface has another address");

@@ -1,8 +1,8 @@
 //! The address and tag of a node whose ports are named by patterns, kept in a file.
 //!
-//! The kernel finds interfaces in any order, and some of them late. So what a node first took is kept, with the
-//! addresses of its ports, and holds at every later start at which the machine has one of these ports. The
-//! copy of a machine has other ports, and does not take what is in the copied file.
+//! The kernel finds interfaces in any order, and some of them late. So the address and tag that a node first
+//! took are kept with the addresses of its ports, and count at every later start at which the machine has one
+//! of these ports. The copy of a machine has other ports, and so ignores the copied file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::daemon::options::Config;
 /// The most ports whose addresses are kept.
 const MOST_PORTS: usize = 254;
 
-/// Where a daemon keeps what it is to know again: in the state directory that the service manager gives, else in the run directory,
-/// which is empty after each boot.
+/// The directory of what a daemon is to know at its next start: the state directory that the service manager
+/// gives, or else the run directory, which is empty after each boot.
 pub(super) fn state_directory(config: &Config) -> PathBuf {
     let state = env::var_os("STATE_DIRECTORY").filter(|directory| !directory.is_empty());
     state.map_or_else(|| config.service.run_dir.clone(), PathBuf::from)
@@ -36,9 +36,9 @@ pub(super) struct KeptIdentity {
 }
 
 impl KeptIdentity {
-    /// The identity of a node whose ports have these addresses now: what was kept, if one of the ports is
-    /// among those of then. Else the address of the first of `named`, which are the ports that are named, in
-    /// their order; or the lowest of those that match a pattern.
+    /// The identity of a node whose ports have these addresses now. It is what was kept, if one of the ports
+    /// is among those that were kept. Otherwise the address is that of the first of `named`, the ports that
+    /// are named, in their order, or else the lowest address of a port that matches a pattern.
     pub(super) fn choose(
         kept: Option<Self>,
         machine_id: &[u8],
@@ -71,12 +71,12 @@ impl KeptIdentity {
         state_directory(config).join(format!("node-{}.identity", config.interface))
     }
 
-    /// What is kept in a file; `None` if there is none, or it makes no sense.
+    /// The identity that is kept in a file; `None` if there is no such file, or it makes no sense.
     pub(super) fn read(path: &Path) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(path).ok()?)
     }
 
-    /// Keeps it for later starts.
+    /// Keeps the identity for later starts.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -127,7 +127,11 @@ mod tests {
         assert_eq!((with_late.mac, with_late.tag), (first.mac, first.tag));
         let late_alone = choose(Some(with_late), &[1]);
         assert_eq!((late_alone.mac, late_alone.tag), (first.mac, first.tag));
-        assert_eq!(choose(Some(first), &[7, 8]).mac, Mac::from_position(7), "a copy of the machine");
+        assert_eq!(
+            choose(Some(first), &[7, 8]).mac,
+            Mac::from_position(7),
+            "a copy of the machine has other ports"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The kernel as the way of users' packets: has it hold what the host wants it to hold, and carries probes.
+//! The kernel as the way of users' packets: installs what the host wants the kernel to hold, and carries
+//! probes.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -18,47 +19,52 @@ use tracing::{info, warn};
 
 use super::attachment::Attachment;
 use super::direct_cable;
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status::DataPath;
 use crate::xbar::acquaintances::{Acquaintances, Cabled};
 use crate::xbar::forwarding::{Forwarding, KernelUse, Opened};
 
-/// How often the packets that the kernel sent are counted while users' packets take some of its ways. A way that packets
-/// begin to take as well is watched so soon after.
+/// How often the packets that the kernel sent are counted while users' packets take some of its ways. This is
+/// also how soon a further way is watched after packets begin to take it.
 const COUNT_USED_EVERY: Duration = Duration::from_millis(100);
-/// How often they are counted while none does. To list the nexthops is most of what an agent at rest costs. A cable that
-/// died is known without it, by the hellos that ends of cables send each other.
+/// How often packets are counted while they take none of the kernel's ways. To list the nexthops is most of
+/// what an agent at rest costs. Dead cables are found without it, by the hellos that the ends of a cable send
+/// each other.
 const COUNT_UNUSED_EVERY: Duration = Duration::from_millis(300);
-/// How many nexthops there are to each multiple of these times, as the kernel lists all of them.
+/// The time between two counts is multiplied by one more for each so many nexthops, as the kernel lists all
+/// of them.
 const COUNTED_AT_ONCE: u32 = 256;
-/// The most that these times are multiplied by.
+/// The most that the time between two counts is multiplied by.
 const MAX_COUNT_PAUSES: u32 = 5;
-/// How long after the sockets of probes were opened, or could not be, they may be opened again.
+/// How long after an attempt to open the sockets of probes they may be opened again.
 const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// The kernel, and all that is needed to use it for users' packets.
 #[derive(Debug)]
 pub(super) struct KernelSide {
     pub(super) forwarding: Box<Forwarding>,
+    /// What the neighbours were last told of this kernel; `None` before they are.
+    said: Option<HelloFlags>,
     /// Who is at the other ends of the cables.
     neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
     acquaintances: Acquaintances,
     /// When the packets that the kernel sent are counted next.
     count_at: Instant,
-    /// How many each nexthop had taken when they were counted last.
+    /// How many packets each nexthop had taken when they were counted last.
     packets: BTreeMap<NexthopId, u64>,
     /// The sockets of probes, once this host has an IPv6 address on the fabric.
     probes: Option<ProbeSockets>,
-    /// When these may be opened next: another program may have their port.
+    /// When the sockets may be opened next. Another program may have their port.
     open_again_at: Instant,
     /// The revision of the host's ports and routes by which it was last looked at what an earlier run left.
     revision: u64,
 }
 
 impl KernelSide {
-    /// Opens the kernel, if users' packets may go by it; else says why not, in words. Needs `CAP_NET_ADMIN`.
+    /// Opens the kernel if users' packets may go by it, and otherwise says why not, in words. It needs
+    /// `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// If the user chose what this kernel cannot do.
@@ -77,6 +83,7 @@ impl KernelSide {
         Ok(match Forwarding::open(wanted, &record)? {
             Opened::Used(forwarding) => Ok(Self {
                 forwarding,
+                said: None,
                 neighbours,
                 acquaintances: Acquaintances::default(),
                 count_at: Instant::ZERO,
@@ -139,7 +146,7 @@ async fn arrived(probes: &Option<ProbeSockets>) -> io::Result<Arrived> {
     }
 }
 
-/// By how much longer so many nexthops are not counted again.
+/// What the time between two counts is multiplied by for so many nexthops.
 fn pauses_between_counts(nexthops: usize) -> u32 {
     let pauses = u32::try_from(nexthops).unwrap_or(u32::MAX).div_ceil(COUNTED_AT_ONCE);
     pauses.clamp(1, MAX_COUNT_PAUSES)
@@ -154,10 +161,9 @@ impl Driver {
         if self.config.keep_routes && self.config.map_once.is_some() {
             self.host.hold_kernel_routes_once_complete();
         }
-        let flags = side.forwarding.flags();
         let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
         self.host.set_kernel_abilities(self.now(), side.abilities(), agent_port);
-        self.say_flags(flags);
+        self.say_flags();
         self.tell_data_path();
     }
 
@@ -170,8 +176,13 @@ impl Driver {
         }
     }
 
-    /// Tells the neighbours at all ports what this kernel does with packets.
-    fn say_flags(&self, flags: HelloFlags) {
+    /// Tells the neighbours at all ports what this kernel does with packets, if it is not what they were told last.
+    fn say_flags(&mut self) {
+        let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
+        let flags = side.forwarding.flags(path.forwards_by_destination());
+        if side.said.replace(flags) == Some(flags) {
+            return;
+        }
         let hellos = &self.attachment.hellos;
         match &self.attachment.crossbar {
             Some(_) => self.attachment.ports().iter().for_each(|port| hellos.set_flags(port, flags)),
@@ -236,7 +247,7 @@ impl Driver {
         self.kernel.as_ref().ok().filter(|_| has_routes).map(|side| side.count_at)
     }
 
-    /// Counts the packets that the kernel sent, if it is time: paths that carry some are watched.
+    /// Counts the packets that the kernel sent, if it is time, so that paths that carry packets are watched.
     pub(super) fn count_packets(&mut self) {
         let now = self.now();
         if self.count_at().is_none_or(|at| now < at) {
@@ -255,7 +266,8 @@ impl Driver {
         let Ok(side) = &mut self.kernel else { return };
         let changes = self.host.take_kernel_changes();
         side.forwarding.carry_out(&changes);
-        // What an earlier run left does not outlive the map that it was for, nor where cables led then.
+        // Routes that an earlier run left are looked at anew when there is another map, or cables lead
+        // elsewhere.
         if let Some(path) = self.host.kernel_path()
             && side.forwarding.is_taking_over()
             && side.revision != path.revision()
@@ -266,6 +278,7 @@ impl Driver {
         if !changes.is_empty() {
             self.tell_data_path();
         }
+        self.say_flags();
         let Ok(side) = &mut self.kernel else { return };
         while let Some(sent) = self.host.poll_kernel_probe() {
             if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {
@@ -277,7 +290,7 @@ impl Driver {
             }
             let Some(probes) = &side.probes else { continue };
             let ends = (sent.source, sent.destination);
-            let packet = probe::packet(&sent.segments, ends, sent.nonce, sent.inner_bytes);
+            let packet = probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes);
             probes.send(&packet, sent.towards);
         }
     }
@@ -318,7 +331,7 @@ impl Driver {
         }
     }
 
-    /// Whether it is still to be seen of some host if the kernel carries its packets.
+    /// Whether it is not known yet of some host whether the kernel carries its packets.
     pub(super) fn is_trying_ways(&self) -> bool {
         self.kernel.as_ref().ok().and(self.host.kernel_path()).is_some_and(|path| !path.has_tried_all())
     }
@@ -335,8 +348,8 @@ impl Driver {
         }
     }
 
-    /// Has the tap interface stay with its addresses when this process ends, or not. The kernel goes on by its routes
-    /// after a crash only as long as their source address is there.
+    /// Sets whether the tap interface stays with its addresses when this process ends. After a crash the
+    /// kernel goes on by its routes only as long as their source address is there.
     fn keep_tap(&self, stays: bool) {
         if let Some(Err(error)) = self.users.as_ref().map(|users| users.tap().set_persistent(stays)) {
             warn!("{}", with_causes(&error));

@@ -11,8 +11,10 @@ mod happenings;
 mod history;
 mod hosts_file;
 mod identity;
+mod interface_changes;
 mod kept_identity;
 mod kernel_side;
+mod map_once;
 mod names;
 mod outer_ports;
 mod patterns;
@@ -22,6 +24,7 @@ mod reload;
 mod resolution;
 mod shown;
 mod soundings;
+mod state;
 mod user_interface;
 mod warnings;
 
@@ -50,9 +53,9 @@ use super::status::{self, PathsNumber, paths_number_path, requests_socket_path};
 use crate::hosts_file::told::HostsFile;
 use crate::xbar;
 use attachment::Attachment;
-use event_loop::Driver;
 use kernel_side::KernelSide;
 use plan::PlanWatch;
+use state::Driver;
 use user_interface::UserInterface;
 
 /// How a daemon that did not fail came to its end.

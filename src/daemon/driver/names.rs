@@ -7,7 +7,7 @@ use mapper_host::directory::HostName;
 use mapper_proto::Mac;
 use tracing::warn;
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::formats::json::Names;
 
 /// How long after a name came the map file is written again. Names come many at a time, so this writes it

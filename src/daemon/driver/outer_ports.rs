@@ -6,8 +6,8 @@ use mapper_proto::Mac;
 use tracing::{error, info, warn};
 
 use super::attachment::{FIRST_PORT, set_up, set_up_found};
-use super::event_loop::Driver;
 use super::patterns::Matched;
+use super::state::Driver;
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::xbar::Switch;
@@ -86,7 +86,7 @@ impl OuterPorts {
         Self { held, agent_port, matched }
     }
 
-    /// The interface of an agent alone.
+    /// The one interface of an agent alone.
     pub(super) fn one(lock: InterfaceLock) -> Self {
         let held = Held { lock, by_pattern: false, index: None, mac: None };
         Self::new(BTreeMap::from([(0, held)]), 0, Matched::default())
@@ -136,7 +136,7 @@ impl OuterPorts {
         Ok(numbered)
     }
 
-    /// Gives up the interfaces that are no ports any more. `mac` is the node's address.
+    /// Gives up the interfaces that are no longer ports. `mac` is the node's address.
     fn let_go_of_others(&mut self, ports: &Numbered, switch: &Switch, mac: Mac) {
         self.held.retain(|number, held| {
             let interface = held.interface();
@@ -162,7 +162,7 @@ impl OuterPorts {
         }
     }
 
-    /// Opens the interfaces that are to be ports and are none yet.
+    /// Opens the interfaces that are to be ports and are not yet.
     fn take_new(&mut self, ports: &Numbered, switch: &Switch, config: &Config) {
         for (number, interface) in ports {
             if self.has(*number) {
@@ -207,8 +207,8 @@ impl OuterPorts {
         held.mac = Some(interface.mac);
     }
 
-    /// Makes an interface a port that matches a pattern and is none yet. `all` are the interfaces of the machine
-    /// as they were seen together with this one.
+    /// Makes an interface a port that matches a pattern and is no port yet. `all` are the interfaces of the
+    /// machine as they were seen together with this one.
     pub(super) fn take_matching(
         &mut self,
         interface: &Interface,
@@ -229,8 +229,8 @@ impl OuterPorts {
         }
     }
 
-    /// The number for an interface that matches a pattern: the one that it had under another name, else the
-    /// lowest that is free, else that of an interface that matched a pattern and is gone.
+    /// The number for an interface that matches a pattern: the one that it had under another name, or else
+    /// the lowest that is free, or else that of an interface that matched a pattern and is gone.
     ///
     /// The crossbar hears of changes one by one, so it may not know yet that an interface that was seen under
     /// its new name is gone under its old one. What was seen together decides.
@@ -295,7 +295,7 @@ mod tests {
         let outer = with_port(&old);
         let renamed = Interface { name: "test-new-name".to_owned(), ..old.clone() };
         assert_eq!(outer.number_for(&renamed, std::slice::from_ref(&renamed)), Some(1));
-        // Another one with the same address beside it is not the same interface.
+        // An interface with the same address that exists beside the old one is another interface.
         assert_eq!(outer.number_for(&renamed, &[old, renamed.clone()]), Some(3));
     }
 

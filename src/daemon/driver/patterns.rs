@@ -13,20 +13,20 @@ use mapper_proto::Instant;
 use std::time::Duration;
 use tracing::{error, info, warn};
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::xbar::ports;
 
-/// How often it is looked whether the machine now reaches other networks by a port: the kernel is not asked to
-/// tell of each route, as there may be thousands.
+/// How often the daemon looks whether the machine now reaches other networks by a port. It does not have the
+/// kernel tell of each route, as there may be thousands.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The interfaces of the machine, as far as patterns are concerned.
 #[derive(Debug)]
 pub(super) struct Candidates {
     interfaces: Vec<Interface>,
-    /// By which the machine reaches other networks.
+    /// The interfaces by which the machine reaches other networks.
     uplinks: BTreeSet<String>,
 }
 
@@ -42,7 +42,7 @@ impl Candidates {
         Ok(Self { interfaces, uplinks })
     }
 
-    /// The interfaces that match a pattern and are not named, and why one is no port.
+    /// The interfaces that match a pattern and are not named, each with the reason if it can be no port.
     pub(super) fn matching<'a>(
         &'a self,
         config: &'a Config,
@@ -73,7 +73,7 @@ impl Candidates {
     }
 }
 
-/// What patterns have made of interfaces so far.
+/// What has become of interfaces that match a pattern.
 #[derive(Debug, Default)]
 pub(super) struct Matched {
     /// Interfaces that are no ports, and why, as it was logged.
@@ -140,7 +140,7 @@ pub(super) async fn wait_for_port(
 }
 
 impl Driver {
-    /// When it is to be looked again which interfaces match the patterns.
+    /// When to look again which interfaces match the patterns.
     pub(super) const fn patterns_due_at(&self) -> Option<Instant> {
         self.attachment.outer.matched.look_at
     }
@@ -152,8 +152,8 @@ impl Driver {
         }
     }
 
-    /// Takes the interfaces that match a pattern and are no ports yet, and gives up those that may be none any
-    /// more.
+    /// Takes the interfaces that match a pattern and are no ports yet, and gives up those that may be ports
+    /// no more.
     pub(super) fn follow_patterns(&mut self) {
         let is_wanted = !self.config.patterns.is_empty();
         self.attachment.outer.matched.look_at = is_wanted.then(|| self.now() + LOOK_INTERVAL);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::DaemonError;
 use crate::daemon::on_change::Teller;
 use crate::daemon::options::PlanConfig;
@@ -21,7 +21,7 @@ use crate::formats::json::Names;
 use crate::formats::{self, FormatError};
 use crate::wiring::PlanCheck;
 
-/// How long after a map or a name came the map is compared with the plan: more of them may follow.
+/// How long after a map or a name came the map is compared with the plan, as more of them may follow.
 const CHECK_AFTER: Duration = Duration::from_secs(2);
 
 /// How many differences are remembered as logged, and so how many lines one comparison takes at most.
@@ -97,7 +97,8 @@ impl Driver {
         self.plan.running = Some(tokio::task::spawn_blocking(move || check(&file, &map, &names)));
     }
 
-    /// Takes in what a comparison said: for the board, for the log once, and for whoever is told of changes.
+    /// Takes in what a comparison said. The board shows it, the log has each difference once, and whoever is
+    /// to be told of changes is told.
     pub(super) fn take_checked(&mut self, checked: Option<Checked>) {
         match checked {
             Some(Ok((check, version))) => {
@@ -117,7 +118,7 @@ impl Driver {
         }
     }
 
-    /// Logs what is new. A difference that goes and comes back is new again.
+    /// Logs the differences that are new. A difference that goes and comes back is new again.
     fn log_differences(&mut self, check: &PlanCheck) {
         let now: BTreeSet<String> =
             check.differences.iter().take(MOST_LOGGED).map(ToString::to_string).collect();
@@ -141,7 +142,8 @@ impl Driver {
         self.plan.logged = now;
     }
 
-    /// Tells of what has changed since that was done last. That all is as planned is no news at the start.
+    /// Tells what has changed since it last told something. If all is as planned at the start, that is no
+    /// news.
     fn tell_of_plan(&mut self, check: &PlanCheck, version: &str) {
         let Some(teller) = &self.plan.teller else { return };
         let mut json = check.json();

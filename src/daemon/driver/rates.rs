@@ -3,10 +3,10 @@
 use mapper_host::directory::PortRates;
 use mapper_host::resolution::Group;
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::xbar::traffic::rate_mbps;
 
-/// The number that stands for the interface of an agent alone.
+/// The port number of the interface of an agent alone.
 const ALONE: u8 = 0;
 
 impl Driver {
@@ -25,7 +25,7 @@ impl Driver {
                 (port, rate_mbps(&name).unwrap_or_default(), mtu_bytes)
             })
             .collect();
-        // Agents' source routes have one layer.
+        // Source routes of agents all have the same layer.
         let groups =
             Group::of_interfaces(0, interfaces.iter().map(|&(_, mbps, mtu_bytes)| (mbps, mtu_bytes)));
         self.host.set_groups(groups);

@@ -4,7 +4,7 @@ use mapper_fabric::wording::with_causes;
 use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::options::{Config, OptionsError};
 use mapper_machine::log;
 use mapper_machine::options::changed_keys;
@@ -37,7 +37,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         key_file,
         host_name,
         plan,
-        // This agent is at no port of InfiniBand.
+        // These count only at a port of InfiniBand, where this driver does not run.
         subnet: _,
     } = new;
     let (service, mut start_only) = old.service.read_again(service);
@@ -99,8 +99,8 @@ impl Driver {
         info!("the configuration was read again");
     }
 
-    /// Gives the agent its new settings. If level or host type changed, it is replaced by a new agent, as
-    /// others know it by these.
+    /// Gives the agent its new settings. If level or host type has changed, it is replaced by a new agent, as
+    /// other hosts know it by these.
     fn apply_settings(&mut self, old: &Settings) {
         let settings = Settings { mac: self.host.own(), ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {

@@ -1,4 +1,5 @@
-//! Names and addresses that are not announced: what programs on this machine say that it goes by, and what they ask for.
+//! Names and addresses that are not announced: those that programs on this machine say it has, and those that
+//! they ask for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,35 +9,36 @@ use mapper_host::resolution::{Found, Group, Owner, Patience, Wanted};
 use mapper_machine::status::Client;
 use mapper_proto::Instant;
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::status::{KnownOwner, Resolved, WhoHas};
 
-/// How long what a program says counts that this machine goes by, if it does not say it again.
+/// How long a name or an address that a program says this machine has counts, unless the program says it
+/// again.
 const LEASE: Duration = Duration::from_secs(60);
-/// How many programs wait for answers at once. Each holds one of the places of those who may ask for something.
+/// How many programs may wait for answers at once. Each takes one of the places for requests.
 const MOST_WAITING: usize = 40;
-/// How long hosts are asked for a person who waits.
+/// How long, and how often, hosts are asked when a person waits for the answer.
 const FOR_A_PERSON: Patience = Patience { timeout: Duration::from_millis(250), retries: 1 };
 
 /// What a program waits for.
 #[derive(Debug)]
 enum Waiter {
-    /// Who has it.
+    /// The hosts that have it.
     WhoHas(Client),
     /// All that is known of the hosts that have it.
     Resolve(Client),
 }
 
-/// Who waits for what, and what was said of this machine.
+/// The programs that wait for answers, and how long what was said of this machine counts.
 #[derive(Debug, Default)]
 pub(super) struct Resolution {
     waiting: BTreeMap<Wanted, Vec<Waiter>>,
-    /// Until when the names and addresses count that a program said.
+    /// When the names and addresses that a program said no longer count.
     lease_ends: Option<Instant>,
 }
 
 impl Driver {
-    /// Takes in what else this machine goes by, as a program says.
+    /// Takes in which other names and addresses this machine has, as a program says.
     pub(super) fn take_more_names(&mut self, names: &[String], client: Client) {
         let now = self.now();
         self.resolution.lease_ends = (!names.is_empty()).then(|| now + LEASE);
@@ -44,12 +46,12 @@ impl Driver {
         drop(tokio::spawn(client.answer_json(move || serde_json::to_vec(&()))));
     }
 
-    /// When names and addresses count no more that a program said.
+    /// When the names and addresses that a program said no longer count.
     pub(super) const fn lease_ends_at(&self) -> Option<Instant> {
         self.resolution.lease_ends
     }
 
-    /// Forgets what a program has said that says it no more.
+    /// Forgets what a program has said and not said again in time.
     pub(super) fn end_lease_if_due(&mut self) {
         let now = self.now();
         if self.resolution.lease_ends.is_some_and(|at| at <= now) {
@@ -58,16 +60,17 @@ impl Driver {
         }
     }
 
-    /// Answers who has a name or an address, as soon as that is known.
+    /// Answers which hosts have a name or an address, as soon as that is known.
     pub(super) fn who_has(&mut self, wanted: &str, patience: Patience, client: Client) {
         match Wanted::parse(wanted) {
             Some(wanted) => self.ask_who_has(wanted, patience, Waiter::WhoHas(client)),
-            // No host can be called so.
+            // No host can have such a name.
             None => answer(client, WhoHas::Owners(Vec::new())),
         }
     }
 
-    /// Answers what is known of the hosts that a name or an address stands for. If nothing is, all hosts are asked.
+    /// Answers what is known of the hosts that a name or an address stands for. If nothing is known, all
+    /// hosts are asked.
     pub(super) fn resolve(&mut self, wanted: &str, client: Client) {
         let resolved = Resolved::of(&self.host, wanted);
         let unknown = resolved.hosts.is_empty() && wanted.parse::<mapper_proto::Mac>().is_err();

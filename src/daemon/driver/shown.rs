@@ -5,7 +5,7 @@ use std::time::Duration;
 use mapper_host::healing::DeadCable;
 use mapper_host::resolution::{Found, Patience};
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::status::{
     self, AgentRequest, Board, BoardPort, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
 };
@@ -105,7 +105,7 @@ impl Driver {
         }
     }
 
-    /// What is needed to answer a request for the routes in use.
+    /// All that is needed to answer a request for the routes in use.
     fn routes_asked(&self) -> RoutesAsked {
         RoutesAsked {
             host: self.host.own(),
@@ -118,7 +118,7 @@ impl Driver {
         }
     }
 
-    /// What is needed to answer a request for the hosts and the paths to them.
+    /// All that is needed to answer a request for the hosts and the paths to them.
     fn paths_asked(&self) -> PathsAsked {
         let (directory, attachment) = (self.host.directory(), &self.attachment);
         let told = |mac| {

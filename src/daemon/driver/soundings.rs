@@ -10,17 +10,17 @@ use mapper_machine::status::Client;
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use crate::daemon::status::{Answered, Hop, Measure, SoundedHost, SoundingAsked, WayAsked};
 use crate::hosts_file::block;
 
-/// The most echoes along one way, and how long all of them may take.
+/// The most echoes along one way.
 const MOST_PINGS: u16 = 1000;
 const LONGEST: Duration = Duration::from_secs(60);
-/// The most packets of a train. More would not find room where they wait, and would keep the agents' own frames waiting,
-/// without which they take each other for dead.
+/// The most packets of a train. More would not fit into the queues that they wait in, and would delay the
+/// agents' own frames until agents take each other for dead.
 const MOST_IN_TRAIN: u16 = 200;
-/// How long a frame is of a port whose MTU nobody knows.
+/// The MTU that is assumed for a port whose MTU is not known.
 const UNKNOWN_MTU: u32 = 1500;
 
 /// What is being measured, and who waits for it.
@@ -72,7 +72,7 @@ impl Driver {
         self.measurements.waiting.insert(number, (asked, client));
     }
 
-    /// Answers who waits for a measurement.
+    /// Answers the program that waits for a measurement.
     pub(super) fn answer_sounding(&mut self, number: u32, sounded: Sounded) {
         if let Some((asked, client)) = self.measurements.waiting.remove(&number) {
             drop(tokio::spawn(client.answer_json(move || asked.answer(&sounded))));
@@ -166,12 +166,13 @@ impl HopNames<'_> {
         Hop { name: self.name(xbar, tag), leaves_by: Some(leaves_by), echo }
     }
 
-    /// What a host is called, as it said; else its address.
+    /// What a host is called, if it has said so, or else its address.
     fn of_host(&self, mac: Mac) -> String {
         self.driver.host.directory().name_of(mac).map_or_else(|| mac.to_string(), ToString::to_string)
     }
 
-    /// The crossbar's tag, and who is cabled to it; that of a node is named by its host alone.
+    /// The crossbar's tag and the hosts that are cabled to it. The crossbar of a node is named by its host
+    /// alone.
     fn name(&self, xbar: u32, tag: Option<u64>) -> String {
         let hosts = &self.table.basis().map().hosts;
         let at = hosts.iter().filter(|host| host.at.is_some_and(|at| at.xbar == xbar));

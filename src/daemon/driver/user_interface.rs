@@ -44,7 +44,7 @@ impl UserInterface {
         let by_prefix = config.fabric_prefix.address_of(mac);
         let without = by_prefix.and_then(|address| tap.add_address(address).err());
         if let Some(error) = &without {
-            // Nobody asked for this address in so many words, and IPv4 works without.
+            // The user did not ask for this address, and IPv4 works without it.
             warn!("{}", with_causes(error));
         }
         info!(tap = name, mtu, "the tap interface is up");
@@ -58,7 +58,8 @@ impl UserInterface {
         let Some(seen) = &self.seen else { return };
         match change {
             InterfaceChange::Now(now) if now.index == seen.index => {
-                // The kernel takes the addresses of IPv6 from an interface that is set down, and those of IPv4 not.
+                // When an interface is set down, the kernel removes its IPv6 addresses and keeps those of
+                // IPv4.
                 if now.up && !seen.up {
                     self.give_address_again();
                 }

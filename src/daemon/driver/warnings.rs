@@ -5,7 +5,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::Map;
 use tracing::warn;
 
-use super::event_loop::Driver;
+use super::state::Driver;
 use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
 use crate::daemon::status::{NarrowCable, unequal_mtus};
@@ -43,8 +43,8 @@ impl Driver {
         warnings
     }
 
-    /// What boards warn of: also what is wrong with the files of hosts' names and of maps, which is logged when it
-    /// happens.
+    /// All that a board warns of. Beside the warnings that are logged, that is what is wrong with the files
+    /// of hosts' names and of maps, which is logged when it happens.
     pub(super) fn all_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
         warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
@@ -82,8 +82,8 @@ impl Driver {
     }
 }
 
-/// Which hosts have another setting of `non_clos` than the map, whose setting counts for all, in words; `own`
-/// is this host, with its setting of now.
+/// Which hosts have another setting of `non_clos` than the map, in words. The map's setting counts for all
+/// hosts. `own` is this host, whose setting is now `own_non_clos`.
 fn describe_differing(map: &Map, own: Mac, own_non_clos: bool) -> Option<String> {
     /// The most hosts that are named.
     const MOST: usize = 16;

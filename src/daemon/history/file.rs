@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::MapEvent;
 
-/// The most bytes of a file. When it has them it becomes the older one, which is forgotten then.
+/// The most bytes of a file. A file that has reached them takes the place of the older one, which is
+/// forgotten.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// A file of maps, and beside it the one before.
+/// A file of maps, and beside it an older one.
 ///
-/// A line is appended at once and is on disk before the next one. What a crash leaves of a line is no JSON, and is passed over
-/// when the file is read. A line for which there is no room leaves nothing behind.
+/// A line is appended at once and is on disk before the next one. If a crash cuts off a line, the rest of it
+/// is no JSON, and is passed over when the file is read. If the disk has no room for a line, nothing of it is
+/// left.
 #[derive(Debug, Clone)]
 pub struct HistoryFile {
     path: PathBuf,
@@ -25,7 +27,7 @@ impl HistoryFile {
         Self { path, most_bytes: MOST_BYTES }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -39,7 +41,7 @@ impl HistoryFile {
     /// Appends a map.
     ///
     /// # Errors
-    /// If the file cannot be written; it is as it was then.
+    /// If the file cannot be written. It is left as it was.
     pub fn append(&self, event: &MapEvent) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
@@ -55,7 +57,8 @@ impl HistoryFile {
         }
         let written = file.write_all(&line).and_then(|()| file.sync_data());
         if written.is_err() {
-            // What was written of the line goes again. The error that is returned is the first one.
+            // What was written of the line is removed. If that fails, too, the first error is the one that is
+            // returned.
             let _may_fail_too = file.set_len(length);
         }
         written
@@ -65,7 +68,7 @@ impl HistoryFile {
         OpenOptions::new().read(true).append(true).create(true).open(&self.path)
     }
 
-    /// The last maps, at most `most` of them, the oldest first. What is no map is left out.
+    /// The last maps, at most `most` of them, the oldest first. Lines that are no map are left out.
     pub fn read(&self, most: usize) -> Vec<MapEvent> {
         let mut events = Vec::new();
         for path in [self.older(), self.path.clone()] {

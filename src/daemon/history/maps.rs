@@ -1,4 +1,4 @@
-//! The last maps themselves, a file each, so that one can see a fabric as it was.
+//! The last maps themselves, each in a file, so that one can see a fabric as it was.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use mapper_machine::whole_file;
 
 /// The most maps that are kept.
 const MOST_MAPS: usize = 200;
-/// The most bytes of all of them.
+/// The most bytes of all maps together.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A directory of maps, each as `mapper.map/1` in a file that is named by the time at which the map came, in milliseconds since the
@@ -25,7 +25,7 @@ impl KeptMaps {
         Self { dir, most_maps: MOST_MAPS, most_bytes: MOST_BYTES }
     }
 
-    /// Where they are.
+    /// The path of the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -34,10 +34,10 @@ impl KeptMaps {
         self.dir.join(format!("{unix_ms}.json"))
     }
 
-    /// Keeps the map that came at this time. One that is larger than all may be together is not kept.
+    /// Keeps the map that came at this time. A map that is larger than all maps together may be is not kept.
     ///
     /// # Errors
-    /// If it cannot be written; nothing of it is left then.
+    /// If the map cannot be written. Nothing of it is left.
     pub(super) fn keep(&self, unix_ms: u64, text: &str) -> io::Result<()> {
         let bytes = text.len() as u64;
         if bytes > self.most_bytes {
@@ -54,7 +54,8 @@ impl KeptMaps {
         whole_file::replace(&self.path(unix_ms), text)
     }
 
-    /// The times of all maps, the newest first, and how many bytes each has. What a crash left of a file is removed.
+    /// The times of all maps, the newest first, and how many bytes each has. Files that a crash left half
+    /// written are removed.
     fn kept(&self) -> io::Result<Vec<(u64, u64)>> {
         let mut kept = Vec::new();
         for entry in std::fs::read_dir(&self.dir)? {
@@ -94,7 +95,7 @@ mod tests {
         assert_eq!(times(), [10, 8, 7], "a large one takes the room of several");
         maps.keep(11, &"x".repeat(101)).unwrap();
         assert_eq!(times(), [10, 8, 7], "and one that is too large takes none");
-        // What a crash left.
+        // This is what a crash would leave.
         std::fs::write(maps.dir().join("12.json.77.new"), "half a map").unwrap();
         maps.keep(12, "map 12").unwrap();
         assert_eq!(times(), [12, 10]);

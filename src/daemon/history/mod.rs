@@ -1,11 +1,11 @@
 //! The log of maps on disk: what each map changed, and why it was made.
 //!
-//! Every agent keeps it, and not only the global mapper. So whoever leads next goes on where the last one ended, and each machine
-//! at which one looks has it.
+//! Every agent keeps the log, and not only the global mapper. So the next global mapper goes on where the
+//! last one ended, and one can read it on any machine.
 //!
-//! - [`HistoryFile`]: the file, which is bounded, and whole after a crash.
+//! - [`HistoryFile`]: the file of the log, which is bounded and survives a crash.
 //! - [`KeptMaps`]: the last maps themselves, which are bounded, too.
-//! - `writer`: the thread that writes it.
+//! - `writer`: the thread that writes both.
 
 mod file;
 mod maps;
@@ -27,9 +27,9 @@ pub const MAX_HISTORY_BYTES: usize = 8 << 20;
 pub struct MapEvent {
     /// When it came, in milliseconds since the beginning of 1970, by this machine's clock.
     pub unix_ms: u64,
-    /// Its version: the address of who made it, and its number.
+    /// Its version: the address of the agent that made it, and its number.
     pub version: String,
-    /// Who made it, by name and address.
+    /// The agent that made it, by name and address.
     pub leader: String,
     /// How many hosts it has.
     pub hosts: usize,
@@ -37,14 +37,14 @@ pub struct MapEvent {
     pub xbars: usize,
     /// How many cables between crossbars it has.
     pub cables: usize,
-    /// What is another in it than in the map before, a line for each thing.
+    /// What differs from the map before, a line for each thing.
     pub what: Vec<String>,
     /// Why the map before was given up, or this one made; `None` if this host was not told.
     pub cause: Option<String>,
 }
 
 impl MapEvent {
-    /// What changed and why, in a line with at most `most` of the changes.
+    /// What changed and why, in one line that has at most `most` of the changes.
     pub fn line(&self, most: usize) -> String {
         let mut words = self.what.iter().take(most).cloned().collect::<Vec<_>>().join("; ");
         if let Some(more @ 1..) = self.what.len().checked_sub(most) {
@@ -57,7 +57,7 @@ impl MapEvent {
     }
 }
 
-/// What an agent answers who asks for its history: the last maps, the oldest first.
+/// The answer to a request for an agent's history: the last maps, the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct History {
     /// The maps.

@@ -15,10 +15,11 @@ use crate::formats::json::{Names, map_to_json};
 
 /// How many maps wait to be written at most. When there are more, the oldest are given up.
 const MOST_WAITING: usize = 64;
-/// How long after a failure it is tried again.
+/// How long after a failure the writer tries again.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// How many of them wait with the map itself, which may be large. Of others the map is not kept.
+/// How many of these wait together with the map itself, which may be large. The maps of the others are not
+/// kept.
 const MOST_MAPS_WAITING: usize = 4;
 
 /// A map that is to be kept, with the names that are known in it.
@@ -32,7 +33,7 @@ pub(in crate::daemon) struct MapToKeep {
 #[derive(Debug, Clone)]
 struct Waiting {
     event: MapEvent,
-    /// The map itself, and what says how many of these there are.
+    /// The map itself, with a share of the counter of all maps that wait.
     map: Option<(MapToKeep, Arc<()>)>,
 }
 
@@ -40,7 +41,7 @@ struct Waiting {
 #[derive(Debug)]
 pub(in crate::daemon) struct Writer {
     events: Option<SyncSender<Waiting>>,
-    /// As many others hold this as there are maps that wait.
+    /// The counter of maps that wait: each of them holds a share of it.
     maps_waiting: Arc<()>,
     failure: Arc<Mutex<Option<String>>>,
     thread: Option<JoinHandle<()>>,
@@ -61,7 +62,7 @@ impl Writer {
         Ok(Self { events: Some(events), maps_waiting: Arc::default(), failure, thread: Some(thread) })
     }
 
-    /// Has a map written. If too many wait for a disk that does not answer, it is given up.
+    /// Has a map written. If too many wait for a disk that does not answer, the map is given up.
     pub(in crate::daemon) fn write(&self, event: MapEvent, map: MapToKeep) {
         if let Some(events) = &self.events {
             let has_room = Arc::strong_count(&self.maps_waiting) <= MOST_MAPS_WAITING;
@@ -70,7 +71,7 @@ impl Writer {
         }
     }
 
-    /// Why maps cannot be written, in words, if that is so.
+    /// Why maps cannot be written, in words; `None` if they can.
     pub(in crate::daemon) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -80,7 +81,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.events = None;
         if let Some(thread) = self.thread.take() {
-            // If it panicked there is nothing left to wait for.
+            // If the thread panicked, there is nothing left to wait for.
             let _ended = thread.join();
         }
     }
@@ -127,7 +128,8 @@ fn serve(
     }
 }
 
-/// Writes what waits. What each map changed is written when it can be; the map itself is tried once.
+/// Writes what waits. The line of what a map changed is tried until it can be written; the map itself is
+/// tried once.
 fn write_all(file: &HistoryFile, maps: &KeptMaps, waiting: &mut VecDeque<Waiting>) -> io::Result<()> {
     let mut kept = Ok(());
     while let Some(Waiting { event, .. }) = waiting.front() {

@@ -1,8 +1,8 @@
 //! What xbars are called, the same from map to map.
 //!
 //! A tagged xbar is called by its tag. A plain xbar has no identity: it is numbered when it is first seen,
-//! and recognized in later maps by what is cabled to it, above all hosts. It is recognized even if many maps
-//! in between lacked it.
+//! and recognized in later maps by what is cabled to it, by its hosts above all. It is recognized even if
+//! many maps in between lacked it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

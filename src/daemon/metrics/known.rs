@@ -258,7 +258,7 @@ mod tests {
         for spec in ["clos:hosts=8,ports=4", "torus:x=4,y=3,hosts=1", "xgft:h=3;m=2,2,2;w=1,2,2"] {
             let fabric = mapper_fabric::generate(spec).unwrap().map;
             let (xbars, all) = (fabric.xbars.len() as u32, fabric.cables.len());
-            assert_ne!(xbars % 5, 0, "all are numbered");
+            assert_ne!(xbars % 5, 0, "all xbars get new numbers");
             let at_xbar = |xbars: &[u32]| {
                 let at = |port: PortRef| xbars.contains(&port.xbar);
                 fabric.cables.iter().filter(|cable| at(cable.a) || at(cable.b)).count()

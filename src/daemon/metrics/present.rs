@@ -1,4 +1,4 @@
-//! What the last map has, and what another has that it has not.
+//! What the last map has, and what has changed from one map to another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,8 +22,8 @@ impl Present {
         self.hosts.is_empty() && self.cables.is_empty()
     }
 
-    /// What changed until `after`, a line for each thing; hosts as `called` says. Where it is much, the last line says how much
-    /// more there is.
+    /// What changed from this map to `after`, a line for each thing. `called` names hosts. If there are too
+    /// many changes, the last line says how many more there are.
     pub fn changes_to(&self, after: &Self, called: impl Fn(Mac) -> String) -> Vec<String> {
         let mut lines = Vec::new();
         let cable = |[a, b]: &[NamedEnd; 2]| format!("the cable {a} - {b}");

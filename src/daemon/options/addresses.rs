@@ -48,7 +48,7 @@ impl FabricPrefix {
     /// none.
     pub fn address_of(self, mac: Mac) -> Option<InterfaceAddress> {
         let [a, b, c, d, e, f] = mac.0;
-        // Of an address that is unique in the world this bit is 0 in Ethernet, and 1 here.
+        // This bit is 0 in a MAC that is unique in the world, and 1 in the address that is made of it.
         let own = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
         let ip = Ipv6Addr::from_bits(self.0?.to_bits() | u128::from(own));
         InterfaceAddress::new(IpNetworkAddress::new(ip.into(), Self::BITS)?)

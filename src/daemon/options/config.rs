@@ -53,11 +53,11 @@ pub struct Config {
     pub kernel_avoid: Vec<Ability>,
     /// Whether the kernel's routes stay when the daemon ends.
     pub keep_routes: bool,
-    /// The networks of IPv4 out of which it gets an address each that no other host has.
+    /// The networks of IPv4. Out of each the interface gets an address that no other host has.
     pub networks: Vec<IpNetworkAddress>,
-    /// The network of IPv6 in which it gets the address that its MAC makes.
+    /// The network of IPv6 in which the interface gets the address that its MAC makes.
     pub fabric_prefix: FabricPrefix,
-    /// The file of hosts' names in which those of the fabric are kept.
+    /// The file of hosts' names in which the names of the fabric's hosts are kept.
     pub hosts_file: Option<PathBuf>,
     /// The file with the keys of the mapper's messages.
     pub key_file: Option<PathBuf>,
@@ -92,13 +92,13 @@ impl PlanConfig {
 }
 
 impl Config {
-    /// The mark of what this daemon keeps in files of others: the name of its interface over the fabric, or
-    /// else of the one to it.
+    /// The mark of what this daemon keeps in files of others. It is the name of its interface over the
+    /// fabric, or else of its interface to the fabric.
     pub fn mark(&self) -> &str {
         self.tap.as_deref().unwrap_or(&self.interface)
     }
 
-    /// Whether it is that of a node, and not of an agent alone.
+    /// Whether this is the configuration of a node, and not of an agent alone.
     pub fn is_node(&self) -> bool {
         !self.ports.is_empty() || !self.patterns.is_empty()
     }

@@ -10,7 +10,7 @@ impl Options {
     /// InfiniBand, and the few of InfiniBand elsewhere. A file is not looked at, as agents of both kinds may share it.
     ///
     /// # Errors
-    /// If there is one.
+    /// If there is such an option.
     pub(super) fn refuse_without_effect(&self, interface: &str) -> Result<(), OptionsError> {
         let at_infiniband = interface.parse::<PortName>().is_ok();
         let (elsewhere, counts_at) = match at_infiniband {
@@ -40,7 +40,7 @@ impl Options {
 
     /// The options of Ethernet alone, and whether each is set.
     fn of_ethernet(&self) -> Vec<(&'static str, bool)> {
-        // Without `..`, so that an option that is added does not compile before it is decided where it counts.
+        // There is no `..` here, so that a new option does not compile before it is decided where it counts.
         let Self {
             tap,
             address,

@@ -19,7 +19,7 @@ pub enum OptionsError {
     /// An agent was given ports, but it has only an interface.
     #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
     PortsOfAgent,
-    /// An agent was to send by routes by destination, which only crossbars have.
+    /// An agent was to send packets along routes by destination, which only crossbars have.
     #[error(
         "--data-path routes: an agent has no crossbar of its own, and so no routes by destination; run `mapper node` \
          on this machine, or choose auto, srv6 or tap"
@@ -52,9 +52,9 @@ pub enum OptionsError {
         "--{option} has no effect here: it is for {counts_at}; take it out, or put it into the file that all agents share"
     )]
     WithoutEffect {
-        /// Its name.
+        /// The option's name.
         option: &'static str,
-        /// The ports where it has one.
+        /// The ports where it has an effect.
         counts_at: &'static str,
     },
     /// There is somebody to tell of changes, but no plan.

@@ -96,7 +96,7 @@ impl Options {
     /// The addresses that are stated, and the networks out of which one is to be picked.
     fn wanted_addresses(&self) -> (Vec<InterfaceAddress>, Vec<IpNetworkAddress>) {
         let (mut addresses, mut networks) = (Vec::new(), Vec::new());
-        // What is named twice counts once.
+        // An address or a network that is named twice counts once.
         for wanted in self.address.iter().flatten().map(|text| text.value()) {
             match wanted {
                 WantedAddress::Stated(address) if !addresses.contains(&address) => addresses.push(address),

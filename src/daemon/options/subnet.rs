@@ -15,7 +15,7 @@ pub struct SubnetConfig {
     pub engines: mapper_opensm::Options,
     /// Adapters have 2^lmc LIDs.
     pub lmc: u8,
-    /// The file of the LIDs that were given.
+    /// The file of the LIDs that ports were given.
     pub lid_file: Option<PathBuf>,
     /// The file of the key of management.
     pub key_file: Option<PathBuf>,
@@ -41,7 +41,7 @@ impl FromStr for EngineNames {
         let told =
             |error: mapper_opensm::OptionError| error.to_string().trim_start_matches("engines: ").to_owned();
         match options {
-            // What stands behind a semicolon would be another setting.
+            // Text behind a semicolon would be another setting.
             Ok(_) if !text.contains(';') => Ok(Self(text.to_owned())),
             Ok(_) => Err("expected names of engines, apart by commas".to_owned()),
             Err(error) => Err(told(error)),
@@ -66,7 +66,7 @@ impl SubnetConfig {
         let settings: Vec<String> = engines.into_iter().chain(layers).collect();
         let window = options.mad_window.and_then(|window| NonZeroUsize::new(window.get() as usize));
         Self {
-            // Both were looked at when they were read.
+            // Both settings were checked when they were read, so they parse.
             engines: settings.join(";").parse().unwrap_or_default(),
             lmc: options.lmc.map_or(0, |lmc| lmc.get() as u8),
             lid_file: options.lid_file.clone(),

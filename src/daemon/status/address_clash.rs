@@ -10,8 +10,8 @@ pub struct AddressClash {
     pub address: String,
     /// The MACs of all hosts that have it.
     pub hosts: Vec<String>,
-    /// Whether two or more of them were told to have it, so that it stays so. Of hosts that picked it one keeps
-    /// it, and the others pick anew.
+    /// Whether two or more of them were told to have it, so that the clash stays. If at most one was, the
+    /// hosts that picked the address pick another one.
     pub lasting: bool,
 }
 

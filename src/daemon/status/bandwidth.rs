@@ -1,9 +1,10 @@
 //! How much the ways to another host carry, told from trains of packets: `mapper bandwidth` asks for it.
 //!
-//! A train is sent as fast as this host can. Where a cable or a crossbar is slower, it spreads the train's packets
-//! apart, so how far apart they arrive tells what the slowest part of the way carries (Dovrolis, Ramanathan, Moore:
-//! "Packet-Dispersion Techniques and a Capacity-Estimation Methodology", IEEE/ACM Transactions on Networking, 2004).
-//! Packets that others send meanwhile spread it further: then the figure is nearer to what is left of the way.
+//! A train is sent as fast as this host can. Where a cable or a crossbar is slower, it spreads the train's
+//! packets apart, so how far apart they arrive tells what the slowest part of the way carries (Dovrolis,
+//! Ramanathan, Moore: "Packet-Dispersion Techniques and a Capacity-Estimation Methodology", IEEE/ACM
+//! Transactions on Networking, 2004). Packets that others send meanwhile spread a train further. The figure
+//! is then nearer to the capacity that others leave.
 
 use mapper_host::sounding::Back;
 use serde::{Deserialize, Serialize};
@@ -34,16 +35,16 @@ pub struct WayBandwidth {
     pub sent: usize,
     /// How many came back.
     pub received: usize,
-    /// The part that did not, from 0 to 1.
+    /// The part of them that did not come back, from 0 to 1.
     pub loss: f64,
-    /// Whether it is the way there alone that was measured, by the clock of the host at its end; else it is the way
-    /// there and back, of which the slower direction counts.
+    /// Whether only the way there was measured, by the clock of the host at its end. Otherwise the way there
+    /// and back was measured, of which the slower direction counts.
     pub one_way: bool,
-    /// What the slowest train tells, in megabits a second. Without a figure no train arrived that told one.
+    /// The rate of the slowest train, in megabits a second; `None` if no train arrived that shows a rate.
     pub min_mbps: Option<f64>,
-    /// What half of the trains tell at most.
+    /// The median of the rates of all trains, in megabits a second.
     pub median_mbps: Option<f64>,
-    /// What the fastest train tells.
+    /// The rate of the fastest train, in megabits a second.
     pub max_mbps: Option<f64>,
 }
 
@@ -71,7 +72,7 @@ pub(super) fn of_way(way: &WayAsked, packets: &[Option<Back>], train: usize) -> 
         loss: if sent == 0 { 0.0 } else { (sent - received) as f64 / sent as f64 },
         one_way,
         min_mbps: mbps.first().copied(),
-        // Of an even number the lower of the two in the middle.
+        // Of an even number of rates it is the lower of the two in the middle.
         median_mbps: mbps.get(mbps.len().saturating_sub(1) / 2).copied(),
         max_mbps: mbps.last().copied(),
     }
@@ -86,7 +87,7 @@ fn rate_mbps(moments: &[u64], packet_bytes: usize) -> Option<f64> {
     }
     // The first packet only begins the train.
     let bits = (moments.len() - 1) as f64 * packet_bytes as f64 * 8.0;
-    // To a tenth, which is as far as it is true.
+    // The rate is rounded to a tenth, which is as exact as it can be.
     Some((bits * 1000.0 / span_ns as f64 * 10.0).round() / 10.0)
 }
 
@@ -120,7 +121,7 @@ mod tests {
     fn of_a_host_that_does_not_tell_when_they_arrived_the_way_back_counts_too() {
         let train = [back(100, None), back(120, None), None, back(160, Some(7))];
         let found = of_way(&way(), &train, 4);
-        // Three of four came back, within sixty microseconds: two packets behind the first.
+        // Three of four packets came back within sixty microseconds: two of them behind the first.
         assert_eq!((found.one_way, found.received, found.median_mbps), (false, 3, Some(333.3)));
         assert_eq!(found.loss, 0.25);
     }

@@ -45,7 +45,7 @@ pub struct Board {
     pub host_type: u8,
     /// Whether the interface has carrier.
     pub carrier: bool,
-    /// The interfaces that a node is cabled to others by; none for an agent alone.
+    /// The interfaces by which a node is cabled to others; none for an agent alone.
     pub ports: Vec<BoardPort>,
     /// What is known of the cable of an agent alone; `None` for a node, whose ports have one each.
     pub cable: Option<CableStatus>,
@@ -104,7 +104,7 @@ pub struct Board {
     pub address_clashes: Vec<AddressClash>,
     /// The subnet of a port of InfiniBand; `None` for a board of Ethernet.
     pub subnet: Option<SubnetStanding>,
-    /// Why the agent did not answer; `None` if it did. Nothing else is known of an agent that did not.
+    /// Why the agent did not answer; `None` if it did. Nothing else is known of an agent that did not answer.
     pub no_answer: Option<String>,
     /// How much was sent, received and dropped.
     pub counters: Counters,
@@ -112,7 +112,7 @@ pub struct Board {
     pub uptime_ms: u64,
 }
 
-/// The version of a map: who made it, and as which of its maps.
+/// The version of a map: the agent that made it, and the number that it gave the map.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapVersionDto {
     /// The address of the global mapper that made the map.
@@ -145,7 +145,7 @@ pub struct Surroundings<'a> {
     pub ports: Vec<BoardPort>,
     /// What is known of the cable of an agent alone.
     pub cable: Option<CableStatus>,
-    /// What went over it.
+    /// What went over that cable.
     pub traffic: Option<PortTraffic>,
     /// The names and addresses that hosts have told.
     pub directory: &'a Directory,
@@ -356,7 +356,7 @@ impl fmt::Display for MapVersionDto {
 }
 
 impl MapVersionDto {
-    /// A version; `None` for that of no map.
+    /// A version as boards show it; `None` for the version that stands for no map.
     pub(crate) fn of(version: MapVersion) -> Option<Self> {
         version.is_some().then(|| Self { mac: version.mac.to_string(), counter: version.counter })
     }

@@ -51,9 +51,9 @@ pub enum FrameCount {
     Overruns,
     /// Hellos of the neighbour of an agent alone, which are for the other end of the cable only.
     Hellos,
-    /// Hellos that make no sense, of another version, or not from the interface that they name.
+    /// Hellos that make no sense, are of another version, or do not come from the interface that they name.
     BadHellos,
-    /// Frames that were dropped as more than two interfaces shared the cable of an agent alone.
+    /// Frames that were dropped because more than two interfaces shared the cable of an agent alone.
     SharedWire,
 }
 

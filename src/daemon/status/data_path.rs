@@ -15,7 +15,7 @@ const MOST_MISSING: usize = 64;
 pub struct DataPath {
     /// What packets to most hosts go by: `srv6`, `routes` or `tap`.
     pub kind: String,
-    /// Why that, in words.
+    /// Why packets go by that, in words.
     pub why: String,
     /// How many hosts the kernel sends packets to.
     pub installed: usize,
@@ -23,7 +23,7 @@ pub struct DataPath {
     pub missing: Vec<Reason>,
     /// How many objects the kernel is to hold: routes, groups, nexthops, rules, neighbours.
     pub objects: usize,
-    /// How often something that the kernel was to hold was not there, or was another, and was put right.
+    /// How often an object that the kernel was to hold was missing or changed, and was put right.
     pub put_right: u64,
     /// What the kernel refuses, in words.
     pub troubles: Vec<String>,

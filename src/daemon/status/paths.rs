@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::KnownPort;
 
-/// How fast an interface is taken to be that does not say so, in Mb/s: as `ibacm` takes it.
+/// The rate that is assumed for an interface that does not say how fast it is, in Mb/s. `ibacm` assumes the
+/// same.
 const UNKNOWN_RATE_MBPS: u32 = 10_000;
 
 /// What an agent knows of the hosts of its map, at one moment.
@@ -25,13 +26,13 @@ pub struct KnownPaths {
     pub interface: String,
     /// The agent's own address.
     pub host: String,
-    /// Whether the paths belong to the newest map. While they do not, as routes are being computed, or there is no map,
-    /// nobody is listed but this host itself.
+    /// Whether the paths belong to the newest map. While they do not, as routes are being computed or there
+    /// is no map, only this host itself is listed.
     pub is_settled: bool,
     /// The number in the file of [`paths_number_path`](super::paths_number_path) to which this belongs; `None` if the
     /// agent has no such file.
     pub paths_number: Option<u64>,
-    /// All hosts of the map, this one with them.
+    /// All hosts of the map, including this one.
     pub hosts: Vec<KnownHost>,
     /// What was learned of names and addresses that hosts do not announce.
     pub learned: Vec<KnownLearned>,
@@ -92,7 +93,7 @@ pub struct KnownPath {
     pub layer: u8,
     /// The longest packet that fits, in bytes.
     pub mtu_bytes: u32,
-    /// How fast the slowest of its cables is, of those whose ends say so, in Mb/s.
+    /// The rate of its slowest cable, in Mb/s. Only cables count whose ends say how fast they are.
     pub rate_mbps: u32,
     /// Whether its reverse is safe beside all routes in force.
     pub reversible: bool,
@@ -124,7 +125,7 @@ pub struct PathsAsked {
     pub has_failed: bool,
     /// The names and addresses of all hosts that have told them.
     pub told: BTreeMap<Mac, (Option<String>, Vec<IpAddr>)>,
-    /// How fast the interfaces of hosts are that say so.
+    /// How fast the interfaces of hosts are, as far as these say so.
     pub rates: BTreeMap<Mac, PortRates>,
     /// What was learned of names and addresses that hosts do not announce.
     pub learned: Vec<KnownLearned>,
@@ -151,7 +152,7 @@ impl PathsAsked {
         if let Some(table) = in_force {
             let sizes = PathSizes::new(table, self);
             hosts.extend(table.hosts().map(|(mac, host)| {
-                // A route around dead cables is told, and one across them is not.
+                // A route around dead cables is told, and a route across them is not.
                 let is_cut_off = table.routes().count_to(table.topology(), host) == 0;
                 let path = table.paths_to(host).next().filter(|_| !is_cut_off);
                 self.known(mac, path.map(|path| sizes.path(mac, &path)))
@@ -186,11 +187,11 @@ impl PathsAsked {
     }
 }
 
-/// What tells how long and how fast the frames of a path may be.
+/// Finds how long the frames of a path may be, and how fast the path is.
 struct PathSizes<'a> {
     table: &'a RouteTable,
     asked: &'a PathsAsked,
-    /// The nodes that say how fast their ports are, by the xbars that they are.
+    /// How fast their ports are, for the nodes that say so, by the number of the node's xbar.
     nodes: BTreeMap<u32, &'a PortRates>,
 }
 
@@ -221,7 +222,7 @@ impl<'a> PathSizes<'a> {
         let of_hops = hops.iter().flat_map(|&out| {
             let far = match ports.at(out) {
                 Some(Attached::Xbar(far)) => Some(far),
-                // The cable from a node's crossbar to its own agent is none.
+                // What joins a node's crossbar with its own agent is no cable.
                 Some(Attached::Host(_)) => return [None, None],
                 None => None,
             };
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(rate(&asked), 100_000);
         asked.rates.insert(far, PortRates::new([(0, 25_000)]));
         assert_eq!(rate(&asked), 25_000);
-        // Among nodes each says how fast its ports are, and those between count, too.
+        // Each node says how fast its ports are, and those of the nodes between count, too.
         asked.rates = BTreeMap::from([(asked.host, PortRates::new([(1, 100_000), (200, 100_000)]))]);
         assert_eq!(rate(&asked), 100_000);
         let is_between = |host: &&Host| host.at.is_some_and(|at| at.xbar == path.hops[1].xbar);

@@ -1,8 +1,8 @@
 //! How often the paths of a host have changed, in a file that other processes of the machine read at any moment.
 //!
-//! Whoever remembers paths must know at once when they may not hold any more. A message would come a wake-up later, and
-//! meanwhile a path through a cable that the new map does not have would be told. The number in the file is there before
-//! the agent does anything else with a new map.
+//! A process that remembers paths must know at once when they may no longer hold. A message would arrive only
+//! when the process wakes up for it, and until then it would tell paths through cables that the new map does
+//! not have. The agent changes the number in the file before it does anything else with a new map.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,8 +14,8 @@ pub fn paths_number_path(run_dir: &Path, unit: u8) -> PathBuf {
     run_dir.join(format!("{unit}.paths"))
 }
 
-/// An agent's end: it raises the number. When it is dropped, the file is removed, and who still has it open sees the number
-/// rise once more, so that it takes nothing for what holds.
+/// The agent's side, which raises the number. When it is dropped, the file is removed, and a process that
+/// still has it open sees the number rise once more, so that it relies on no path.
 #[derive(Debug)]
 pub struct PathsNumber {
     path: PathBuf,
@@ -24,7 +24,8 @@ pub struct PathsNumber {
 }
 
 impl PathsNumber {
-    /// Makes the file. One that an agent has left behind that was killed is taken over, and its number raised.
+    /// Makes the file. If an agent that was killed has left one behind, it is taken over and its number is
+    /// raised.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -36,7 +37,7 @@ impl PathsNumber {
         Ok(opened)
     }
 
-    /// The number of now.
+    /// The number as it is now.
     pub const fn get(&self) -> u64 {
         self.number
     }
@@ -44,7 +45,7 @@ impl PathsNumber {
     /// Says that paths have changed.
     ///
     /// # Errors
-    /// If the file cannot be written. Who reads it then does not know of the change.
+    /// If the file cannot be written. Processes that read it then do not know of the change.
     pub fn raise(&mut self) -> io::Result<()> {
         self.number = self.number.wrapping_add(1);
         self.file.write_all_at(&self.number.to_le_bytes(), 0)
@@ -53,13 +54,14 @@ impl PathsNumber {
 
 impl Drop for PathsNumber {
     fn drop(&mut self) {
-        // This fails only where the file could not be written, and readers were told, or is gone.
+        // This fails only if the file is gone, or if it could not be written before, of which the agent has
+        // warned.
         let _last = self.raise();
         let _removed = std::fs::remove_file(&self.path);
     }
 }
 
-/// The end of a process that remembers paths.
+/// The side of a process that remembers paths.
 #[derive(Debug)]
 pub struct PathsNumberReader(File);
 
@@ -99,7 +101,7 @@ mod tests {
         agent.raise().unwrap();
         let before = agent.get();
         assert_eq!(reader.get(), Some(before));
-        // One that is killed leaves the file, and the next one goes on with it.
+        // An agent that is killed leaves the file, and the next one goes on with it.
         std::mem::forget(agent);
         let again = PathsNumber::open(&path).unwrap();
         assert!(reader.get() == Some(again.get()) && again.get() != before);

@@ -19,11 +19,11 @@ pub struct PlanStanding {
     pub planned_cables: usize,
     /// How many differences cut hosts off.
     pub cuts_off: usize,
-    /// How many cost bandwidth.
+    /// How many differences cost bandwidth.
     pub bandwidth: usize,
-    /// How many concern names and places alone.
+    /// How many differences concern only names and places.
     pub label: usize,
-    /// What is not as planned, what hurts most first; at most 64.
+    /// The differences, the worst first; at most 64.
     pub differences: Vec<PlanDifference>,
 }
 
@@ -43,7 +43,7 @@ pub struct PlanDifference {
 }
 
 impl PlanStanding {
-    /// What a check says.
+    /// The standing that a check found.
     pub fn of(check: &PlanCheck) -> Self {
         Self {
             failure: None,
@@ -56,7 +56,7 @@ impl PlanStanding {
         }
     }
 
-    /// A plan that cannot be read.
+    /// The standing of a plan that cannot be read, for the reason `failure`.
     pub fn unreadable(failure: String) -> Self {
         Self { failure: Some(failure), ..Self::default() }
     }

@@ -41,7 +41,7 @@ pub struct PathTo {
     /// The number in the file of [`paths_number_path`](super::paths_number_path) to which this belongs; `None` if the
     /// agent has no such file.
     pub paths_number: Option<u64>,
-    /// What came of it.
+    /// What was found.
     pub found: PathFound,
 }
 
@@ -51,12 +51,12 @@ pub struct PathTo {
 pub enum PathFound {
     /// The path as a record of InfiniBand's, 64 bytes.
     Record(Vec<u8>),
-    /// Nobody goes by that.
+    /// No node or port has this name, GID or LID.
     Nobody,
-    /// Somebody does, and no path leads there.
+    /// A node or port has it, but no path leads there.
     NoPath,
-    /// Several go by that.
+    /// Several nodes have this name.
     Several,
-    /// Nobody could be asked, or the subnet's administration does not answer.
+    /// The subnet's administration could not be asked, or does not answer.
     Unavailable,
 }

@@ -28,7 +28,8 @@ pub enum AgentRequest {
     /// [`KnownPaths`](super::KnownPaths).
     Paths,
     /// The map that the agent holds, with all names that it knows, answered with
-    /// [`MapJson`](crate::formats::json::MapJson). That of a port of InfiniBand is the subnet as it is known now.
+    /// [`MapJson`](crate::formats::json::MapJson). At a port of InfiniBand, the map is the subnet as it is
+    /// known now.
     Map,
     /// The last maps and what each changed, answered with [`History`](crate::daemon::history::History).
     History,
@@ -37,8 +38,8 @@ pub enum AgentRequest {
         /// The time, in milliseconds since the beginning of 1970.
         unix_ms: u64,
     },
-    /// That what [`Self::Paths`] tells has changed, answered with [`Change`](super::Change) as soon as its number is
-    /// another than this one.
+    /// A notice that what [`Self::Paths`] tells has changed, answered with [`Change`](super::Change) as soon
+    /// as its number differs from `seen`.
     Changed {
         /// The number of the change that is known; `None` to be told the number at once.
         seen: Option<u64>,
@@ -55,11 +56,12 @@ pub enum AgentRequest {
         /// How many more times they are asked.
         retries: u32,
     },
-    /// What else this machine goes by, all of it, beside what agents announce. It counts for a minute, and is answered
-    /// with null.
+    /// Says which names and addresses this machine has beside those that agents announce, all of them. They
+    /// count for a minute. It is answered with null.
     MoreNames(Vec<String>),
-    /// The path from the agent's port of InfiniBand, answered with [`PathTo`](super::PathTo) as soon as it is known. Agents
-    /// elsewhere tell all paths by [`Self::Paths`], and do not answer.
+    /// The path from the agent's port of InfiniBand to this end, answered with [`PathTo`](super::PathTo) as
+    /// soon as it is known. Agents that are not at a port of InfiniBand do not answer, as they tell all paths
+    /// by [`Self::Paths`].
     PathTo(PathEnd),
     /// Where the ways to the host of this name or address break off, answered with [`Traced`](super::Traced).
     Trace(String),

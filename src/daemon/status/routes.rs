@@ -50,7 +50,7 @@ pub struct ByLid {
     pub layer: u8,
     /// The id of each xbar on the way (as in `mapper.map/1`), and the port to leave it by.
     pub hops: Vec<(String, u8)>,
-    /// The same by names for people.
+    /// The same hops by names for people.
     pub hop_names: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct ByDestination {
     pub name: String,
     /// The ports of this machine that packets leave by.
     pub ports: Vec<u8>,
-    /// How many packets the kernel has sent there so, as far as it counts.
+    /// How many packets the kernel has sent to the host by its destination, as far as it counts.
     #[serde(default)]
     pub packets: u64,
 }
@@ -82,8 +82,8 @@ pub struct RouteInForce {
     /// These hops by the names that boards have for ports: `0x..:port`, or the id of an xbar without a
     /// tag.
     pub via: Vec<String>,
-    /// The hops by names for people: where a crossbar has only one host, as that of a node, by what this host is
-    /// called, and else as in `via`.
+    /// The hops by names for people. A crossbar with only one host, as that of a node, is called as its host;
+    /// all others are called as in `via`.
     #[serde(default)]
     pub hop_names: Vec<String>,
     /// The layer that the route's frames travel in.
@@ -92,7 +92,7 @@ pub struct RouteInForce {
     pub bytes: String,
     /// The segments of packets that the kernel sends by the route; none where it sends none.
     pub segments: Vec<String>,
-    /// How many packets the kernel has sent by the route since it does, as far as it counts.
+    /// How many packets the kernel has sent by the route since it began to, as far as it counts.
     #[serde(default)]
     pub packets: u64,
     /// What the route is used for.
@@ -204,7 +204,8 @@ impl RoutesAsked {
         answer
     }
 
-    /// What each crossbar is called: as its only host, if it has one alone that has told its name, else as in `called`.
+    /// What each crossbar is called: as its only host, if it has just one and that has told its name, or else
+    /// as in `called`.
     fn names_of_xbars(&self, map: &Map, called: &[String]) -> Vec<String> {
         let mut hosts: Vec<Vec<Mac>> = vec![Vec::new(); map.xbars.len()];
         for host in &map.hosts {

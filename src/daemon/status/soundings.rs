@@ -10,7 +10,7 @@ use super::bandwidth::{self, Bandwidths};
 
 /// The most bytes of an answer.
 pub const MAX_SOUNDED_BYTES: usize = 4 << 20;
-/// How long an echo is waited for: longer than any fabric takes.
+/// How long an echo is waited for, which is longer than it takes on any fabric.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often each hop is asked.
 const TRACE_ROUNDS: u16 = 3;
@@ -26,11 +26,11 @@ pub struct SoundedHost {
     pub name: String,
 }
 
-/// Why nothing was measured, or what was.
+/// What was measured, or why nothing was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answered<T> {
-    /// Why not, in words.
+    /// Why nothing was measured, in words.
     Refused(String),
     /// What was measured.
     Measured(T),
@@ -55,7 +55,7 @@ pub struct TracedWay {
     pub in_use: bool,
     /// What it passes, the host last.
     pub hops: Vec<TracedHop>,
-    /// The place in `hops` of the first that does not answer, as far as it can be told.
+    /// The place in `hops` of the first that does not answer; `None` if all answer, or that cannot be told.
     pub stops_at: Option<usize>,
     /// What that means, in words.
     pub verdict: String,
@@ -72,7 +72,7 @@ pub struct TracedHop {
     pub sent: usize,
     /// How many came back.
     pub received: usize,
-    /// The shortest time that one took, in milliseconds.
+    /// The shortest time that an echo took, in milliseconds.
     pub rtt_ms: Option<f64>,
 }
 
@@ -98,17 +98,17 @@ pub struct PingedWay {
     pub sent: usize,
     /// How many came back.
     pub received: usize,
-    /// The part that did not, from 0 to 1.
+    /// The part of them that did not come back, from 0 to 1.
     pub loss: f64,
-    /// The shortest time that one took, in milliseconds.
+    /// The shortest time that an echo took, in milliseconds.
     pub min_ms: Option<f64>,
-    /// The time that half of them took at most, in milliseconds.
+    /// The median of the times, in milliseconds.
     pub median_ms: Option<f64>,
-    /// The longest time that one took, in milliseconds.
+    /// The longest time that an echo took, in milliseconds.
     pub max_ms: Option<f64>,
 }
 
-/// A hop that may be asked.
+/// A hop, and how it is asked.
 #[derive(Debug, Clone)]
 pub struct Hop {
     /// What it is called.
@@ -128,7 +128,8 @@ pub struct WayAsked {
     pub in_use: bool,
     /// What it passes, the host last.
     pub hops: Vec<Hop>,
-    /// The longest that it carries, in bytes: of agents the frame with its route, of kernels the packet.
+    /// The longest that it carries, in bytes: of the agents' frames with the route, of packets through
+    /// kernels the packet alone.
     pub longest_bytes: usize,
 }
 
@@ -145,9 +146,9 @@ impl WayAsked {
 pub enum Measure {
     /// Each hop.
     Trace,
-    /// The whole way, so often.
+    /// The whole way, by single echoes.
     Ping {
-        /// How often.
+        /// How many echoes go along each way.
         count: u16,
         /// The time from one to the next.
         interval: Duration,
@@ -222,7 +223,7 @@ impl SoundingAsked {
 }
 
 fn ms(took: Duration) -> f64 {
-    // To the microsecond, which is as far as it is true.
+    // The time is rounded to a microsecond, which is as exact as it can be.
     took.as_micros() as f64 / 1000.0
 }
 
@@ -261,7 +262,7 @@ fn judge(by: &str, hops: &[TracedHop]) -> (Option<usize>, String) {
             "it cannot be asked: one of the two hosts has no IPv6 address on the fabric".to_owned(),
         );
     }
-    // What answers beyond a silent one shows that the way goes on there.
+    // If a hop beyond a silent one answers, the way does go on at the silent one.
     let last_alive = hops.iter().rposition(answers);
     let beyond = last_alive.map_or(0, |at| at + 1);
     let Some(silent) = hops.iter().skip(beyond).position(is_silent).map(|at| at + beyond) else {
@@ -299,7 +300,7 @@ fn judge(by: &str, hops: &[TracedHop]) -> (Option<usize>, String) {
     (Some(silent), verdict)
 }
 
-/// What came back of a way's host, if it was asked.
+/// The echoes of a way's host, if it was asked.
 fn of_host<'a>(
     way: &WayAsked,
     backs: &mut impl Iterator<Item = &'a Vec<Option<Back>>>,
@@ -320,7 +321,7 @@ fn pinged<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Ba
         received,
         loss: if sent == 0 { 0.0 } else { (sent - received) as f64 / sent as f64 },
         min_ms: back.first().copied().map(ms),
-        // Of an even number the lower of the two in the middle.
+        // Of an even number of times it is the lower of the two in the middle.
         median_ms: back.get(received.saturating_sub(1) / 2).copied().map(ms),
         max_ms: back.last().copied().map(ms),
     }

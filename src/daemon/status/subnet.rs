@@ -29,8 +29,8 @@ pub struct SubnetStanding {
     pub managers: Vec<ManagerSeen>,
     /// The subnet as its master brought it up, as this agent is or was told it; `None` if it was not told.
     pub version: Option<SubnetVersionDto>,
-    /// How many switches this agent itself looked at last, to see whether something changed. What is left of them was looked at by
-    /// agents that stand by.
+    /// How many switches this agent itself looked at last, to see whether something changed. Agents that
+    /// stand by looked at the others.
     pub share: usize,
     /// How many switches there are.
     pub switches: usize,
@@ -44,9 +44,11 @@ pub struct SubnetStanding {
     pub layers: u8,
     /// How many multicast groups there are.
     pub groups: usize,
-    /// Who does not answer, answers wrongly, or does not take what is written, in words that name it; at most 64.
+    /// The nodes that do not answer, answer wrongly, or do not take what is written, each with what is wrong,
+    /// in words; at most 64.
     pub blamed: Vec<String>,
-    /// Who used wrong keys, as ports told this master since it is one, in words that name both.
+    /// Uses of wrong keys that ports have told of since this agent became master, in words that name both
+    /// sides.
     #[serde(default)]
     pub wrong_keys: Vec<String>,
     /// How often something was done since the start.
@@ -60,17 +62,17 @@ pub struct ManagerSeen {
     pub guid: String,
     /// What people call its node; empty if that is not known.
     pub name: String,
-    /// The higher of two managers is to be master.
+    /// Of two managers the one with the higher priority is to be master.
     pub priority: u8,
     /// What it is: `master`, `standby`, `discovering` or `not-active`.
     pub state: String,
     /// Whether it is an agent of this program.
     pub is_agent: bool,
-    /// How many switches it looked at last for this master.
+    /// How many switches it last looked at for this master.
     pub share: usize,
 }
 
-/// Which state of a subnet: whose, and the how manyth.
+/// The version of a subnet: the master that brought it up, and how often that had done so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubnetVersionDto {
     /// The GUID of the port of the master that brought the subnet up.
@@ -105,10 +107,10 @@ pub struct SubnetCounts {
     /// Packets with a wrong key of management (M_Key) that ports told of while the agent was master.
     #[serde(default)]
     pub wrong_management_keys: u64,
-    /// The same with a wrong key of a partition (P_Key).
+    /// Packets with a wrong key of a partition (P_Key) that ports told of while the agent was master.
     #[serde(default)]
     pub wrong_partition_keys: u64,
-    /// The same with a wrong key of a queue pair (Q_Key).
+    /// Packets with a wrong key of a queue pair (Q_Key) that ports told of while the agent was master.
     #[serde(default)]
     pub wrong_queue_keys: u64,
 }
@@ -180,7 +182,7 @@ impl SubnetStanding {
         self.role == role_name(SmState::Master)
     }
 
-    /// The managers that are master beside each other, if more than one is: the others, and this agent if it is one.
+    /// All managers that are master, including this agent, if more than one is.
     pub fn masters(&self) -> Vec<String> {
         let own = self.is_master().then(|| format!("this agent ({})", self.guid));
         let others = self.managers.iter().filter(|manager| manager.is_master());
@@ -222,7 +224,7 @@ const fn role_name(state: SmState) -> &'static str {
     }
 }
 
-/// All of these names.
+/// The names of all states.
 pub fn role_names() -> [&'static str; 4] {
     [SmState::NotActive, SmState::Discovering, SmState::Standby, SmState::Master].map(role_name)
 }

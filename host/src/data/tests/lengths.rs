@@ -45,7 +45,7 @@ fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_get
     let answer = path.take_answer().unwrap();
     let mtu = u16::from_be_bytes([answer[14 + 20 + 6], answer[14 + 20 + 7]]);
     assert_eq!((&answer[..6], usize::from(mtu)), (&own.0[..], longest.len() - 1 - 14));
-    assert_eq!(path.take_answer(), None, "it is told once");
+    assert_eq!(path.take_answer(), None, "the kernel is told once");
     // Other hosts are reached as before, and the copies of a broadcast that are missing are counted.
     longest[..6].copy_from_slice(&map.hosts[3].mac.0);
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
@@ -59,7 +59,7 @@ fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_get
     mended.frame_sizes = FrameSizes::default();
     path.take_map(NOW, &mended);
     longest[..6].copy_from_slice(&other.0);
-    assert_eq!(outbound(&mut path, NOW, &longest), [], "that of the table in use counts");
+    assert_eq!(outbound(&mut path, NOW, &longest), [], "the MTU in the map of the table in use counts");
     path.install(table(&mended, 0));
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
 }

@@ -62,7 +62,7 @@ fn a_notice_is_believed_for_the_token_of_a_frame_that_took_this_cable_and_once()
     };
     let guessed = undeliverable(&mut path, NOW, &notice(token ^ 1 << 33, hops[1]));
     assert_eq!(guessed, (None, vec![]));
-    assert_eq!(undeliverable(&mut path, NOW, &data), (None, vec![]), "no notice at all");
+    assert_eq!(undeliverable(&mut path, NOW, &data), (None, vec![]), "a data frame is no notice");
     let (told, sent) = undeliverable(&mut path, NOW, &notice(token, hops[1]));
     assert_eq!((told.map(|dead| dead.at), sent.len()), (Some(hops[1]), 1));
     assert_eq!(undeliverable(&mut path, NOW, &notice(token, hops[1])), (None, vec![]), "again");
@@ -99,10 +99,10 @@ fn a_frame_is_given_up_when_no_other_route_is_left() {
     assert_eq!((at, FrameKind::of(&notice)), (own, Ok(FrameKind::Undeliverable)));
     let (dead, sent) = undeliverable(&mut path, NOW, &notice);
     assert_eq!((dead.map(|dead| dead.at), sent.len()), (map.hosts[7].at, 0));
-    assert_eq!(path.status().counts[DataCount::GivenUp], 0, "there may be a table with a route at once");
+    assert_eq!(path.status().counts[DataCount::GivenUp], 0, "a table with another route may come soon");
     path.send_waiting(NOW, &mut |_, _| panic!("there is none"));
     assert_eq!((path.status().counts[DataCount::GivenUp], path.status().counts[DataCount::Resent]), (1, 0));
-    assert_eq!(outbound(&mut path, NOW, &frame(own, other, 1)).len(), 1, "it may be back any moment");
+    assert_eq!(outbound(&mut path, NOW, &frame(own, other, 1)).len(), 1, "the cable may be back any moment");
 }
 
 #[test]

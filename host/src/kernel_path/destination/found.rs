@@ -1,4 +1,4 @@
-//! Which ways the routes of a table would be, for the kernels to a host.
+//! Finds which ways kernels could take to a host, by the routes of a table.
 
 use mapper_fib::Nexthop;
 use mapper_fib::segments::{self, Element};
@@ -19,19 +19,21 @@ pub(in super::super) struct Found {
 }
 
 impl Found {
-    /// Whether it is this way. Crossbars have other numbers in each map, so hops are not compared.
+    /// Whether this is the same way as `way`. Crossbars have other numbers in each map, so hops are not
+    /// compared.
     pub(super) fn is(&self, way: &Way) -> bool {
         way.round_trip == self.path.way && way.course.is_same(&self.course) && way.leaving() == self.leaving
     }
 }
 
 impl Destination {
-    /// The routes that kernels could take to it.
+    /// The routes that kernels could take to the host.
     pub(in super::super) fn routes(&mut self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
         self.is_altered = !table.is_whole();
-        // As with source routes, dead cables are the last resort.
+        // As with source routes, a dead cable is used only if nothing else leads to the host.
         let is_left = |hop: &PortRef| table.is_dead(*hop) && !table.is_cut_off(self.host);
-        self.left_ports = table.next_hops_to(self.host).filter(is_left).map(|hop| hop.port).collect();
+        let next_hops = table.next_hops_to(self.host).map(|(hop, _)| hop);
+        self.left_ports = next_hops.filter(is_left).map(|hop| hop.port).collect();
         let mut found = Vec::new();
         if around.abilities.segments {
             found.extend(table.paths_to(self.host).filter_map(|path| by_segments(table, around, path)));
@@ -47,13 +49,16 @@ impl Destination {
         found
     }
 
-    /// The ways by the crossbars' own tables: out of each port that these know for the destination.
+    /// The ways by the crossbars' own tables, one out of each port that these tables have for the
+    /// destination. A probe takes only one of the ways that fork farther on. So the map says how long packets
+    /// may be, by the narrowest cable on any of these ways.
     fn by_destination(&self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
         let mut found = Vec::new();
-        for hop in table.next_hops_to(self.host) {
+        for (hop, most_bytes) in table.next_hops_to(self.host) {
             let port = around.ports.get(&hop.port).filter(|port| port.by_destination);
             let Some(port) = port.filter(|port| leads_as_mapped(table, hop, port)) else { continue };
-            let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu: port.mtu };
+            let link_mtu = most_bytes.map_or(port.mtu, |most| port.mtu.min(most.into()));
+            let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu };
             let path = RoutePath { hops: vec![hop], way: RoundTrip::default() };
             found.push(Found { path, course: Course::Destination, leaving });
         }
@@ -88,8 +93,8 @@ impl Destination {
     }
 }
 
-/// Whether a port leads where the table's map says, which is of the cables as they were when the fabric was mapped: to a
-/// port of a crossbar, or to a host.
+/// Whether a port leads to the same port of a crossbar, or to the same host, as in the table's map. The map
+/// tells how cables were when the fabric was mapped.
 fn leads_as_mapped(table: &RouteTable, hop: PortRef, port: &KernelPort) -> bool {
     let mapped = table.far_port(hop);
     let Some(tag) = port.tag else { return mapped.is_none() };
@@ -100,8 +105,8 @@ fn leads_as_mapped(table: &RouteTable, hop: PortRef, port: &KernelPort) -> bool 
 /// A route through crossbars whose ports are known by number, and out of a port whose neighbour is known.
 fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -> Option<Found> {
     let is_tagged = |hop: &PortRef| table.topology().is_tagged(hop.xbar);
-    // A route that crosses a cable held for dead is the table's last resort. The agents at the cable's ends may be what
-    // is silent, and the kernels go on, which a probe tells.
+    // The table has a route across a cable that is held for dead only if no other route is left. It may be
+    // only the agents at the cable's ends that are silent while the kernels go on, which a probe tells.
     if !path.hops.iter().all(is_tagged) {
         return None;
     }

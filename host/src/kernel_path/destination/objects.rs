@@ -1,4 +1,4 @@
-//! The objects that the proved ways to a host come to.
+//! The kernel's objects that lead along the proved ways to a host.
 
 use std::net::IpAddr;
 
@@ -26,7 +26,8 @@ impl Destination {
         changes
     }
 
-    /// The longest packet that all ways by segments carry which packets to it take, in bytes; `None` if they take none.
+    /// The longest packet that all ways by segments carry that packets to the host take, in bytes; `None` if
+    /// they take no such way.
     pub(in super::super) fn least_mtu_of_segments(&self) -> Option<u32> {
         if !self.is_carried() || !self.goes_by_segments() {
             return None;
@@ -34,9 +35,10 @@ impl Destination {
         self.ways_in_use().map(Way::mtu).min()
     }
 
-    /// What the kernel is to hold for it: for each version of IP a nexthop a place in the group, the group, and a
-    /// route an address; and where packets have segments, a route out of the interface `tap` for those that are too
-    /// long. `left_unused` is what the kernel takes off the MTU that a route says.
+    /// What the kernel is to hold for the host. For each version of IP these are a nexthop for each place in
+    /// the group, the group, and a route for each address; where packets have segments, there is also a route
+    /// out of the interface `tap` for those that are too long. `left_unused` is what the kernel takes off the
+    /// MTU that a route says.
     fn objects(&self, own: &OwnAddresses, tap: u32, left_unused: &LeftUnused) -> Objects {
         let mut objects = Objects::default();
         let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);

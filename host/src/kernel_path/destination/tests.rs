@@ -22,7 +22,7 @@ fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
         destination.is_used(now)
     };
     let (second, start) = (Duration::from_secs(1), Instant::ZERO);
-    assert!(!count(40, 0, start), "they went by the tap interface");
+    assert!(!count(40, 0, start), "the answers went by the tap interface");
     assert!(!count(3, 3, start + second), "all that was sent answers probes");
     assert!(count(1, 5, start + 2 * second), "one of two packets is a user's");
     assert!(!count(0, 5, start + 4 * second), "nothing was sent for longer than a use counts");
@@ -36,8 +36,8 @@ fn probes_of_others_that_pass_by_their_destination_are_no_use_and_users_packets_
         destination.is_used(now)
     };
     let (second, start) = (Duration::from_secs(1), Instant::ZERO);
-    assert!(!count(0, 10, start), "as many as there may be probes");
-    assert!(count(0, 21, start + second), "one more than that");
+    assert!(!count(0, 10, start), "all of them may be probes");
+    assert!(count(0, 21, start + second), "one more than there may be probes");
     assert!(!count(0, 31, start + 3 * second));
     assert!(count(1, 31, start + 4 * second), "no probe is of IPv4");
 }

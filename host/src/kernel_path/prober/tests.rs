@@ -21,7 +21,7 @@ fn way(number: u32, place: u32) -> Way {
 /// Does all that is due now on the ways to a host. Returns the nonces of the probes that were sent.
 fn fire_all(prober: &mut Prober, now: Instant, ways: &mut [Way]) -> Vec<u64> {
     let mut nonces = Vec::new();
-    while let Some((mac, number)) = prober.next_due(now) {
+    while let Some((mac, number)) = prober.next_due(now, Some(START)) {
         let way = ways.iter_mut().find(|way| way.number == number).unwrap();
         prober.fire(now, mac, (way, FarEnd::default()), Some(ENDS), |_| None);
         nonces.extend(prober.poll().map(|probe| probe.nonce));
@@ -37,7 +37,8 @@ fn the_first_ways_to_all_hosts_are_tried_before_the_second_ones() {
             prober.schedule(START, mac(host), &way(3 * u32::from(host) + place, place));
         }
     }
-    let order: Vec<u32> = std::iter::from_fn(|| prober.next_due(START)).map(|(_, number)| number).collect();
+    let order: Vec<u32> =
+        std::iter::from_fn(|| prober.next_due(START, Some(START))).map(|(_, number)| number).collect();
     assert_eq!(order, [0, 3, 6, 1, 4, 7, 2, 5, 8]);
 }
 
@@ -51,12 +52,15 @@ fn ways_that_are_proved_do_not_wait_for_first_probes_and_these_wait_for_answers(
 
     assert!(ways[0].answered(START, RECHECK_EVERY).0);
     prober.schedule(START, mac(1), &ways[0]);
-    assert_eq!(fire_all(&mut prober, START, &mut ways).len(), 1, "the one that is proved");
+    assert_eq!(fire_all(&mut prober, START, &mut ways).len(), 1, "the way that is proved");
 
     sent.iter().for_each(|&nonce| assert!(prober.take(nonce).is_some()));
     let more = fire_all(&mut prober, START, &mut ways).len();
     assert!(more > sent.len(), "{more} after {}", sent.len());
-    assert!(prober.poll_timeout().unwrap() > START, "nothing more is due until an answer comes, or none");
+    assert!(
+        prober.poll_timeout(Some(START)).unwrap() > START,
+        "nothing more is due until an answer comes, or none"
+    );
 }
 
 #[test]
@@ -74,7 +78,7 @@ fn the_more_ways_there_are_the_less_often_each_is_tried() {
 
 #[test]
 fn ways_that_do_not_work_are_left_alone_for_longer_where_there_are_many() {
-    /// For how long one of so many ways is left alone that is tried and tried in vain.
+    /// How long one of `count` ways is left alone at most that are all tried in vain again and again.
     fn longest_pause(count: u32) -> Duration {
         let mut prober = Prober::new(1);
         let mut ways: Vec<Way> = (0..count).map(|number| way(number, number)).collect();
@@ -82,7 +86,7 @@ fn ways_that_do_not_work_are_left_alone_for_longer_where_there_are_many() {
         prober.schedule(START, mac(1), &ways[0]);
         let (mut now, mut longest) = (START, Duration::ZERO);
         for _ in 0..50 {
-            let next = prober.poll_timeout().unwrap();
+            let next = prober.poll_timeout(Some(START)).unwrap();
             longest = longest.max(next.since(now));
             now = next;
             fire_all(&mut prober, now, &mut ways);
@@ -90,5 +94,5 @@ fn ways_that_do_not_work_are_left_alone_for_longer_where_there_are_many() {
         longest
     }
     assert_eq!(longest_pause(2), Duration::from_secs(32));
-    assert_eq!(longest_pause(1000), 999 * REFUTED_PAUSE, "for each of the others");
+    assert_eq!(longest_pause(1000), 999 * REFUTED_PAUSE, "a pause for each of the other ways");
 }

@@ -14,7 +14,8 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     }
     ring.settle();
     assert_eq!(ring.check_plain(), 2 * 5 * 4);
-    // A new map takes what it has otherwise out of use before anything is said of it, and the rest stays.
+    // Ways that the new map does not have go out of use before other hosts hear of it, and the other ways
+    // stay.
     let table = plain_table(&map_without(5, 0, 2), 0);
     ring.install(0, &table);
     ring.change(0);
@@ -33,6 +34,48 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     }
     ring.settle();
     assert_eq!(ring.check_plain(), 2 * 5 * 4);
+}
+
+#[test]
+fn packets_by_destination_are_as_long_as_the_narrowest_cable_behind_the_next_node_carries() {
+    // Node 3 has shorter frames on its cables than the others.
+    let less = vec![(mac(3), LinkMtu { bytes: 1400, ports: 0b11 })];
+    let map = Map { frame_sizes: FrameSizes { longest: 1500, less }, ..map(5, 2) };
+    let mut ring = Ring::new(5, |_| PLAIN);
+    ring.complete(&map, &[0, 1, 2, 3, 4]);
+    assert_eq!(ring.check_plain(), 2 * 5 * 4);
+    let objects = ring.nodes[1].kernel.wanted();
+    let mtu = |to: usize| {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(to)) };
+        match objects.routes.get(&key) {
+            Some(Route::Group { mtu, .. }) => *mtu,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([0, 2, 3, 4].map(mtu), [1500, 1500, 1400, 1500], "two nodes on is the narrow one");
+}
+
+#[test]
+fn a_node_without_routes_that_fit_those_of_others_says_that_it_forwards_nothing_by_destination() {
+    let mut ring = Ring::new(3, |_| PLAIN);
+    let says = |ring: &Ring| ring.nodes[0].kernel.forwards_by_destination();
+    let gateway = Nexthop::Gateway { interface: interface(1), gateway: mapper_fib::segments::NEIGHBOUR };
+    let leads_on = |ring: &Ring| ring.nodes[0].kernel.leads_on(v4(1), &gateway);
+    let mut starting = KernelPath::new(0, 0, TAP);
+    assert!(!starting.forwards_by_destination(), "nothing is known of the kernel");
+    starting.set_abilities(Instant::ZERO, PLAIN, Some(AGENT));
+    assert!(starting.forwards_by_destination() && starting.leads_on(v4(1), &gateway), "an earlier run may");
+    assert!(says(&ring));
+    ring.nodes[0].kernel.forget_routes();
+    assert!(!says(&ring) && !leads_on(&ring), "another host has its address, say");
+    ring.complete(&map(3, 2), &[0, 1, 2]);
+    assert!(says(&ring) && leads_on(&ring));
+    // No cable leads from its agent any more, and so it is alone.
+    let alone = Host { at: None, ..map(3, 3).hosts[2] };
+    let alone = Map { hosts: vec![alone], xbars: Vec::new(), cables: Vec::new(), ..map(3, 3) };
+    ring.install(0, &plain_table(&alone, 0));
+    assert!(!says(&ring) && !leads_on(&ring));
+    assert!(!Ring::new(3, |_| ABLE).nodes[0].kernel.forwards_by_destination(), "it goes by segments");
 }
 
 const fn port(node: usize, port: u8) -> PortRef {
@@ -55,7 +98,7 @@ fn plain_table(map: &Map, node: usize) -> Arc<RouteTable> {
 }
 
 impl Ring {
-    /// As [`Self::check`], where packets need not keep to source routes.
+    /// Checks the same as [`Self::check`], but that packets keep to source routes.
     fn check_plain(&self) -> usize {
         let all = self.pairs().flat_map(|(from, to)| [v4(to), v6(to)].map(|address| (from, to, address)));
         let flows = all.map(|(from, to, address)| self.flows(from, to, address));
@@ -87,7 +130,7 @@ proptest! {
                 let now = ring.now;
                 ring.nodes[node].kernel.network_complete(now, newest.version);
             }
-            // That none loops is asserted where packets go.
+            // `cross` asserts that no packet loops.
             ring.settle();
             ring.check_plain();
         }
@@ -120,13 +163,53 @@ fn what_is_proved_stays_though_agents_end_one_by_one_where_that_is_wanted() {
             ring.wait(10);
             assert_eq!(ring.nodes[node].kernel.wanted(), before);
         }
-        // A map with all of them, and others, is taken still.
+        // A later map with all of the hosts and others is still taken.
         for node in 0..3 {
             let table = plain_table(&map(5, 3), node);
             ring.nodes[node].kernel.install(ring.now, &table, BTreeMap::new());
             assert_eq!(ring.nodes[node].kernel.version(), Some(table.version()));
         }
     }
+}
+
+#[test]
+fn agents_that_end_are_needed_until_all_others_have_tried_their_ways_to_them() {
+    for abilities in [PLAIN, ABLE] {
+        let mut ring = Ring::new(4, |_| abilities);
+        let version = ring.nodes[0].table.version();
+        let needed = |ring: &Ring| ring.nodes.iter().map(|node| node.kernel.is_needed()).collect::<Vec<_>>();
+        for node in 0..4 {
+            assert!(!ring.nodes[node].kernel.is_needed(), "nobody ends");
+            ring.nodes[node].kernel.hold_once_complete();
+        }
+        // The last one hears late that all hosts have the map.
+        for node in 0..3 {
+            let now = ring.now;
+            ring.nodes[node].kernel.network_complete(now, version);
+        }
+        ring.wait(5);
+        assert_eq!(needed(&ring), [true, true, true, false]);
+        let now = ring.now;
+        ring.nodes[3].kernel.network_complete(now, version);
+        ring.settle();
+        assert_eq!(needed(&ring), [false; 4]);
+        assert_eq!(ring.check_plain(), 2 * 4 * 3);
+    }
+}
+
+#[test]
+fn who_has_ended_without_a_word_is_not_asked_for_ever() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    let version = ring.nodes[0].table.version();
+    ring.nodes[2].addresses.clear();
+    for node in 0..2 {
+        let now = ring.now;
+        ring.nodes[node].kernel.hold_once_complete();
+        ring.nodes[node].kernel.network_complete(now, version);
+    }
+    ring.wait(5);
+    assert!(ring.nodes[0].kernel.is_needed(), "the driver waits no longer than that host may take");
+    assert_eq!(ring.nodes[0].kernel.poll_timeout(), None);
 }
 
 #[test]
@@ -138,7 +221,7 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
         ring.nodes[node].kernel.network_complete(now, version);
     }
     ring.settle();
-    // The route that a node's kernel has to it.
+    // The route that a node's kernel has to node 1.
     let to_it = |ring: &Ring, node: usize| {
         let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(1)) };
         ring.nodes[node].kernel.wanted().routes.get(&key).cloned()
@@ -162,15 +245,15 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
     }
     ring.nodes[1].addresses = vec![v4(1), v6(1)];
     let arrived = ring.travel(0, None, Packet::new(v4(1), Vec::new()), 0, Vec::new());
-    assert_eq!(arrived.map(|(at, _)| at), Some(1), "its kernel goes on");
+    assert_eq!(arrived.map(|(at, _)| at), Some(1), "the kernel of the node without an agent goes on");
     assert!(before.is_some() && to_it(&ring, 0) == before && to_it(&ring, 3).is_some());
-    // Where the cable there is put elsewhere, the table is of no use any more.
+    // If the cable to the node is moved, the table is of no use any more.
     let mut ports: Vec<KernelPort> = ring.nodes[0].kernel.ports.values().cloned().collect();
     (ports[0].cabled.neighbour, ports[0].tag) = (port_mac(2, 2), Some(3));
     let now = ring.now;
     ring.nodes[0].kernel.set_ports(now, ports);
     assert_eq!(to_it(&ring, 0), None);
-    // In any case it is given up in the end.
+    // The node is given up in the end, whatever happens.
     ring.now = ring.now + UNLISTED_FOR;
     ring.run(3);
     assert_eq!(to_it(&ring, 3), None);

@@ -12,7 +12,7 @@ fn ways_over_a_dead_cable_are_left_at_once_and_taken_again_when_it_is_back() {
         let repaired = Arc::new(ring.nodes[node].table.repair(&DeadCables::from(ring.cut.clone())).unwrap());
         ring.install(node, &repaired);
         ring.change(node);
-        // No time has passed and nothing was probed: what is left avoids the cable already.
+        // No time has passed and nothing was probed, and all flows avoid the cable already.
         for to in (0..5).filter(|&to| to != node) {
             assert!(ring.flows(node, to, v4(to)).iter().all(Option::is_some));
         }
@@ -68,7 +68,7 @@ fn a_port_whose_cable_was_moved_takes_its_ways_along_before_there_is_a_map_of_th
         (ports[0].tag, ports[0].cabled.neighbour_port) = (tag, neighbour_port);
         ports
     };
-    // Another crossbar, another port of the same, and a host.
+    // The cable leads to another crossbar, to another port of the same one, and to a host.
     for elsewhere in [moved(Some(3), 2), moved(Some(2), 1), moved(None, 0)] {
         let now = ring.now;
         ring.nodes[0].kernel.set_ports(now, elsewhere);
@@ -94,7 +94,7 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
     let mut ring = Ring::new(4, |_| ABLE);
     let all = leads_on(&ring.nodes[0].kernel);
     assert!(all.iter().all(|&count| count > 0));
-    // A way to one host is none to another.
+    // A way to one host does not count as a way to another.
     let to_second = left.nexthops.values().find(|it| ring.nodes[0].kernel.leads_on(v6(1), it)).unwrap();
     assert!(!ring.nodes[0].kernel.leads_on(v6(3), to_second));
     ring.nodes[0]
@@ -105,8 +105,9 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
         [all[0], 0, 0],
         "nobody has told the addresses of the others"
     );
+    assert_eq!(leads_on(&KernelPath::new(0, 0, TAP)), all, "there is no map yet");
     ring.nodes[0].kernel.forget_routes();
-    assert_eq!(leads_on(&ring.nodes[0].kernel), all, "there is no map yet");
+    assert_eq!(leads_on(&ring.nodes[0].kernel), [0; 3], "another host has this one's address, say");
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn ways_to_a_host_that_is_not_listed_end_with_the_cables_that_they_cross() {
     };
     ring.install(0, &table_of(without.clone()));
     assert!(is_sent_to(&ring), "its daemon may have crashed, and its kernel go on");
-    // Neither way round leads to its crossbar any more.
+    // No cable leads to the node's crossbar any more.
     let is_its = |cable: &Cable| cable.a.xbar == 2 || cable.b.xbar == 2;
     without.version.counter += 1;
     without.cables.retain(|cable| !is_its(cable));

@@ -22,7 +22,7 @@ fn a_way_is_tried_again_after_an_address_was_away() {
 #[test]
 fn a_host_that_takes_nothing_any_more_is_left_to_the_tap_though_its_kernel_forwards() {
     let mut ring = Ring::new(3, |_| ABLE);
-    // A firewall there drops what is for the machine itself.
+    // A firewall of node 1 drops what is for the machine itself.
     ring.nodes[1].addresses.clear();
     ring.wait(20);
     assert!(ring.flows(0, 1, v4(1)).is_empty());
@@ -60,7 +60,7 @@ fn probes_of_ways_that_are_given_up_are_forgotten() {
         ring.nodes[0].kernel.set_addresses(ring.now, addresses);
         ring.run(0);
     }
-    // Those of the last two seconds, of two hosts.
+    // Only the probes of the last two seconds to two hosts are waited for.
     assert!(ring.nodes[0].kernel.prober.under_way() <= 2 * 101 + 2);
 }
 
@@ -75,4 +75,33 @@ fn probes_come_from_the_address_that_is_told_first_whatever_addresses_the_ports_
     ring.nodes[0].kernel.handle_timeout(ring.now, |_| None);
     let probe = ring.nodes[0].kernel.poll_probe().unwrap();
     assert_eq!(IpAddr::from(probe.source), v6(0));
+}
+
+#[test]
+fn new_ways_are_tried_when_all_hosts_have_the_map_or_a_while_later_and_not_while_hosts_map() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    let carried = |ring: &Ring| ring.nodes[0].kernel.carried().count();
+    let find_ways_anew = |ring: &mut Ring| {
+        ring.set_ports(0, &[]);
+        ring.set_ports(0, &[1, 2]);
+        ring.run(0);
+    };
+    assert_eq!(carried(&ring), 2);
+    ring.nodes[0].kernel.set_settled(false);
+    find_ways_anew(&mut ring);
+    ring.wait(5);
+    assert_eq!(carried(&ring), 0, "hosts map");
+    ring.nodes[0].kernel.set_settled(true);
+    ring.run(0);
+    assert_eq!(carried(&ring), 2, "the map before is old enough");
+    let basis = Arc::new(Basis::new(Arc::new(map(3, 2))).unwrap());
+    let options = Options { max_hops: 11, ..Options::default() };
+    let table = Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap());
+    ring.install(0, &table);
+    find_ways_anew(&mut ring);
+    assert_eq!(carried(&ring), 0, "another host may be without this map");
+    let now = ring.now;
+    ring.nodes[0].kernel.network_complete(now, table.version());
+    ring.run(0);
+    assert_eq!(carried(&ring), 2);
 }

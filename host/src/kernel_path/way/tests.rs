@@ -39,7 +39,7 @@ fn a_way_is_proved_by_an_answer_and_lost_after_four_seconds_without_one() {
     let (news, next) = way.answered(now, RECHECK_EVERY);
     assert!(news && way.is_proved() && next > now + Duration::from_secs(1));
     assert_eq!(fire(&mut way, &mut now), SHORT);
-    assert!(!way.answered(now, RECHECK_EVERY).0, "it is no news that it works still");
+    assert!(!way.answered(now, RECHECK_EVERY).0, "that the way still works is no news");
     let since = now;
     assert_eq!(fire(&mut way, &mut now), SHORT);
     while now < since + UNANSWERED_FOR {
@@ -59,7 +59,7 @@ fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
     way.answered(now, RECHECK_EVERY);
     let since = now;
     let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false };
-    // An agent that was heard before and not since may have crashed.
+    // An agent that was heard before the probes and not since may have crashed.
     for _ in 0..10 {
         assert_eq!(fire_at(&mut way, &mut now, end(since)), SHORT);
     }
@@ -76,7 +76,8 @@ fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
 fn of_a_host_that_answered_before_probes_turn_at_the_last_crossbar_until_it_answers_again() {
     let turning = |full_length| Due::Probe { full_length, turns: true };
     let (mut way, mut now) = (way(), Instant::ZERO);
-    // It may have crashed, so nobody waits for its answer first; and if it has a crossbar of another kind, it does.
+    // The host's agent may have crashed, so the first probe turns before it. If its crossbar is of a kind at
+    // which probes cannot turn, the next one is answered by the host.
     for expected in [turning(true), LONG, turning(true)] {
         assert_eq!(fire_or_turn(&mut way, &mut now, true), expected);
     }
@@ -84,10 +85,10 @@ fn of_a_host_that_answered_before_probes_turn_at_the_last_crossbar_until_it_answ
     for expected in [SHORT, turning(false), SHORT, turning(false)] {
         assert_eq!(fire_or_turn(&mut way, &mut now, true), expected);
     }
-    // While it is away, every other probe proves the way, which is not lost.
+    // While the agent is away, every other probe turns and proves the way, so the way is not lost.
     for _ in 0..20 {
         assert!(!way.answered(now, RECHECK_EVERY).0);
-        // Now and then they are long.
+        // Now and then probes are as long as the longest packet.
         let due = fire_or_turn(&mut way, &mut now, true);
         assert!(due == SHORT || due == LONG, "{due:?}");
         assert_eq!(fire_or_turn(&mut way, &mut now, true), turning(due == LONG));
@@ -130,7 +131,7 @@ fn a_way_in_full_segments_is_tried_in_compressed_ones_now_and_then() {
     for _ in 0..3 * TRY_COMPRESSED_EVERY {
         let due = fire(&mut way, &mut now);
         if way.segments_of_probe().unwrap().len() == 1 {
-            // It gets lost, which says nothing of the way as it is used.
+            // The compressed probe gets lost, which says nothing of the way as packets take it.
             trials += 1;
             assert_eq!(due, LONG);
             assert!(matches!(fire(&mut way, &mut now), Due::Probe { .. }));

@@ -4,11 +4,12 @@ use crate::administration::paths::PARTITION_NUMBER;
 use crate::administration::subnet::End;
 use crate::mad::sa::{Gid, Limit, MTUS, MemberRecord, RATES, SaStatus, matches};
 
-/// How the GIDs begin of groups that were made without one: transient, and marked as given by the administration.
+/// The beginning of GIDs that the administration gives to groups that were made without one: transient, and
+/// with its mark.
 pub(super) const GIVEN: u128 = 0xFF10_A01B << 96;
 
-/// Whether a group may be made with a GID that is asked for: of a scope and with flags that there are, and with none of
-/// those that the administration itself gives.
+/// Whether a group may be made with a GID that is asked for. Its scope and flags must exist, and it must not
+/// be one of those that the administration itself gives.
 pub(super) fn may_be_made(gid: Gid) -> bool {
     let flags = (gid.0 >> 116) as u8 & 0xF;
     let is_given = gid.0 >> 96 == (GIVEN | 2 << 112) >> 96;
@@ -20,7 +21,7 @@ pub(super) const fn scope(gid: Gid) -> u8 {
     (gid.0 >> 112) as u8 & 0xF
 }
 
-/// Whether the group's own values are within what a request bounds.
+/// Whether the group's values are within the bounds of a request.
 pub(super) fn are_bounded(group: &MemberRecord, wanted: &MemberRecord, mask: u64) -> bool {
     let within = |component: u64, limit: Limit, has: u8, scale: &[u8]| {
         let both = component | component >> 1;
@@ -32,7 +33,7 @@ pub(super) fn are_bounded(group: &MemberRecord, wanted: &MemberRecord, mask: u64
         && within(MemberRecord::LIFE_TIME, wanted.life_time, group.life_time.code, &every)
 }
 
-/// Whether a port may join a group that is so.
+/// Checks whether a port may join a group with this record.
 ///
 /// # Errors
 /// If the request names something else than the group has, or the port cannot take its packets.

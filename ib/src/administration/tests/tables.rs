@@ -4,7 +4,8 @@ use super::*;
 use crate::mad::sa::MultiPathRecord;
 use crate::mad::{Attribute, Data};
 
-/// The components by which a record of a table is asked for by its LID, and by the two bytes behind it.
+/// The component by which a record of a table is asked for by its LID. Those of the two bytes behind it
+/// follow.
 const BY_LID: u64 = 1;
 
 /// Asks for a record by the first bytes of its place, with the managers' key.
@@ -17,13 +18,13 @@ fn asked(administration: &mut Administration) -> Vec<TableOf> {
     std::iter::from_fn(|| administration.poll_table()).collect()
 }
 
-/// The records of an answer of one segment, each so long.
+/// The records of this length in an answer of one segment.
 fn records(answer: &SaMad, length: usize) -> Vec<Vec<u8>> {
     let bytes = (answer.rmpp.length as usize).saturating_sub(crate::mad::sa::SEGMENT_HEADER_BYTES);
     answer.data[..bytes].chunks(length.next_multiple_of(8)).map(<[u8]>::to_vec).collect()
 }
 
-/// Sends a request, has ports tell this, and returns the answer.
+/// Sends a request, answers the questions to ports, and returns the answer.
 fn answered(
     administration: &mut Administration,
     mad: &SaMad,

@@ -9,12 +9,12 @@ pub struct Field {
 }
 
 impl Field {
-    /// Some bytes.
+    /// A field of whole bytes.
     pub const fn bytes(component: u8, at: usize, count: usize) -> Self {
         Self { component, first_bit: at * 8, bits: count * 8 }
     }
 
-    /// Some bits of a byte and those that follow, counted from the highest.
+    /// A field of bits, which are counted from the highest one of the byte at `at`.
     pub const fn bits(component: u8, at: usize, first: usize, bits: usize) -> Self {
         Self { component, first_bit: at * 8 + first, bits }
     }
@@ -24,7 +24,7 @@ impl Field {
         1 << self.component
     }
 
-    /// Whether both have the same in this part. What is beyond the end of either counts as zeros.
+    /// Whether two records are the same in this part. What is beyond the end of a record counts as zeros.
     fn is_same(&self, a: &[u8], b: &[u8]) -> bool {
         let end = self.first_bit + self.bits;
         (self.first_bit / 8..end.div_ceil(8)).all(|at| {
@@ -37,7 +37,7 @@ impl Field {
     }
 }
 
-/// Whether a record is as a request wants it in all parts that the request's component mask names.
+/// Whether a record matches a request in all parts that the request's component mask names.
 pub fn matches(fields: &[Field], mask: u64, wanted: &[u8], record: &[u8]) -> bool {
     fields.iter().filter(|field| mask & field.mask() != 0).all(|field| field.is_same(wanted, record))
 }

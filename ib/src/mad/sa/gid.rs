@@ -8,12 +8,12 @@ use std::net::Ipv6Addr;
 pub struct Gid(pub u128);
 
 impl Gid {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub const BYTES: usize = 16;
     /// The prefix of a subnet that was given none, by which a port is also known within its own.
     pub const LINK_PREFIX: u64 = 0xFE80 << 48;
 
-    /// That of a port.
+    /// The GID of a port.
     pub const fn of_port(prefix: u64, guid: u64) -> Self {
         Self((prefix as u128) << 64 | guid as u128)
     }
@@ -28,7 +28,7 @@ impl Gid {
         self.0 as u64
     }
 
-    /// Whether it is a group's.
+    /// Whether it is the GID of a group.
     pub const fn is_multicast(self) -> bool {
         self.0 >> 120 == 0xFF
     }

@@ -8,10 +8,11 @@ use crate::mad::{MAD_BYTES, bytes, put, u16_at, u32_at, u64_at};
 pub const CLASS: u8 = 0x03;
 /// How many bytes of records a datagram carries.
 pub const RECORD_BYTES: usize = MAD_BYTES - DATA_AT;
-/// How many bytes of each segment are the administration's own header, which counts in lengths of transfers.
+/// How many bytes of each segment the administration's own header takes. They count in the lengths of
+/// transfers.
 pub const SEGMENT_HEADER_BYTES: usize = DATA_AT - KEY_AT;
 
-/// Where each datagram says its class.
+/// The offset of the class in each datagram.
 pub const CLASS_AT: usize = 1;
 
 const BASE_VERSION: u8 = 1;
@@ -40,7 +41,7 @@ pub enum SaMethod {
     Set,
     /// Tells a subscriber what happened.
     Report,
-    /// Asks for all records that are as the request says.
+    /// Asks for all records that match the request.
     GetTable,
     /// Asks for paths between several ports.
     GetMulti,
@@ -86,7 +87,7 @@ impl SaMethod {
         }
     }
 
-    /// What answers it.
+    /// The method of the answer.
     #[must_use]
     pub fn answer(self) -> Self {
         match self {
@@ -95,7 +96,7 @@ impl SaMethod {
         }
     }
 
-    /// Whether it answers another.
+    /// Whether a datagram with this method answers another one.
     pub fn answers(self) -> bool {
         self.code() & 0x80 != 0
     }
@@ -190,17 +191,17 @@ pub enum SaStatus {
     MethodAttribute,
     /// There is no room for it, or the answer would be too long.
     NoResources,
-    /// What it says cannot be.
+    /// What it says makes no sense.
     Invalid,
     /// There is no such record.
     NoRecords,
     /// There are several, where one was asked for.
     TooManyRecords,
-    /// A GID is nobody's.
+    /// No port has a GID that it names.
     InvalidGid,
     /// It does not say all that is needed.
     InsufficientComponents,
-    /// Others may ask for it, and who asks may not.
+    /// The asker may not have it.
     Denied,
 }
 
@@ -226,7 +227,7 @@ impl SaStatus {
 pub struct Rmpp {
     /// The version, 1 if it is part of a transfer.
     pub version: u8,
-    /// What it is: [`Self::DATA`], [`Self::ACK`], [`Self::STOP`] or [`Self::ABORT`].
+    /// The kind of the datagram: [`Self::DATA`], [`Self::ACK`], [`Self::STOP`] or [`Self::ABORT`].
     pub kind: u8,
     /// [`Self::ACTIVE`], [`Self::FIRST`] and [`Self::LAST`].
     pub flags: u8,
@@ -234,20 +235,20 @@ pub struct Rmpp {
     pub response_time: u8,
     /// Why a transfer ends.
     pub status: u8,
-    /// The segment, counted from 1: that is sent, or up to which all came.
+    /// The number of the segment that is sent, counted from 1, or of the one up to which all came.
     pub segment: u32,
-    /// The bytes that follow, or the last segment that may be sent before the next word.
+    /// How many bytes follow, or the last segment that may be sent before the next acknowledgement.
     pub length: u32,
 }
 
 impl Rmpp {
-    /// A segment.
+    /// The datagram is a segment.
     pub const DATA: u8 = 1;
-    /// Segments came.
+    /// The datagram says which segments came.
     pub const ACK: u8 = 2;
-    /// The transfer ends for want of something.
+    /// The transfer ends because resources are lacking.
     pub const STOP: u8 = 3;
-    /// The transfer ends as something is wrong.
+    /// The transfer ends because something is wrong.
     pub const ABORT: u8 = 4;
 
     /// The datagram is part of a transfer.
@@ -257,7 +258,7 @@ impl Rmpp {
     /// It is the last segment.
     pub const LAST: u8 = 4;
 
-    /// No time is named.
+    /// The response time that stands for none.
     pub const NO_TIME: u8 = 31;
 
     /// Whether the datagram is part of a transfer.
@@ -277,15 +278,15 @@ pub struct SaMad {
     pub tid: u64,
     /// What it is about.
     pub attribute: SaAttribute,
-    /// Of the attribute's own meaning.
+    /// A number whose meaning depends on the attribute.
     pub modifier: u32,
     /// The header of transfers.
     pub rmpp: Rmpp,
-    /// Who has the managers' key is told more.
+    /// The managers' key, or 0. Whoever has it is told more.
     pub key: u64,
-    /// How far it is from one record to the next, in units of eight bytes.
+    /// The distance from one record to the next, in units of eight bytes.
     pub offset: u16,
-    /// Which parts of the record mean something, a bit each.
+    /// Which parts of the record mean something, a bit for each.
     pub mask: u64,
     /// Records, or a part of them.
     pub data: [u8; RECORD_BYTES],
@@ -310,7 +311,7 @@ pub enum SaMadError {
 }
 
 impl SaMad {
-    /// The datagram in some bytes.
+    /// Reads a datagram.
     ///
     /// # Errors
     /// If it is of another size, class or version.
@@ -344,7 +345,7 @@ impl SaMad {
         })
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> [u8; MAD_BYTES] {
         let mut mad = [0; MAD_BYTES];
         put(&mut mad, 0, &[BASE_VERSION, CLASS, CLASS_VERSION, self.method.code()]);
@@ -365,10 +366,10 @@ impl SaMad {
         mad
     }
 
-    /// The answer to this request, without a record: the key is nobody else's business.
+    /// The answer to this request, without a record. The key is left out of it, as it is a secret.
     #[must_use]
     pub fn answered(&self, status: u16) -> Self {
-        // What is told of paths between several ports is paths.
+        // A request for paths between several ports is answered by path records.
         let attribute = match self.attribute {
             SaAttribute::MultiPathRecord => SaAttribute::PathRecord,
             other => other,
@@ -384,7 +385,7 @@ impl SaMad {
         }
     }
 
-    /// This datagram with one record. What of it does not fit is cut off.
+    /// This datagram with one record. A record that does not fit is cut off.
     #[must_use]
     pub fn with_record(mut self, record: &[u8]) -> Self {
         self.data = [0; RECORD_BYTES];

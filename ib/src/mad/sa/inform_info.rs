@@ -6,15 +6,15 @@ use crate::mad::{put, u16_at, u32_at};
 /// The attribute InformInfo.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct InformInfo {
-    /// Only what is told by this port; 0 for all, or for those of the LIDs.
+    /// Only notices of this port; 0 for all ports, or for those with the LIDs.
     pub gid: Gid,
-    /// Only what is told by LIDs from this one on; 0xFFFF for all.
+    /// Only notices of ports with LIDs from this one on; 0xFFFF for all.
     pub first_lid: u16,
-    /// The last of these.
+    /// The last of these LIDs.
     pub last_lid: u16,
-    /// Whether it is about traps of the specification, and not a vendor's.
+    /// Whether it is about traps of the specification, and not about those of a vendor.
     pub is_generic: bool,
-    /// Whether it subscribes; else it ends that.
+    /// Whether it subscribes; false to end a subscription.
     pub subscribes: bool,
     /// The type of trap; 0xFFFF for all.
     pub trap_type: u16,
@@ -22,21 +22,21 @@ pub struct InformInfo {
     pub trap: u16,
     /// The queue pair that wants to be told.
     pub queue_pair: u32,
-    /// A code of how long it may take to say that it took note.
+    /// A code of how long the subscriber may take to confirm a report.
     pub response_time: u8,
     /// The kind of node that tells, or the vendor; 0xFF_FFFF for all.
     pub producer: u32,
 }
 
 impl InformInfo {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub const BYTES: usize = 36;
-    /// Everything, of LIDs, types and numbers.
+    /// The LID, type or number that stands for all.
     pub const ALL: u16 = 0xFFFF;
-    /// Everything, of kinds of nodes.
+    /// The kind of node that stands for all.
     pub const ALL_PRODUCERS: u32 = 0xFF_FFFF;
 
-    /// What some bytes say. Any say something; fewer than it has are filled up with zeros.
+    /// Reads the attribute. Any bytes are valid, and bytes that are missing count as zeros.
     pub fn parse(data: &[u8]) -> Self {
         let mut whole = [0; Self::BYTES];
         let length = data.len().min(Self::BYTES);
@@ -56,7 +56,7 @@ impl InformInfo {
         }
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let mut data = [0; Self::BYTES];
         put(&mut data, 0, &self.gid.emit());

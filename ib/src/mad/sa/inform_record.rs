@@ -1,9 +1,9 @@
-//! The record of a subscription. It is answered and never taken.
+//! The record of a subscription. It is only sent in answers, and never read from requests.
 
 use super::{Field, Gid, InformInfo};
 use crate::mad::put;
 
-/// Where the subscription begins, behind whose it is.
+/// The offset of the subscription, which stands behind its subscriber.
 const SUBSCRIPTION_AT: usize = 24;
 
 /// The parts of an InformInfoRecord that a request can name.
@@ -22,7 +22,7 @@ pub const INFORM_FIELDS: &[Field] = &[
     Field::bytes(15, SUBSCRIPTION_AT + 33, 3),
 ];
 
-/// The record of what a port wants to be told: the port's GID, and which of its subscriptions it is, counted from 0.
+/// The record of a subscription. `number` says which of the subscriber's subscriptions it is, counted from 0.
 pub fn inform_record(subscriber: Gid, number: u16, wanted: &InformInfo) -> [u8; 60] {
     let mut data = [0; 60];
     put(&mut data, 0, &subscriber.emit());

@@ -1,22 +1,22 @@
 //! How a request bounds an MTU, a rate or a life time.
 
-/// How a value that is offered is to stand to one that is named.
+/// How a value that is offered must compare with one that is named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Selector {
-    /// Greater.
+    /// It must be greater.
     More,
-    /// Less.
+    /// It must be less.
     Less,
-    /// The very one.
+    /// It must be equal.
     Exactly,
-    /// The best that there is, whatever is named.
+    /// It is to be the best that there is, whatever is named.
     Best,
 }
 
 /// A selector in the two highest bits of a byte, and a code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// How the value is to stand to the code.
+    /// How the value must compare with the code.
     pub selector: Selector,
     /// The code, at most 63.
     pub code: u8,
@@ -25,7 +25,7 @@ pub struct Limit {
 impl Limit {
     const SELECTORS: [Selector; 4] = [Selector::More, Selector::Less, Selector::Exactly, Selector::Best];
 
-    /// This very value, as answers say it.
+    /// Exactly this value, as in answers.
     pub const fn exactly(code: u8) -> Self {
         Self { selector: Selector::Exactly, code }
     }
@@ -38,8 +38,8 @@ impl Limit {
         (self.selector as u8) << 6 | self.code & 0x3F
     }
 
-    /// The highest value that fits, where a path or group can be used with what it offers and with everything below that.
-    /// `scale` has all codes, the lowest value first.
+    /// The highest value within the bound, for a path or group that can be used with the value that it offers
+    /// and with all lower ones. `scale` has all codes, the lowest value first.
     pub fn fit(self, offered: u8, scale: &[u8]) -> Option<u8> {
         let place = |code: u8| scale.iter().position(|&known| known == code);
         let offered_at = place(offered)?;
@@ -54,7 +54,7 @@ impl Limit {
         }
     }
 
-    /// Whether a value that cannot be another is within the bound.
+    /// Whether a value that is fixed is within the bound.
     pub fn allows(self, value: u8, scale: &[u8]) -> bool {
         let place = |code: u8| scale.iter().position(|&known| known == code);
         let (value, named) = (place(value), place(self.code));
@@ -66,7 +66,8 @@ impl Limit {
         }
     }
 
-    /// Whether a life time fits. A longer one than is offered may be told of, a shorter one not.
+    /// A life time within the bound, if there is one. A longer one than is offered may be told, a shorter one
+    /// not.
     pub const fn fit_life_time(self, offered: u8) -> Option<u8> {
         let (fits, told) = match self.selector {
             Selector::More => (offered > self.code, offered),

@@ -17,7 +17,7 @@ impl JoinState {
     /// It only sends, and the group lives as long as it is there.
     pub const SENDS_ONLY_FULL: Self = Self(8);
 
-    /// Whether it takes part in no way.
+    /// Whether it takes part in no way at all.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -32,19 +32,19 @@ impl JoinState {
         self.0 & (Self::FULL.0 | Self::NON_MEMBER.0) != 0
     }
 
-    /// Both together.
+    /// The ways of both together.
     #[must_use]
     pub const fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
-    /// What is left without another.
+    /// The ways that are left without those of `less`.
     #[must_use]
     pub const fn without(self, less: Self) -> Self {
         Self(self.0 & !less.0)
     }
 
-    /// Whether it takes part in all these ways.
+    /// Whether it takes part in all the ways of `all`.
     pub const fn has(self, all: Self) -> bool {
         self.0 & all.0 == all.0
     }
@@ -84,7 +84,7 @@ pub struct MemberRecord {
 }
 
 impl MemberRecord {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub const BYTES: usize = 52;
 
     /// The group is named.
@@ -101,7 +101,7 @@ impl MemberRecord {
     pub const PARTITION: u64 = 1 << 7;
     /// The rate is bounded, if its selector (the bit before) is meant as well.
     pub const RATE: u64 = 1 << 9;
-    /// The life time is bounded, likewise.
+    /// The life time is bounded, if its selector (the bit before) is meant as well.
     pub const LIFE_TIME: u64 = 1 << 11;
     /// The service level is named.
     pub const LEVEL: u64 = 1 << 12;
@@ -109,7 +109,7 @@ impl MemberRecord {
     pub const FLOW_LABEL: u64 = 1 << 13;
     /// The scope is named.
     pub const SCOPE: u64 = 1 << 15;
-    /// How the port takes part is named.
+    /// The way in which the port takes part is named.
     pub const STATE: u64 = 1 << 16;
 
     /// The parts that must be equal. Those with selectors are not among them.
@@ -127,7 +127,7 @@ impl MemberRecord {
         Field::bits(17, 49, 0, 1),
     ];
 
-    /// What some bytes say. Any say something; fewer than a record has are filled up with zeros.
+    /// Reads a record. Any bytes are valid, and bytes that are missing count as zeros.
     pub fn parse(data: &[u8]) -> Self {
         let mut whole = [0; Self::BYTES];
         let length = data.len().min(Self::BYTES);
@@ -152,7 +152,7 @@ impl MemberRecord {
         }
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let mut data = [0; Self::BYTES];
         put(&mut data, 0, &self.group.emit());

@@ -5,17 +5,17 @@ use crate::mad::put;
 
 const GIDS_AT: usize = 24;
 
-/// The attribute MultiPathRecord, as far as a datagram has room: some sources and destinations, and what paths between them
-/// are to be like. It is asked by, and answered with path records.
+/// The attribute MultiPathRecord, as far as a datagram has room: some sources and destinations, and what
+/// paths between them are to be like. It only stands in requests, which are answered with path records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MultiPathRecord {
     /// What paths are to be like. Ports are not named here.
     pub path: PathRecord,
-    /// How alike paths may be that are to fail apart from each other, as a code.
+    /// The code of how independent of each other paths must be.
     pub independence: u8,
     /// Where paths begin.
     pub sources: Vec<Gid>,
-    /// Where they lead.
+    /// Where paths lead.
     pub destinations: Vec<Gid>,
 }
 
@@ -28,7 +28,8 @@ impl MultiPathRecord {
     /// The number of destinations is said.
     pub const DESTINATION_COUNT: u64 = 1 << 20;
 
-    /// The components that a path record has, too: each with that of a path record.
+    /// The components that path records have, too, each with the component of a path record that means the
+    /// same.
     const COMPONENTS: [(u64, u64); 10] = [
         (1 << 5, PathRecord::REVERSIBLE),
         (1 << 6, PathRecord::COUNT),
@@ -42,7 +43,7 @@ impl MultiPathRecord {
         (1 << 15, PathRecord::LIFE_TIME),
     ];
 
-    /// What some bytes say; `None` if they count more ports than are there.
+    /// Reads a request. `None` if it counts more ports than there are.
     pub fn parse(data: &[u8; RECORD_BYTES]) -> Option<Self> {
         let (first, second) = (usize::from(data[15]), usize::from(data[16]));
         if first + second > Self::MAX_GIDS {
@@ -55,7 +56,7 @@ impl MultiPathRecord {
         let mut path = [0; PathRecord::BYTES];
         put(&mut path, 0, &service);
         put(&mut path, 44, &data[..4]);
-        // From the class of traffic on, a path record has the same.
+        // From the class of traffic on, both have the same bytes.
         put(&mut path, 48, &data[4..13]);
         Some(Self {
             path: PathRecord::parse(&path),
@@ -65,7 +66,7 @@ impl MultiPathRecord {
         })
     }
 
-    /// The bytes. Ports that have no room are left out.
+    /// The bytes as they travel. Ports for which there is no room are left out.
     pub fn emit(&self) -> [u8; RECORD_BYTES] {
         let mut data = [0; RECORD_BYTES];
         let path = self.path.emit();
@@ -83,7 +84,7 @@ impl MultiPathRecord {
         data
     }
 
-    /// The component mask of a path record that says the same, ports not counted.
+    /// The component mask of a path record that means the same, apart from the ports.
     pub fn path_mask(mask: u64) -> u64 {
         let named = Self::COMPONENTS.iter().filter(|(own, _)| mask & own != 0);
         named.fold(0, |sum, &(_, of_path)| sum | of_path)

@@ -36,12 +36,12 @@ pub struct PathRecord {
     pub rate: Limit,
     /// How long packets are under way at most: 4.096 µs times two to the power of this.
     pub life_time: Limit,
-    /// The lower, the better among several.
+    /// The preference among several paths: the lower, the better.
     pub preference: u8,
 }
 
 impl PathRecord {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub const BYTES: usize = 64;
 
     /// The destination's GID is named.
@@ -52,9 +52,9 @@ impl PathRecord {
     pub const DESTINATION_LID: u64 = 1 << 4;
     /// The source's LID is named.
     pub const SOURCE_LID: u64 = 1 << 5;
-    /// Whether the path is to be reversible is said.
+    /// It is said whether the path is to be reversible.
     pub const REVERSIBLE: u64 = 1 << 11;
-    /// How many paths are wanted is said.
+    /// It is said how many paths are wanted.
     pub const COUNT: u64 = 1 << 12;
     /// The partition is named.
     pub const PARTITION: u64 = 1 << 13;
@@ -62,12 +62,12 @@ impl PathRecord {
     pub const LEVEL: u64 = 1 << 15;
     /// The MTU is bounded, if its selector (the bit before) is meant as well.
     pub const MTU: u64 = 1 << 17;
-    /// The rate is bounded, likewise.
+    /// The rate is bounded, if its selector (the bit before) is meant as well.
     pub const RATE: u64 = 1 << 19;
-    /// The life time is bounded, likewise.
+    /// The life time is bounded, if its selector (the bit before) is meant as well.
     pub const LIFE_TIME: u64 = 1 << 21;
 
-    /// What some bytes say. Any say something; fewer than a record has are filled up with zeros.
+    /// Reads a record. Any bytes are valid, and bytes that are missing count as zeros.
     pub fn parse(data: &[u8]) -> Self {
         let mut whole = [0; Self::BYTES];
         let length = data.len().min(Self::BYTES);
@@ -94,7 +94,7 @@ impl PathRecord {
         }
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let mut data = [0; Self::BYTES];
         put(&mut data, 0, &self.service.to_be_bytes());

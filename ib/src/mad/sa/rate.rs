@@ -14,7 +14,7 @@ const TENTHS: [u32; 22] = [
     6000, 8000,
 ];
 
-/// The code of a cable's rate: the fastest that is no faster than it.
+/// The code of a cable's rate: the fastest rate with a code that is not faster than the cable.
 pub fn rate_of(speed: LinkSpeed) -> u8 {
     let lane = match speed.rate {
         LaneRate::Sdr => 25,

@@ -1,4 +1,4 @@
-//! What happened in the subnet, as subscribers are told.
+//! What subscribers are told of what happened in the subnet.
 
 use super::{Gid, InformInfo};
 use crate::mad::{DATA_BYTES, Data, Notice, put, u16_at, u32_at};
@@ -7,12 +7,12 @@ const NUMBER_AT: usize = 4;
 const ISSUER_AT: usize = 6;
 const SUBJECT_AT: usize = 16;
 const ISSUER_GID_AT: usize = 64;
-/// A notice of the specification about the management of subnets.
+/// The first byte of notices of the specification about the management of subnets.
 const GENERIC_MANAGEMENT: u8 = 0x83;
 /// The kind of node that tells, for a manager.
 const MANAGER: u32 = 4;
 
-/// The attribute Notice as the administration passes it on, with the GID of who told.
+/// The attribute Notice as the administration passes it on, with the GID of the port that told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SubnetNotice {
     notice: Data,
@@ -20,7 +20,7 @@ pub struct SubnetNotice {
 }
 
 impl SubnetNotice {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub const BYTES: usize = DATA_BYTES + Gid::BYTES;
 
     /// A port can be reached.
@@ -32,7 +32,7 @@ impl SubnetNotice {
     /// A group is gone.
     pub const GROUP_GONE: u16 = 67;
 
-    /// What the manager itself tells of a port or a group.
+    /// A notice of the manager itself about a port or a group.
     pub fn of_subject(number: u16, subject: Gid, manager_lid: u16, manager: Gid) -> Self {
         let mut notice = [0; DATA_BYTES];
         put(&mut notice, 0, &(u32::from(GENERIC_MANAGEMENT) << 24 | MANAGER).to_be_bytes());
@@ -42,12 +42,12 @@ impl SubnetNotice {
         Self { notice, issuer: manager }
     }
 
-    /// A trap of a node of the subnet.
+    /// A notice that passes on the trap of a node.
     pub const fn of_trap(notice: Data, issuer: Gid) -> Self {
         Self { notice, issuer }
     }
 
-    /// Whether a subscriber wants to be told.
+    /// Whether a subscriber wants to be told this.
     pub fn is_wanted(&self, wanted: &InformInfo) -> bool {
         let first = u32_at(&self.notice, 0);
         let (is_generic, kind) = (first >> 31 != 0, (first >> 24 & 0x7F) as u16);
@@ -66,7 +66,7 @@ impl SubnetNotice {
                 || wanted.producer == first & InformInfo::ALL_PRODUCERS)
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let mut data = [0; Self::BYTES];
         put(&mut data, 0, &self.notice);

@@ -17,9 +17,9 @@ pub struct ServiceRecord {
     pub gid: Gid,
     /// The partition that it is offered in.
     pub partition: u16,
-    /// For how many more seconds; [`Self::FOR_EVER`] for ever.
+    /// For how many more seconds it is offered; [`Self::FOR_EVER`] for ever.
     pub lease: u32,
-    /// Who has it may change the record.
+    /// A key. Whoever has it may change the record.
     pub key: [u8; 16],
     /// What people call it, ended by a zero.
     pub name: [u8; 64],
@@ -28,9 +28,9 @@ pub struct ServiceRecord {
 }
 
 impl ServiceRecord {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub const BYTES: usize = PRIVATE_AT + PRIVATE_BYTES;
-    /// The lease of a service that is offered until it is taken back.
+    /// The lease of a service that is offered until it is removed.
     pub const FOR_EVER: u32 = u32::MAX;
 
     /// The number is named.
@@ -84,7 +84,7 @@ impl ServiceRecord {
         Field::bytes(36, 168, 8),
     ];
 
-    /// What some bytes say. Any say something; fewer than it has are filled up with zeros.
+    /// Reads a record. Any bytes are valid, and bytes that are missing count as zeros.
     pub fn parse(data: &[u8]) -> Self {
         let mut whole = [0; Self::BYTES];
         let length = data.len().min(Self::BYTES);
@@ -101,7 +101,7 @@ impl ServiceRecord {
         }
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let mut data = [0; Self::BYTES];
         put(&mut data, 0, &self.id.to_be_bytes());

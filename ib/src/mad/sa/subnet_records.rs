@@ -1,4 +1,5 @@
-//! Records of what the subnet has: nodes, ports, switches, managers, cables. They are answered and never taken.
+//! Records of what the subnet has: nodes, ports, switches, managers, cables. They are only sent in answers,
+//! and never read from requests.
 
 use super::Field;
 use crate::mad::{Data, NodeDescription, NodeInfo, PortSettings, SmInfo, SwitchInfo, put};
@@ -71,7 +72,7 @@ pub const LINK_FIELDS: &[Field] =
 const JOINS: u16 = 1 << 9;
 /// Records of ports can be asked for by single capabilities.
 const CAPABILITY_MATCHES: u16 = 1 << 13;
-/// Ports may join groups for which they only send, and which live as long as they are there.
+/// A group may live as long as a port is there that only sends to it.
 const SENDS_ONLY_FULL: u32 = 1 << 13;
 /// Records of switches say how far multicast tables reach, as switches tell it.
 const MULTICAST_TOP: u32 = 1 << 3;
@@ -98,14 +99,14 @@ pub fn node_record(lid: u16, info: &NodeInfo, description: &str) -> [u8; 108] {
     data
 }
 
-/// The record of a port, without the key of management, which is nobody else's business.
+/// The record of a port, without the key of management, which is a secret.
 pub fn port_record(lid: u16, port: u8, settings: &PortSettings) -> [u8; 68] {
     let mut data = [0; 68];
     put(&mut data, 0, &lid.to_be_bytes());
     data[2] = port;
     let info: Data = settings.with_key(0).emit();
     put(&mut data, 4, &info);
-    // Whether the key protects is told, and was changed with it.
+    // Removing the key also removes how it protects the port, which is told, so it is put back.
     data[4 + 34] = settings.emit()[34];
     data
 }

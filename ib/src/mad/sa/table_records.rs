@@ -1,22 +1,25 @@
-//! Records of tables that switches and ports hold. They are answered and never taken.
+//! Records of tables that switches and ports hold. They are only sent in answers, and never read from
+//! requests.
 //!
-//! Each begins with eight bytes that say whose table it is, and which part of it; the part follows as the port told it.
+//! Each begins with eight bytes that say whose table it is and which part of it. The part follows as the port
+//! told it.
 
 use super::Field;
 use crate::mad::put;
 
 /// The parts of a record of a switch's forwarding table that a request can name: LID and block.
 pub const LINEAR_TABLE_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 2)];
-/// Those of a multicast table: LID, position of the ports, block.
+/// The parts of a record of a multicast table: LID, position of the ports, block.
 pub const MULTICAST_TABLE_FIELDS: &[Field] =
     &[Field::bytes(0, 0, 2), Field::bits(1, 2, 0, 4), Field::bits(3, 2, 7, 9)];
-/// Those of the lanes of service levels: LID, port that packets come in by, port that they leave by.
+/// The parts of a record of the lanes of service levels: LID, port that packets come in by, port that they
+/// leave by.
 pub const LANES_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1), Field::bytes(2, 3, 1)];
-/// Those of the turns of lanes: LID, port, block.
+/// The parts of a record of how lanes take turns: LID, port, block.
 pub const TURNS_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1), Field::bytes(2, 3, 1)];
-/// Those of partitions: LID, block, port.
+/// The parts of a record of partitions: LID, block, port.
 pub const PARTITION_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 2), Field::bytes(2, 4, 1)];
-/// Those of GUIDs: LID and block.
+/// The parts of a record of GUIDs: LID and block.
 pub const GUID_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1)];
 
 /// Whose table it is, and which part of it: the beginning of a record.
@@ -24,7 +27,7 @@ pub const GUID_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1)
 pub struct Place([u8; Self::BYTES]);
 
 impl Place {
-    /// How many bytes it has.
+    /// The length in bytes.
     pub const BYTES: usize = 8;
 
     /// A block of 64 entries of the forwarding table of the switch with a LID.
@@ -42,7 +45,7 @@ impl Place {
         Self::at(lid).with(2, &[comes_by, leaves_by])
     }
 
-    /// A block of the turns of lanes at a port.
+    /// A block of the table by which lanes take turns at a port.
     pub fn turns(lid: u16, port: u8, block: u8) -> Self {
         Self::at(lid).with(2, &[port, block])
     }
@@ -57,7 +60,7 @@ impl Place {
         Self::at(lid).with(2, &[block])
     }
 
-    /// The bytes.
+    /// The bytes as they travel.
     pub const fn emit(&self) -> [u8; Self::BYTES] {
         self.0
     }

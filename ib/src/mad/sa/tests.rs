@@ -1,4 +1,4 @@
-//! Any value there and back, and any bytes.
+//! Any value is read as it was written, and any bytes are taken.
 
 use mapper_proto::map::{LaneRate, LinkSpeed};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ proptest! {
             mad[..3].copy_from_slice(&[1, CLASS, 2]);
         }
         if let Ok(read) = SaMad::parse(&mad) {
-            // Two fields mean nothing, and are zeros.
+            // Two fields have no meaning, and are zeros.
             mad[6..8].fill(0);
             mad[18..20].fill(0);
             mad[46..48].fill(0);

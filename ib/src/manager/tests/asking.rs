@@ -1,4 +1,4 @@
-//! Questions to ports for whoever asks the administration.
+//! Questions to ports on behalf of whoever asks the administration.
 
 use super::*;
 

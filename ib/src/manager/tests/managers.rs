@@ -1,4 +1,4 @@
-//! Other managers: what they are told, and whom this one obeys.
+//! Other managers: what they are told, and which of them this one obeys.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn other_managers_are_told_the_truth_and_only_those_with_the_key_are_obeyed() {
     let answer = Smp::<ManagerMethod>::parse(&answer.mad).unwrap();
     let told = SmInfo::parse(&answer.data);
     assert_eq!((answer.method, told.state, told.priority), (ManagerMethod::GetResponse, SmState::Master, 1));
-    // A master is not disabled by anybody.
+    // Nobody can disable a master.
     trial.manager.handle_packet(&sm_info(ManagerMethod::Set, Command::Disable.modifier(), &other), trial.now);
     assert_eq!(trial.manager.role(), SmState::Master);
     trial.manager.role = SmState::Standby;
@@ -54,9 +54,9 @@ fn only_the_master_that_the_port_was_told_has_an_agent_look_at_switches() {
         trial.manager.handle_packet(&Packet { address, mad: share }, trial.now);
         std::iter::from_fn(|| trial.manager.poll_transmit(trial.now)).count()
     };
-    assert_eq!(told_by(own.manager_lid + 1), 0, "a stranger makes no datagrams of one");
+    assert_eq!(told_by(own.manager_lid + 1), 0, "a stranger's datagram causes no others");
     assert_eq!(told_by(own.manager_lid), 2);
-    assert_eq!(told_by(own.manager_lid), 0, "it is under way");
+    assert_eq!(told_by(own.manager_lid), 0, "the share is under way already");
     assert_eq!(trial.manager.status().version, Some(version));
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A trap of a port about a wrong key: who sent what to whom.
+/// A trap about a packet with a wrong key from one LID to another.
 fn wrong_key(number: u16, key: u32, [from, to]: [u16; 2]) -> Packet {
     let mut packet = trap_of(number, to);
     let details = if number == Notice::MANAGEMENT_KEY { 28..32 } else { 16..20 };

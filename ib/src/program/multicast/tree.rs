@@ -1,8 +1,8 @@
 //! Trees of cables: one for each group, out of a central switch.
 //!
-//! Which switch that is depends on the switches, on where there are hosts, and on the group's LID alone, not on who is a
-//! member. So nobody's coming or going moves a tree, another manager makes the same ones, and the groups of a fabric whose
-//! middle has many switches spread over all of these.
+//! Which switch that is depends only on the switches, on where there are hosts, and on the group's LID, and
+//! not on who is a member. So a tree does not move when members come or go, another manager makes the same
+//! trees, and if many switches are central, groups spread over all of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::manager::inventory::{Inventory, Switch};
 /// The ports by which packets of a group leave switches, by GUID and port.
 pub(super) type Leads = BTreeSet<(u64, u8)>;
 
-/// A cable from a switch to another.
+/// A cable from one switch to another.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     port: u8,
@@ -20,7 +20,7 @@ struct Hop {
     peer_port: u8,
 }
 
-/// The switches that have room for groups, and all that trees are made of.
+/// The switches that have room for groups, with their cables and hosts, of which trees are made.
 #[derive(Debug)]
 pub(super) struct Trees {
     guids: Vec<u64>,
@@ -28,11 +28,12 @@ pub(super) struct Trees {
     hops: Vec<Vec<Hop>>,
     /// The switch and the port that each port of an adapter is at, by its GUID.
     members: BTreeMap<u64, (usize, u8)>,
-    /// The switches that are nearest to the farthest hosts.
+    /// The central switches: those whose farthest host is nearest.
     middle: Vec<usize>,
 }
 
-/// The way from a switch to the root: the port that it leaves by, the next switch, and the port there.
+/// For each switch the first cable of its way to the root; `None` for the root and for switches that cannot
+/// reach it.
 type Up = Vec<Option<Hop>>;
 
 impl Trees {
@@ -58,14 +59,15 @@ impl Trees {
         self.guids.binary_search(&guid).is_ok()
     }
 
-    /// The switches whose farthest host is nearest, and of these those with the least way to all of them.
+    /// The switches whose farthest host is nearest, and of these the ones with the shortest ways to all hosts
+    /// together.
     fn most_central(&self) -> Vec<usize> {
         let ends: BTreeSet<usize> = self.members.values().map(|&(switch, _)| switch).collect();
         let mut best = (usize::MAX, usize::MAX);
         let mut middle = Vec::new();
         for switch in 0..self.guids.len() {
             let (_, far) = self.ways_to(switch);
-            // Who is not reached is farther than anybody can be.
+            // A host that is not reached counts as farther away than any other.
             let far = |end: &usize| far[*end].unwrap_or(self.guids.len());
             let key = (ends.iter().map(far).max().unwrap_or(0), ends.iter().map(far).sum());
             if key < best {
@@ -79,7 +81,7 @@ impl Trees {
         middle
     }
 
-    /// The shortest way from each switch to one, and how far it is.
+    /// The shortest way from each switch to `root`, and its length.
     fn ways_to(&self, root: usize) -> (Up, Vec<Option<usize>>) {
         let mut up = vec![None; self.guids.len()];
         let mut far = vec![None; self.guids.len()];
@@ -97,7 +99,8 @@ impl Trees {
         (up, far)
     }
 
-    /// The tree of a group: the ways of all its members to a switch in the middle, both ways.
+    /// The tree of a group: the cables on the ways from all its members to a central switch, in both
+    /// directions.
     pub(super) fn of(&self, lid: u16, members: &Members) -> Leads {
         let mut leads = Leads::new();
         let Some(&root) = self.middle.iter().max_by_key(|&&switch| draw(self.guids[switch], lid)) else {
@@ -124,7 +127,7 @@ impl Trees {
         leads
     }
 
-    /// Whether packets can go round, by cables of which an end leads.
+    /// Whether packets can go round by the cables of which at least one end `leads`.
     pub(super) fn closes_a_circle(&self, leads: impl Fn(u64, u8) -> bool) -> bool {
         let mut part: Vec<usize> = (0..self.guids.len()).collect();
         let part_of = |part: &[usize], mut at: usize| {
@@ -137,7 +140,7 @@ impl Trees {
             for hop in hops {
                 let is_used =
                     leads(self.guids[switch], hop.port) || leads(self.guids[hop.peer], hop.peer_port);
-                // Each cable counts once, at its lower end.
+                // Each cable is looked at once, at its lower end.
                 if !is_used || (switch, hop.port) > (hop.peer, hop.peer_port) {
                     continue;
                 }
@@ -152,8 +155,8 @@ impl Trees {
     }
 }
 
-/// A number that is drawn for a switch and a group, always the same: the highest of it is the root. So a switch that goes
-/// moves only the groups that it was the root of.
+/// A number for a switch and a group, which is always the same. The central switch with the highest number is
+/// the root. So if a switch goes, only the groups whose root it was get another one.
 const fn draw(guid: u64, lid: u16) -> u64 {
     let mixed = (guid ^ (lid as u64) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)

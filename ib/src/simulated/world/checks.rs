@@ -11,7 +11,7 @@ impl World<'_> {
         self.places.iter().filter_map(|place| place.manager.as_ref()).map(SubnetManager::status).collect()
     }
 
-    /// Whether the subnet is up and has one master.
+    /// Checks that the subnet is up and has one master.
     ///
     /// # Errors
     /// If not.
@@ -35,7 +35,8 @@ impl World<'_> {
         self.statuses().iter().map(|status| status.counts.shares).sum()
     }
 
-    /// Whether all switches are looked at, and the agents that do so know the subnet as its master brought it up.
+    /// Checks that all switches are looked at, and that the agents that do so know the subnet as its master
+    /// brought it up.
     ///
     /// # Errors
     /// If not.

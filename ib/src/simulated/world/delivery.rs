@@ -15,12 +15,12 @@ const FLIGHT: Duration = Duration::from_micros(20);
 const COMPUTATION: Duration = Duration::from_millis(3);
 
 impl World<'_> {
-    /// Has this arrive after the time that it takes on its way.
+    /// Has something arrive after the time that it takes on its way.
     pub(super) fn send(&mut self, coming: Coming) {
         let delay = match coming {
             Coming::Computed { .. } => COMPUTATION,
-            // A request that is late still comes before it is sent again: who writes cannot defend itself against writes of
-            // its own that come after later ones.
+            // A request that is late still arrives before it is sent again, as a manager cannot protect
+            // itself against its own writes that arrive after later ones.
             Coming::Request { .. } if self.rng.random_bool(self.noise.late) => Duration::from_millis(60),
             Coming::Arrival { .. } if self.rng.random_bool(self.noise.late) => {
                 Duration::from_millis(self.rng.random_range(1..250))
@@ -37,7 +37,7 @@ impl World<'_> {
         let mark = |tid: u64| tid & u64::from(u32::MAX) | (from as u64 + 1) << 32;
         let mad = match Smp::<ManagerMethod>::parse(&packet.mad) {
             Ok(smp) if smp.method == ManagerMethod::GetResponse => {
-                // It answers another manager, whose number came with the question.
+                // The datagram answers another manager, whose number came with the question.
                 let to = (smp.tid >> 32) as usize - 1;
                 if self.model.walk(self.places[to].host, &smp.route).is_some() {
                     self.answer(
@@ -148,7 +148,7 @@ impl World<'_> {
         }
         let Ok(RoutedByLid(asked)) = RoutedByLid::<ManagerMethod>::parse(mad) else { return };
         if asked.method != ManagerMethod::Get {
-            // Word that a trap came, which nobody waits for here.
+            // This confirms a trap. No switch waits for it here.
             return;
         }
         let is_back = self.model.reached(end.0, own).is_some_and(|(back, _)| back == host);

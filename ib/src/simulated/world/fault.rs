@@ -11,7 +11,7 @@ pub enum Fault {
     Cut(PortOf),
     /// A cable is put between these ends, if both are free.
     Mend([PortOf; 2]),
-    /// A switch starts again, and knows nothing.
+    /// A switch starts again without its tables.
     Reset(usize),
     /// A switch stops answering if this is true, and answers again if it is false. It forwards all the while.
     Silent(usize, bool),
@@ -21,7 +21,7 @@ pub enum Fault {
     Apart(bool),
     /// A manager hears nothing at all if this is true, and does again if it is false.
     Deaf(usize, bool),
-    /// A manager ends without telling anybody.
+    /// A manager ends without a word to the others.
     Kill(usize),
     /// A manager starts again, with the LIDs that it kept in its file.
     Start(usize),

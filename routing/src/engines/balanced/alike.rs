@@ -7,8 +7,9 @@ use crate::{Tiers, Topology};
 
 /// Which xbars lead to the same neighbours by the same ports.
 ///
-/// Two such xbars with the same ways on to a destination get the same entries, so that they need be computed but once.
-/// They are found when they are first asked for: tables in which little is to be mended do without.
+/// Two such xbars with the same ways on to a destination get the same entries, so these need be computed only
+/// once. Such xbars are looked for when they are first asked for, as tables in which little is to be mended
+/// do not need them.
 pub(super) struct Alike<'a> {
     topology: &'a Topology,
     ports: &'a XbarPorts,
@@ -18,7 +19,8 @@ pub(super) struct Alike<'a> {
 struct Found {
     /// For each xbar the ports that lead to a higher tier.
     up: Vec<u64>,
-    /// For each xbar its class among those with the same neighbours above, and among those with the same ones throughout.
+    /// For each xbar two classes: of xbars with the same neighbours above, and of xbars with all the same
+    /// neighbours.
     classes: Vec<[Option<u32>; 2]>,
     /// How many classes there are.
     count: usize,
@@ -29,7 +31,7 @@ impl<'a> Alike<'a> {
         Self { topology, ports, found: OnceLock::new() }
     }
 
-    /// Every xbar by itself.
+    /// A grouping in which every xbar is by itself.
     #[cfg(test)]
     pub(super) fn nobody(topology: &'a Topology, ports: &'a XbarPorts) -> Self {
         let up = vec![0; ports.xbars * ports.words];
@@ -42,7 +44,7 @@ impl<'a> Alike<'a> {
         self.found().count
     }
 
-    /// The class of xbars in which this one leads on by the ports of `set` as all others do by the same ports. Nothing if
+    /// The class of xbars whose ports of `set` lead to the same neighbours as those of this xbar. `None` if
     /// there are no others.
     pub(super) fn class(&self, xbar: u32, set: &[u64]) -> Option<u32> {
         let found = self.found();

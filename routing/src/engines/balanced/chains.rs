@@ -1,4 +1,4 @@
-//! The way in that each host's routes join, chosen so that hosts share channels as little as they can.
+//! For each host a way in, which its routes join, chosen so that hosts share channels as little as possible.
 //!
 //! In a tree the routes to a host are determined by the xbar of the top tier that they turn at. If hosts
 //! choose the ways down to them so that every channel serves as few hosts as any other, and all sources go
@@ -29,7 +29,7 @@ pub(super) struct Link {
 /// For each host's slot a *chain*: the xbars by which its routes come in, from the one next to its own
 /// up to the top tier. In a fabric without tiers a chain is one xbar.
 ///
-/// They are chosen when one is first asked for: tables in which little is to be mended may need none.
+/// Chains are chosen when one is first asked for, as tables in which little is to be mended may need none.
 pub(super) struct Chains<'a> {
     subnet: &'a Subnet,
     settings: &'a Settings,
@@ -40,7 +40,7 @@ pub(super) struct Chains<'a> {
 /// The chains of all slots.
 struct Chosen {
     links: Vec<Link>,
-    /// By slot: where its links are. Empty for xbars' own slots.
+    /// For each slot, where its links are. The range is empty for xbars' own slots.
     ranges: Vec<Range<u32>>,
 }
 
@@ -77,7 +77,7 @@ impl Chosen {
             SubnetNode::Host(host) if (host as usize) < subnet.topology.host_count() => {
                 subnet.destinations.slots_of_host(host)
             }
-            // An xbar stands for nothing that is balanced: its own slot is not counted.
+            // Routes to an xbar's own slot are not balanced, so it gets no chain.
             SubnetNode::Host(_) | SubnetNode::Xbar(_) => 0..0,
         });
         let is_of_host = |&slot: &u32| !subnet.leads_to_service_adapter(slot);
@@ -126,8 +126,8 @@ impl Chooser<'_> {
         self.chains.ranges[slot as usize] = start..self.chains.links.len() as u32;
     }
 
-    /// The best link into an xbar: from a system, else a node, that no earlier slot of the same host uses
-    /// in this place; then the least used.
+    /// The best link into an xbar. Links from a system that no earlier slot of the same host uses in this
+    /// place are preferred, then those from such a node; among these it is the least used one.
     fn next(&mut self, below: u32, step: usize, earlier: &[u32]) -> Option<Link> {
         let mut best: Option<((u8, u32, u32, u32), Link)> = None;
         for at in 0..self.ups[below as usize].len() {
@@ -145,12 +145,12 @@ impl Chooser<'_> {
         best.map(|(_, link)| link)
     }
 
-    /// The links by which chains may go on: to the next tier, from which the way in must descend; where
-    /// there is none, the first link of a chain may be any.
+    /// The links by which chains may go on to the next tier, from which the way in must descend. Where there
+    /// are no tiers, the first link of a chain may be any.
     fn ups_of(&self, xbar: u32) -> Vec<Link> {
         let height = self.tiers.height(xbar);
         let has_higher = self.has_higher(xbar);
-        // Where a leaf is the top, ways in to what was turned over are legal in any order of steps.
+        // If a leaf is the top, ways in to the xbars below it are legal in any order of steps.
         let must_descend = self.ports.has_order() && !self.ports.has_one_top();
         let is_up = |link: &Link| {
             if self.tiers.height(link.xbar) > height {
@@ -167,8 +167,8 @@ impl Chooser<'_> {
         self.ports.numbers_of(xbar).any(|number| self.tiers.height(self.ports.heads[number]) > height)
     }
 
-    /// How much a link is like one in the same place of an earlier chain: 0 from another system, 1 from
-    /// another node of the same, 2 by another port of the same, 3 equal.
+    /// How much a link is like one in the same place of an earlier chain: 0 if it is from another system, 1
+    /// from another node of the same system, 2 by another port of the same node, 3 if it is equal.
     fn likeness(&self, link: Link, step: usize, earlier: &[u32]) -> u8 {
         let like = |&slot: &u32| {
             let other = self.chains.of_slot(slot).get(step)?;

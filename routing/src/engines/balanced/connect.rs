@@ -1,4 +1,4 @@
-//! Roots that reach each other: down to a hub, and up again.
+//! Routes between roots, which go down to a hub and up again.
 //!
 //! Up*/down* has no way from one root to another. A way down and up again is safe if no channel can come to
 //! wait for itself. So some xbars become *hubs*, where frames may turn from down to up, one by one from the
@@ -39,7 +39,7 @@ pub(super) fn connect(subnet: &Subnet, order: &Order, roots: &[u32], tables: &mu
     apart
 }
 
-/// How many pairs of roots, which cables join, have no route.
+/// How many pairs of roots that cables join have no route.
 fn count_apart(subnet: &Subnet, roots: &[u32], tables: &Tables) -> usize {
     let topology = &subnet.topology;
     let apart = |from: u32, to: u32| {
@@ -50,7 +50,7 @@ fn count_apart(subnet: &Subnet, roots: &[u32], tables: &Tables) -> usize {
     roots.iter().map(|&to| roots.iter().filter(|&&from| apart(from, to)).count()).sum()
 }
 
-/// The turns that frames may take: never up after down, but at hubs.
+/// The turns that frames may take: never up after down, except at hubs.
 struct Turns<'a> {
     topology: &'a Topology,
     order: &'a Order,
@@ -73,7 +73,7 @@ impl Turns<'_> {
         !comes_back && (self.climbs(first) || !self.climbs(second) || self.is_hub[at as usize])
     }
 
-    /// Whether some turns close a circle, in a search in depth over all channels.
+    /// Whether some turns close a circle, by a depth-first search over all channels.
     fn have_cycle(&self) -> bool {
         let mut state = vec![State::New; self.topology.channel_count()];
         let mut stack: Vec<(u32, u32)> = Vec::new();
@@ -109,7 +109,8 @@ impl Turns<'_> {
         false
     }
 
-    /// Leads xbars without a route to a slot to those that have one, by turns that are allowed.
+    /// Gives xbars without a route to a slot one that leads on to xbars that have one, by turns that are
+    /// allowed.
     fn extend(&self, to: u32, slot: u32, tables: &mut Tables) {
         let xbars = self.topology.xbar_count() as u32;
         let mut queue: Vec<u32> =

@@ -9,7 +9,7 @@ use crate::engines::Settings;
 /// In a mesh or a hypercube whose cables are plugged in the same order of dimensions at each xbar, the first
 /// port is that of the first dimension in which a frame must go on.
 pub(super) struct FirstPort {
-    /// For each xbar its bits, in the order that a user gave; empty if none was.
+    /// For each xbar its bits, in the order that a user gave; empty if none was given.
     orders: Vec<Vec<usize>>,
 }
 

@@ -1,4 +1,5 @@
-//! Whole tables: destination xbars in rounds, each round in parallel, loads made known between rounds.
+//! Fills whole tables. Destination xbars are computed in rounds, each round in parallel, and loads become
+//! known between rounds.
 
 use std::ops::Range;
 
@@ -15,18 +16,21 @@ use super::ways::{BLOCK, Ways};
 use crate::tiers::cabled_hosts;
 use crate::{Subnet, Tables};
 
-/// Most bytes of the ways that are known at once.
+/// Most bytes of the ways that are kept at once.
 const WAYS_BYTES: usize = 48 << 20;
-/// Rounds in which the destinations are computed, about.
+/// About how many rounds there are.
 const ROUNDS: usize = 24;
 /// Most destinations with hosts in a round.
 const MOST_A_ROUND: usize = 64;
-/// Parts of a round, computed in parallel. Part of the result: loads are not known from part to part.
+/// How many parts of a round are computed in parallel. Tables depend on this number, as a part does not know
+/// the loads of the others.
 const PARTS: usize = 4;
-/// Tables of at most so many entries are improved, if loads decided anything, so many times.
+/// Tables of at most so many entries are computed again by the loads that are known then, if loads decided
+/// anything.
 const IMPROVED_ENTRIES: usize = 8 << 20;
+/// How often such tables are computed again.
 const IMPROVEMENTS: usize = 2;
-/// Loads that are joined at a time.
+/// How many loads are joined at a time.
 const PIECE: usize = 4096;
 
 /// All that entries are computed from.
@@ -40,7 +44,8 @@ pub(super) struct Filler<'a> {
     /// The xbars that have hosts, and how many each xbar has.
     leaves: Vec<u32>,
     sources: Vec<u32>,
-    /// Only one neighbour's cables serve, the first port's in this order, by xbar: dimension order.
+    /// For dimension order, the order in which the first port is looked for; only cables to that port's
+    /// neighbour serve.
     first_port: Option<&'a FirstPort>,
     /// Seed of random choices among the least loaded.
     scatter: Option<u64>,
@@ -76,7 +81,7 @@ impl<'a> Filler<'a> {
         self.find_ways(to, true)
     }
 
-    /// Ways to some xbars. Which of those that reach them are near is not noted.
+    /// Ways to some xbars, without a list of which xbars are near them.
     pub(super) fn unordered_ways(&self, to: &[u32]) -> Ways {
         self.find_ways(to, false)
     }
@@ -108,7 +113,7 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// All tables. `previous`: what is right in them stays.
+    /// All tables. Entries of `previous` that are right stay.
     pub(super) fn tables(&self, previous: Option<&Previous<'_>>) -> Tables {
         let (xbars, slots) = (self.ports.xbars, self.subnet.destinations.slot_count());
         let mut loads = vec![0; self.ports.heads.len()];
@@ -152,7 +157,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The ports to the destination itself. `keep`: those that are right stay.
+    /// Fills the entries for the destination's own slot. With `keep`, those that are right stay.
     fn fill_own(&self, ways: &Ways, place: usize, entries: &mut [u8], keep: bool) {
         let ports = self.ports;
         let (to, masks) = (ways.to[place], ways.masks_to(place));
@@ -164,7 +169,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// At their own xbar, hosts have their own ports.
+    /// Fills the entries of hosts at their own xbar, which are the hosts' ports.
     pub(super) fn fill_at_home(&self, slots: Slots, entries: &mut [u8]) {
         for (slot, row) in slots.range().zip(entries.chunks_exact_mut(self.ports.xbars)) {
             row[slots.to as usize] = self.subnet.port_of_slot(slot);
@@ -203,7 +208,8 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// The port from an xbar to another's own slot: one after another, as nobody's traffic goes there.
+/// The port from an xbar to another xbar's own slot. Ports take turns without regard to loads, as no host's
+/// traffic goes there.
 pub(super) fn own_port(ports: &XbarPorts, set: &[u64], to: u32, xbar: u32) -> u8 {
     nth(set, (to + xbar) as usize).map_or(Tables::NONE, |bit| ports.port_of_bit(bit))
 }
@@ -216,13 +222,13 @@ struct Work<'a> {
     base: Base<'a>,
 }
 
-/// What is known of entries before they are filled.
+/// What entries hold before they are filled.
 #[derive(Clone, Copy)]
 enum Base<'a> {
     Nothing,
-    /// What is right in these stays.
+    /// Entries that are right in these tables stay.
     Previous(&'a Previous<'a>),
-    /// They are there, and their routes are among the loads.
+    /// The entries are there, and their routes are counted among the loads.
     Loaded,
 }
 
@@ -233,7 +239,8 @@ impl Work<'_> {
         let mut rest = entries;
         for round in self.filler.runs(window, size) {
             let parts = self.filler.runs(round, size.div_ceil(PARTS));
-            // Runs end early where destinations without hosts are many: the last part takes what is over.
+            // Runs end early where there are many destinations without hosts, so the last part takes those
+            // that are left over.
             let parts = join_to(parts, sweepers.len());
             let mut jobs = Vec::with_capacity(parts.len());
             for (part, sweeper) in parts.into_iter().zip(sweepers.iter_mut()) {
@@ -294,7 +301,7 @@ impl Work<'_> {
     }
 }
 
-/// Joins the last runs, so that there are so many at most.
+/// Joins the last runs, so that there are at most `most` runs.
 fn join_to(mut runs: Vec<Range<u32>>, most: usize) -> Vec<Range<u32>> {
     while runs.len() > most {
         if let (Some(last), Some(before)) = (runs.pop(), runs.last_mut()) {

@@ -1,4 +1,4 @@
-//! Tables that were in force: what is right in them stays, bit for bit.
+//! Tables that were in force, whose right entries stay, bit for bit.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use super::sweep::{Sweeper, Target};
 use super::ways::BLOCK;
 use crate::Tables;
 
-/// Entries of tables that are read as a whole to learn the loads. Of larger ones a sample is read.
+/// Most entries of tables that are read as a whole to learn the loads. Of larger tables a sample is read.
 const READ_ENTRIES: usize = 8 << 20;
 /// Destinations with hosts in a sample.
 const SAMPLE: usize = 16;
-/// If at most one of so many xbars has a wrong entry for a destination, these are chosen one by one.
+/// If at most one of so many xbars has a wrong entry for a destination, the wrong ones are chosen one by one.
 const FEW: usize = 16;
 
 /// Entries that are tested at once.
@@ -74,14 +74,14 @@ impl<'a> Previous<'a> {
         };
         let counted = counted.par_chunks(BLOCK).fold(|| filler.sweeper(), each).map(|sweeper| sweeper.loads);
         let mut loads = counted.reduce_with(add).unwrap_or_else(|| vec![0; filler.ports.heads.len()]);
-        // Each destination that was counted stands for so many.
+        // How many destinations each one that was counted stands for.
         let scale = if self.sampled { (leaves.len() / SAMPLE).max(1) as u32 } else { 1 };
         loads.iter_mut().for_each(|load| *load = load.saturating_mul(scale));
         loads
     }
 }
 
-/// What is wrong among the previous entries of a target.
+/// The wrong ones among the previous entries of a target.
 pub(super) struct Kept {
     /// Xbars with wrong entries, and the slots that they are for.
     pub(super) wrong: Vec<(u32, u64)>,
@@ -116,12 +116,12 @@ impl Kept {
         Self { wrong: (0..).zip(wrong).filter(|&(_, lanes)| lanes != 0).collect() }
     }
 
-    /// Whether so few are wrong that they are chosen one by one.
+    /// Whether so few entries are wrong that they are chosen one by one.
     pub(super) fn are_few(&self, xbars: usize) -> bool {
         self.wrong.len() * FEW <= xbars
     }
 
-    /// Chooses what is wrong anew.
+    /// Chooses the wrong entries anew.
     pub(super) fn complete(
         &self,
         filler: &Filler<'_>,
@@ -162,8 +162,8 @@ struct Runs {
 }
 
 impl Runs {
-    /// The first runs of sets of one word; none otherwise. Without a way, no port is right; at the
-    /// destination itself, any.
+    /// The first runs of sets of one word; of longer sets there are none. Where there is no way, no port is
+    /// right, and at the destination itself any port is.
     fn of(ports: &XbarPorts, masks: &[u64], to: u32) -> Self {
         if ports.words != 1 {
             return Self { firsts: Vec::new(), spans: Vec::new() };

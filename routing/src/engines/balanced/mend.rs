@@ -1,4 +1,5 @@
-//! Tables that were in force of a fabric of which little changed: all entries are checked, few chosen anew.
+//! Mends tables that were in force, if little of the fabric has changed: all entries are checked, and few are
+//! chosen anew.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::Tables;
 
 /// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.
 const MOST_SINGLE: usize = 1 << 16;
-/// Most targets of which more is wrong.
+/// Most targets of which so much is wrong that they are chosen anew as a whole.
 const MOST_WHOLE: usize = 256;
 
 /// What a check of all entries found to be wrong.
@@ -21,11 +22,11 @@ const MOST_WHOLE: usize = 256;
 pub(super) struct Wrong {
     /// Entries for which there is no choice: at hosts' own xbars, and for xbars' own slots.
     fixed: Vec<Fixed>,
-    /// What is to be chosen, in the order of slots.
+    /// The entries that are to be chosen one by one, in the order of slots.
     single: Vec<Single>,
     /// The ports by which ways lead on, for each of [`Self::single`].
     sets: Vec<u64>,
-    /// The targets of which more is wrong.
+    /// The targets that are to be chosen anew as a whole.
     whole: Vec<Slots>,
 }
 
@@ -90,7 +91,7 @@ impl Wrong {
     fn note(&mut self, filler: &Filler<'_>, target: Target<'_>, kept: &Kept) {
         let slots = target.slots();
         if !self.is_little() {
-            // All is to be done anew: more need not be known.
+            // Everything is to be computed anew, so no more need be found out.
         } else if kept.are_few(filler.ports.xbars) {
             for &(xbar, lanes) in &kept.wrong {
                 self.single.push(Single { slots, xbar, lanes });
@@ -110,17 +111,18 @@ impl Wrong {
         self
     }
 
-    /// Whether entries have to be chosen: the loads must be known for it.
+    /// Whether entries have to be chosen, for which the loads must be known.
     pub(super) fn is_to_choose(&self) -> bool {
         !self.single.is_empty() || !self.whole.is_empty() || !self.is_little()
     }
 
-    /// Whether little is wrong: so little that it is chosen by one thread.
+    /// Whether so little is wrong that one thread chooses it.
     pub(super) fn is_little(&self) -> bool {
         self.fixed.len().max(self.single.len()) <= MOST_SINGLE && self.whole.len() <= MOST_WHOLE
     }
 
-    /// The tables with all that is wrong chosen anew, whole targets last. `loads`: the routes that are right.
+    /// The tables with all wrong entries chosen anew, whole targets last. `loads` are those of the right
+    /// entries.
     pub(super) fn mend(self, filler: &Filler<'_>, previous: &Previous<'_>, loads: Vec<u32>) -> Tables {
         let (xbars, words) = (filler.ports.xbars, filler.ports.words);
         let mut tables = previous.tables.clone();

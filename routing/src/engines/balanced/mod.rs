@@ -1,13 +1,13 @@
 //! minhop, updn, dnup and dor, balanced over the whole fabric.
 //!
-//! 1. [`ways`]: to each destination xbar, by which ports of each xbar a legal shortest way leads on; 64
+//! 1. [`ways`]: by which ports of each xbar a legal shortest way leads on to each destination xbar, for 64
 //!    destinations at once, a bit each.
 //! 2. [`chains`]: by which xbars each host's routes come in, so that channels serve as few hosts as they can.
 //! 3. [`sweep`]: each destination's entries, near to far along its chains, then far to near by the loads; once for all
 //!    xbars that are [`alike`].
-//! 4. [`fill`]: all destinations in rounds, parts of a round in parallel.
-//!    Where loads decided, all is chosen once more, now that the loads are known.
-//! 5. [`kept`]: what is right in tables that were in force stays.
+//! 4. [`fill`]: all destinations in rounds, parts of a round in parallel. If loads decided anything, all is
+//!    chosen once more, now that the loads are known.
+//! 5. [`kept`]: right entries of tables that were in force stay.
 //!
 //! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
 
@@ -37,28 +37,55 @@ use dimension::FirstPort;
 use fill::Filler;
 use kept::Previous;
 use ports::XbarPorts;
-use ranks::{Order, find_roots};
+use ranks::{Order, Roots, find_roots};
 
 /// Computes the tables of minhop, updn, dnup or dor.
 ///
 /// # Errors
-/// If updn finds no roots, or the tables that were in force are of another fabric.
+/// If updn finds no roots.
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    compute_in_order(engine, subnet, settings).map(|(routing, _)| routing)
+}
+
+/// Computes the tables of updn or dnup, and adds the entries by which xbars above the leaves are reached by their own addresses where
+/// no legal way leads there.
+///
+/// # Errors
+/// As [`compute`].
+pub(super) fn compute_with_xbars(
+    engine: Engine,
+    subnet: &Subnet,
+    settings: &Settings,
+) -> Result<Routing, EngineError> {
+    let (mut routing, order) = compute_in_order(engine, subnet, settings)?;
+    let tiers = Tiers::of(&subnet.topology);
+    if let Some(order) = order.filter(|_| tiers.served().is_empty()) {
+        let in_force = in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
+        services::reach_xbars(subnet, &tiers, || order, in_force, &mut routing.tables);
+    }
+    Ok(routing)
+}
+
+/// The tables, and the order to which their routes keep, if they keep to one.
+fn compute_in_order(
+    engine: Engine,
+    subnet: &Subnet,
+    settings: &Settings,
+) -> Result<(Routing, Option<Order>), EngineError> {
     let topology = &subnet.topology;
     let mut notes = notes::taken_otherwise(settings);
     let tiers = Tiers::of(topology);
-    let mut roots = Vec::new();
+    let mut roots = Roots::none();
     if engine == Engine::Updn {
-        let found = find_roots(subnet, settings, &tiers)
+        roots = find_roots(subnet, settings, &tiers)
             .map_err(|why| EngineError::refuse(engine, Refusal::own(why)))?;
-        notes.extend(found.note);
-        roots = found.xbars;
+        notes.extend(roots.note.take());
     }
     let order = Order::of(engine, subnet, settings, &tiers, &roots);
     if order.is_some() {
         notes.extend(services::note(topology, &tiers));
     }
-    let in_force = in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
+    let in_force = in_force::tables(settings);
     let previous = in_force.map(Previous::new);
     let ports = XbarPorts::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
@@ -67,10 +94,10 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     let filler = Filler::new(subnet, &ports, &chains, &alike, first_port.as_ref(), settings.scatter);
     let mut tables = filler.tables(previous.as_ref());
     if let Some(order) = order.as_ref().filter(|_| settings.connect_roots) {
-        let apart = connect::connect(subnet, order, &roots, &mut tables);
+        let apart = connect::connect(subnet, order, &roots.xbars, &mut tables);
         if apart > 0 {
             notes.push(format!("{apart} pairs of roots cannot be connected without a risk of deadlock"));
         }
     }
-    Ok(Routing { notes, ..Routing::in_one_layer(tables) })
+    Ok((Routing { notes, ..Routing::in_one_layer(tables) }, order))
 }

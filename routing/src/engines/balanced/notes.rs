@@ -1,4 +1,4 @@
-//! Values of settings that are taken otherwise than they are given, said rather than hidden.
+//! Notes on values of settings that are taken otherwise than they were given.
 
 use crate::engines::Settings;
 use crate::engines::settings::SubnetNode;

@@ -1,4 +1,4 @@
-//! Where every port leads, as flat arrays that ports index, and as sets of ports.
+//! Where every port leads, as flat arrays by the numbers of ports, and as sets of ports.
 
 use mapper_proto::map::PortRef;
 
@@ -29,7 +29,7 @@ pub(super) struct XbarPorts {
     pub(super) counted: Vec<u64>,
     /// For each xbar the ports in use.
     pub(super) live: Vec<u64>,
-    /// For each xbar the ports that climb: all in use if there is no order.
+    /// For each xbar the ports by which a step climbs; without an order all ports in use.
     pub(super) climbs: Vec<u64>,
     /// What a step out of each port counts, by number; empty if all count 1.
     pub(super) weights: Vec<u8>,
@@ -166,7 +166,8 @@ impl XbarPorts {
         self.ordered
     }
 
-    /// Whether in that order a leaf stands above xbars of the tree, for the sake of their service adapters.
+    /// Whether in that order a leaf stands above xbars of the tree, so that their service adapters are
+    /// reached.
     pub(super) fn has_one_top(&self) -> bool {
         self.has_one_top
     }

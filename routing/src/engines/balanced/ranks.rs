@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::engines::{Engine, Settings};
-use crate::tiers::{cabled_hosts, distances, with_one_top};
+use crate::tiers::{cabled_hosts, distances, leaves_apart, with_one_top};
 use crate::{Orientation, Shape, Subnet, Tiers, Topology};
 
 /// The xbars that routes of `updn` turn at.
@@ -14,15 +14,24 @@ pub(in crate::engines) struct Roots {
     pub(in crate::engines) xbars: Vec<u32>,
     /// How the roots were guessed, if a user should know.
     pub(in crate::engines) note: Option<String>,
+    /// Whether they are the top tier of a tree in which every xbar stands by its tier.
+    pub(in crate::engines) are_tops: bool,
+}
+
+impl Roots {
+    /// Those of an engine whose routes need none.
+    pub(in crate::engines) fn none() -> Self {
+        Self { xbars: Vec::new(), note: None, are_tops: false }
+    }
 }
 
 /// Why no xbar is a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(in crate::engines) enum NoRoots {
-    /// None of those that were named is there.
+    /// None of the roots that were named is in the fabric.
     #[error("none of the roots that were named is in this fabric; name others (--root-guid-file), or none")]
     Named,
-    /// None was named, and none is found.
+    /// No root was named, and none was found.
     #[error(
         "no xbar is as far from nearly all hosts as a root is, and the fabric is no folded Clos; \
          name the roots (--root-guid-file)"
@@ -30,14 +39,15 @@ pub(in crate::engines) enum NoRoots {
     Found,
 }
 
-/// The roots that the settings name, else the top tier of a folded Clos or of each part that has service adapters
-/// above its leaves, else those of the xbars that [`detect_roots`] finds which are farthest from all hosts.
+/// The roots that the settings name; or else the top tier of a folded Clos, or of each part of a tree or of a fabric with
+/// service adapters above its leaves; or else, of the xbars that [`detect_roots`] finds, those that are farthest from all
+/// hosts.
 ///
 /// In a tree of many branches [`detect_roots`] finds nearly every xbar: from a leaf, too, nearly all
 /// hosts are equally far. Then routes would turn anywhere. So only the highest tier of them serves.
 ///
 /// # Errors
-/// If there are none.
+/// If there are no roots.
 pub(in crate::engines) fn find_roots(
     subnet: &Subnet,
     settings: &Settings,
@@ -52,17 +62,19 @@ pub(in crate::engines) fn find_roots(
         if xbars.is_empty() {
             return Err(NoRoots::Named);
         }
-        return Ok(Roots { xbars, note: None });
+        return Ok(Roots { xbars, note: None, are_tops: false });
     }
-    let xbars = if tiers.served().is_empty() { top_of_clos(topology, tiers) } else { tops(topology, tiers) };
+    let of_clos = if tiers.served().is_empty() { top_of_clos(topology, tiers) } else { Vec::new() };
+    let are_tops = of_clos.is_empty() && is_tree(topology, tiers);
+    let xbars = if are_tops { tops(topology, tiers) } else { of_clos };
     if !xbars.is_empty() {
-        let kind = if tiers.served().is_empty() { "folded Clos" } else { "tree" };
+        let kind = if are_tops { "tree" } else { "folded Clos" };
         let note = if let [_] = xbars[..] {
             format!("the root is the xbar of the top tier of this {kind}")
         } else {
             format!("the roots are the {} xbars of the top tier of this {kind}", xbars.len())
         };
-        return Ok(Roots { xbars, note: Some(note) });
+        return Ok(Roots { xbars, note: Some(note), are_tops });
     }
     let found = detect_roots(topology);
     let height = |xbar: u32| tiers.heights()[xbar as usize];
@@ -76,7 +88,7 @@ pub(in crate::engines) fn find_roots(
     } else {
         format!("the roots are the {} xbars that are as far from nearly all hosts", xbars.len())
     };
-    Ok(Roots { xbars, note: Some(note) })
+    Ok(Roots { xbars, note: Some(note), are_tops: false })
 }
 
 /// The xbars that are as far from nearly all hosts: exactly one distance is that of more than 90 % of
@@ -101,7 +113,8 @@ fn roots_among(topology: &Topology, hosts: &[u64], block: &[u32]) -> Vec<u32> {
     }
     let mut frontier = block.to_vec();
     let mut alive = u64::MAX;
-    // For each xbar of the block: distances of more than 90 % and of more than 5 %, hosts elsewhere.
+    // For each xbar of the block, how many distances are those of more than 90 % and of more than 5 % of the
+    // hosts, and how many hosts have not been reached.
     let (mut most, mut many, mut rest) = ([0_u8; 64], [0_u8; 64], [0_u64; 64]);
     while !frontier.is_empty() && alive != 0 {
         let mut here = [0_u64; 64];
@@ -123,7 +136,7 @@ fn roots_among(topology: &Topology, hosts: &[u64], block: &[u32]) -> Vec<u32> {
     (0..block.len()).filter(is_root).map(|bit| block[bit]).collect()
 }
 
-/// One step of the searches that are alive. Returns the xbars that any of them is new to.
+/// Takes one step of the searches that are alive. Returns the xbars that any of them has newly reached.
 fn step(
     topology: &Topology,
     frontier: &[u32],
@@ -154,7 +167,7 @@ fn step(
     next
 }
 
-/// Calls with the number of each bit that is set, by rising number.
+/// Calls `call` with the number of each bit that is set, by rising number.
 pub(super) fn each_bit(mut bits: u64, mut call: impl FnMut(usize)) {
     while bits != 0 {
         call(bits.trailing_zeros() as usize);
@@ -162,7 +175,13 @@ pub(super) fn each_bit(mut bits: u64, mut call: impl FnMut(usize)) {
     }
 }
 
-/// The highest tier of a folded Clos; nothing if the fabric is none, or has one tier only.
+/// Whether the xbars of a fabric stand in tiers: there are service adapters above its leaves, or it has several tiers and
+/// every cable joins neighbouring ones.
+fn is_tree(topology: &Topology, tiers: &Tiers) -> bool {
+    !tiers.served().is_empty() || tiers.count_if_stepwise(topology).is_some_and(|count| count > 1)
+}
+
+/// The highest tier of a folded Clos; empty if the fabric is no folded Clos, or has only one tier.
 fn top_of_clos(topology: &Topology, tiers: &Tiers) -> Vec<u32> {
     let Shape::Clos { tiers: count } = *Orientation::new(topology, false).shape() else { return Vec::new() };
     let is_top = |&xbar: &u32| count > 1 && tiers.height(xbar) == Some(count - 1);
@@ -195,26 +214,31 @@ pub(in crate::engines) struct Order {
 }
 
 impl Order {
-    /// The order that an engine keeps to, with these roots: one by which also the service adapters above the
-    /// leaves are reached. None for minhop if there are no such adapters, and for dor.
+    /// The order that an engine keeps to with these roots, by which service adapters above the leaves are reached as
+    /// well, and all leaves of a tree if its top tier are the roots. `None` for dor, and for minhop if there are no
+    /// such adapters.
     pub(super) fn of(
         engine: Engine,
         subnet: &Subnet,
         settings: &Settings,
         tiers: &Tiers,
-        roots: &[u32],
+        roots: &Roots,
     ) -> Option<Self> {
+        let mut joined = tiers.served().to_vec();
         let order = match engine {
-            Engine::Updn => {
-                let ranks = updn_ranks(&subnet.topology, settings, tiers, roots);
+            Engine::Updn if roots.are_tops => {
+                // By tiers: an xbar that no cable joins with a root is no lower than a leaf for that.
+                let ranks: Vec<u32> = tiers.heights().iter().map(|&height| u32::MAX - height).collect();
+                joined.extend(leaves_apart(&subnet.topology, tiers));
                 Self::updn(subnet, settings, &ranks)
             }
+            Engine::Updn => Self::updn(subnet, settings, &distances(&subnet.topology, &roots.xbars)),
             Engine::Dnup => Self::dnup(subnet, settings, tiers.heights()),
             // Shortest routes to service adapters above the leaves close circles, unless they keep to an order.
             Engine::Minhop if !tiers.served().is_empty() => Self::dnup(subnet, settings, tiers.heights()),
             _ => return None,
         };
-        Some(order.with_one_top(&subnet.topology, tiers))
+        Some(order.with_one_top_over(&subnet.topology, tiers, &joined))
     }
 
     /// The order of `updn`, by [`distances`] from the roots. UP is towards the lower rank; between equal
@@ -240,13 +264,15 @@ impl Order {
         Self { place, has_one_top: false }
     }
 
-    /// This order, if all service adapters are on leaves. Else a leaf is put above the xbars that have some, so
-    /// that these reach each other, and all leaves, by going up and then down; routes between leaves stay as they are.
+    /// This order if all service adapters are on leaves. Otherwise a leaf is put above the xbars that have
+    /// some, so that these reach each other and all leaves by going up and then down. Routes between leaves
+    /// stay as they are.
     pub(in crate::engines) fn with_one_top(self, topology: &Topology, tiers: &Tiers) -> Self {
         self.with_one_top_over(topology, tiers, tiers.served())
     }
 
-    /// The same for the parts of these xbars, whether or not they have service adapters. This order if there are none.
+    /// Does the same for the connected parts of these xbars, whether or not they have service adapters.
+    /// Without any xbars it is this order.
     pub(in crate::engines) fn with_one_top_over(
         self,
         topology: &Topology,
@@ -259,7 +285,7 @@ impl Order {
         Self { place: with_one_top(topology, tiers, &self.place, xbars), has_one_top: true }
     }
 
-    /// Whether some xbars of the tree stand below a leaf, for the sake of service adapters.
+    /// Whether some xbars of the tree stand below a leaf, so that their service adapters are reached.
     pub(super) fn has_one_top(&self) -> bool {
         self.has_one_top
     }
@@ -275,17 +301,8 @@ impl Order {
     }
 }
 
-/// How far each xbar is from the roots. Where no roots are named and the tiers were found in spite of service
-/// adapters, these say it: an xbar that no cable joins with a root is no lower than a leaf for that.
-fn updn_ranks(topology: &Topology, settings: &Settings, tiers: &Tiers, roots: &[u32]) -> Vec<u32> {
-    if settings.roots.is_some() || tiers.served().is_empty() {
-        return distances(topology, roots);
-    }
-    tiers.heights().iter().map(|&height| u32::MAX - height).collect()
-}
-
-/// In each connected part the xbars of the highest rank. If all have hosts, one of them: that with the most
-/// cables, of equal ones the one with the smallest GUID.
+/// In each connected part the xbars of the highest rank. If all xbars have hosts, it is only one of these:
+/// the one with the most cables, and among equals the one with the smallest GUID.
 fn lowest(subnet: &Subnet, ranks: &[u32]) -> Vec<u32> {
     let topology = &subnet.topology;
     let mut highest = vec![0; ranks.len()];

@@ -1,4 +1,5 @@
-//! Hosts of several addresses: each is to be reached by another system, else another xbar, else another port.
+//! Hosts with several addresses: each address is to be reached by another system, or else by another xbar, or
+//! else by another port.
 
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
@@ -14,7 +15,7 @@ pub(super) struct Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// Nothing if each host has one address.
+    /// `None` if each host has one address.
     pub(super) fn of(subnet: &'a Subnet, slots: Slots) -> Option<Self> {
         if subnet.destinations.lmc() == 0 {
             return None;
@@ -26,9 +27,9 @@ impl<'a> Spread<'a> {
         Some(Self { subnet, earlier: (0..slots.lanes).map(path).collect() })
     }
 
-    /// How much a step is like those of earlier slots of the same host at this xbar: 0 to another system,
-    /// 1 to another xbar of the same, 2 to the same by another port, 3 by the same port. `entry`: the entry
-    /// of each slot there.
+    /// How much a step is like those of earlier slots of the same host at this xbar: 0 if it is to another
+    /// system, 1 to another xbar of the same system, 2 to the same xbar by another port, 3 by the same port.
+    /// `entry` gives the entry of each slot there.
     pub(super) fn likeness(
         &self,
         ports: &XbarPorts,

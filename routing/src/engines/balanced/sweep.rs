@@ -47,7 +47,7 @@ impl Target<'_> {
     }
 }
 
-/// The slots of a target alone: of some hosts of a destination xbar.
+/// The slots of a target, without its ways: those of some hosts of a destination xbar.
 #[derive(Clone, Copy)]
 pub(super) struct Slots {
     pub(super) to: u32,
@@ -69,24 +69,24 @@ pub(super) struct Sweeper<'a> {
     subnet: &'a Subnet,
     /// How many hosts each xbar has.
     sources: &'a [u32],
-    /// By port number: how many routes cross it.
+    /// For each port, by its number, how many routes cross it.
     pub(super) loads: Vec<u32>,
-    /// For each xbar the slots whose routes go by the top of their chain, those whose chain it is in, and
-    /// those that have no port yet.
+    /// For each xbar the slots whose routes go by the top of their chain; the slots whose chain it is in; and
+    /// the slots that have no port yet.
     by_top: Vec<u64>,
     in_chain: Vec<u64>,
     open: Vec<u64>,
-    /// For each xbar: slots that frames from other xbars come by for, and, if there are any, how many routes of each
-    /// slot, with those of its own hosts.
+    /// For each xbar the slots for which frames from other xbars pass it; and if there are any, how many
+    /// routes of each slot pass it, including those of its own hosts.
     passing: Vec<u64>,
     routes: Vec<u32>,
     /// The entries of the present target.
     columns: Columns,
     /// How many targets were begun.
     target: u64,
-    /// By class of xbars: the first of them for the present target.
+    /// For each class of xbars, the first of them for the present target.
     firsts: Vec<First>,
-    /// For each xbar the class that it has its entries together with.
+    /// For each xbar the class whose entries it shares.
     class_of: Vec<Option<u32>>,
     tops: Vec<(u32, u64)>,
     /// The load of the least loaded way on from each xbar, where loads decide at all.
@@ -94,10 +94,11 @@ pub(super) struct Sweeper<'a> {
     /// Whether loads decided anything so far, and for this target.
     pub(super) by_load: bool,
     decides: bool,
-    /// What was counted singly since the loads were joined, and whether that is all.
+    /// The counts since the loads were last joined, one by one, and whether they are complete.
     pub(super) singly: Vec<(usize, u32)>,
     pub(super) only_singly: bool,
-    /// Seed of random choices among the least loaded, and what comes of it for this target.
+    /// The seed of random choices among the least loaded, and the generator for this target that is made of
+    /// it.
     scatter: Option<u64>,
     random: Option<ChaCha8Rng>,
 }
@@ -139,8 +140,9 @@ impl<'a> Sweeper<'a> {
         }
     }
 
-    /// Computes the entries of a target's slots. `entries`: by slot, by xbar within; all are written. Where `kept` has a
-    /// slot's bit for an xbar, the entry is there and stays.
+    /// Computes the entries of a target's slots into `entries`, which has a row for each slot with an entry
+    /// for each xbar; all are written. Where `kept` has a slot's bit for an xbar, the entry is there and
+    /// stays.
     pub(super) fn compute(&mut self, target: Target<'_>, entries: &mut [u8], kept: Option<&[u64]>) {
         if target.lanes == 0 {
             return;
@@ -151,7 +153,7 @@ impl<'a> Sweeper<'a> {
         self.begin(kept.is_none());
         self.mark_chains(target);
         if let Some(spread) = Spread::of(self.subnet, target.slots()) {
-            // Several addresses a host: what one of them may use depends on the others.
+            // If hosts have several addresses, what one address may use depends on the others.
             self.near_to_far_spread(target, entries, kept, &spread);
         } else {
             self.near_to_far(target, entries, kept);
@@ -164,7 +166,8 @@ impl<'a> Sweeper<'a> {
         self.columns.write(target.lanes, entries);
     }
 
-    /// Forgets what was chosen for the last target. `anew`: none of its entries are kept.
+    /// Forgets what was chosen for the last target. With `anew`, none of the entries of the next one are
+    /// kept.
     fn begin(&mut self, anew: bool) {
         self.target += 1;
         self.columns.clear();

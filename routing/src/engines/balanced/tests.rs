@@ -1,4 +1,7 @@
-//! The engines of this module against what is right by definition.
+//! The engines of this module are compared with what is right by definition.
+
+mod evenness;
+mod settings;
 
 use std::collections::BTreeSet;
 
@@ -8,9 +11,7 @@ use proptest::prelude::*;
 
 use super::fill::Filler;
 use super::*;
-use crate::engines::Balance;
 use crate::proof::{ProofRules, prove_tables};
-use crate::quality::{Quality, TableRoutes};
 use crate::tables::SlotEnd;
 use crate::{Far, Tables, Topology, fabrics};
 
@@ -26,7 +27,7 @@ fn subnet(spec: &str) -> Subnet {
     Subnet::new(&generate(spec).unwrap(), None).unwrap()
 }
 
-/// A generated fabric less a share of its cables, every so many-th of a thousand.
+/// A generated fabric without `per_mille` of each thousand cables.
 fn degraded(spec: &str, per_mille: usize) -> Subnet {
     let mut fabric = generate(spec).unwrap();
     let mut number = 0;
@@ -38,7 +39,8 @@ fn degraded(spec: &str, per_mille: usize) -> Subnet {
 }
 
 fn tables(engine: Engine, subnet: &Subnet, settings: &Settings) -> Tables {
-    // What an engine makes of it may be a refusal, as dnup's of pairs that it leaves apart.
+    // Tables are taken from the module itself, as an engine may refuse them, for instance dnup if it leaves
+    // pairs apart.
     compute(engine, subnet, &settings.only(engine.obeys(settings))).unwrap().tables
 }
 
@@ -50,7 +52,7 @@ fn proved(subnet: &Subnet, tables: &Tables) -> crate::TablesProof {
     prove_tables(subnet, tables, &crate::tables::Layers::single(), &rules())
 }
 
-/// Steps to an xbar from all others, by a search of the plainest kind.
+/// The steps to an xbar from all others, by the simplest kind of search.
 fn distances(topology: &Topology, to: u32) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.xbar_count()];
     distances[to as usize] = Some(0);
@@ -78,7 +80,7 @@ fn shortest(topology: &Topology, distances: &[Option<u32>], xbar: u32) -> BTreeS
     topology.channels_of(xbar).filter(nearer).map(|channel| topology.tail(channel).port).collect()
 }
 
-/// Each slot that is another xbar's, with the right ports to it by the rule of `minhop`.
+/// Checks that each entry is a right one by the rule of `minhop`.
 fn check_minimal(subnet: &Subnet, tables: &Tables) {
     let topology = &subnet.topology;
     for to in 0..topology.xbar_count() as u32 {
@@ -115,7 +117,7 @@ fn legally_reached(topology: &Topology, order: &Order, from: u32) -> BTreeSet<u3
     seen.into_iter().map(|(xbar, _)| xbar).collect()
 }
 
-/// Follows an entry's route; whether it arrives. Each step must be legal in the order.
+/// Follows a route, whose steps must all be legal in the order. Returns whether it arrives.
 fn arrives(subnet: &Subnet, tables: &Tables, order: &Order, from: u32, slot: u32) -> bool {
     let (mut at, mut fell) = (from, false);
     for _ in 0..=subnet.topology.xbar_count() {
@@ -149,8 +151,8 @@ fn check_legal(subnet: &Subnet, tables: &Tables, order: &Order) {
 
 /// The order that an engine keeps to with these roots.
 fn order(engine: Engine, subnet: &Subnet, settings: &Settings) -> Option<Order> {
-    let roots = settings.roots.as_deref().unwrap_or_default();
-    Order::of(engine, subnet, settings, &Tiers::of(&subnet.topology), roots)
+    let roots = Roots { xbars: settings.roots.clone().unwrap_or_default(), ..Roots::none() };
+    Order::of(engine, subnet, settings, &Tiers::of(&subnet.topology), &roots)
 }
 
 /// A random fabric, roots for it, a cable that will fail, and an LMC.
@@ -247,7 +249,8 @@ proptest! {
     }
 }
 
-/// What is computed for one xbar and serves all that are alike is what each of them would get by itself, loads and all.
+/// What is computed for one xbar and serves all that are alike is exactly what each of them would get by
+/// itself, including the loads.
 #[test]
 fn xbars_that_are_alike_get_what_they_would_get_alone() {
     let specs = [
@@ -265,9 +268,7 @@ fn xbars_that_are_alike_get_what_they_would_get_alone() {
         for engine in ALL {
             let tiers = Tiers::of(&subnet.topology);
             let found = (engine == Engine::Updn).then(|| find_roots(&subnet, &settings, &tiers));
-            let Ok(roots) = found.map_or(Ok(Vec::new()), |found| found.map(|found| found.xbars)) else {
-                continue;
-            };
+            let Ok(roots) = found.unwrap_or_else(|| Ok(Roots::none())) else { continue };
             let tables = tables(engine, &subnet, &settings);
             let order = Order::of(engine, &subnet, &settings, &tiers, &roots);
             let ports = XbarPorts::new(&subnet.topology, &settings, order.as_ref());
@@ -280,7 +281,7 @@ fn xbars_that_are_alike_get_what_they_would_get_alone() {
     }
 }
 
-/// Whether exactly those entries stayed that are still right.
+/// Checks that exactly those entries stayed that are still right.
 fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables, new: &Tables) {
     let order = order(engine, subnet, settings);
     let ports = XbarPorts::new(&subnet.topology, settings, order.as_ref());
@@ -301,40 +302,6 @@ fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables
     }
 }
 
-fn quality(subnet: &Subnet, tables: &Tables) -> Quality {
-    Quality::measure(&TableRoutes::new(subnet, tables), 1)
-}
-
-#[test]
-fn a_full_tree_is_loaded_evenly() {
-    for (spec, index) in [("xgft:h=2;m=6,12;w=1,6", 66.0), ("xgft:h=3;m=4,4,8;w=1,4,4", 124.0)] {
-        let subnet = subnet(spec);
-        for engine in [Engine::Minhop, Engine::Updn, Engine::Dnup] {
-            let found = tables(engine, &subnet, &Settings::default());
-            assert!(proved(&subnet, &found).holds(), "{spec} {engine}");
-            let quality = quality(&subnet, &found);
-            assert_eq!(quality.edge_forwarding_index, index, "{spec} {engine}");
-        }
-    }
-}
-
-#[test]
-fn no_tree_is_worse_than_by_counters_of_single_xbars() {
-    let specs = ["xgft:h=2;m=18,36;w=1,18", "xgft:h=3;m=6,6,12;w=1,6,6"];
-    for (spec, per_mille) in specs.into_iter().flat_map(|spec| [(spec, 0), (spec, 10), (spec, 50)]) {
-        let subnet = degraded(spec, per_mille);
-        for engine in [Engine::Minhop, Engine::Updn] {
-            let ours = tables(engine, &subnet, &Settings::default());
-            assert!(proved(&subnet, &ours).holds(), "{spec} {engine}");
-            let settings = Settings { balance: Balance::Opensm, ..Settings::default() };
-            let Ok(theirs) = engine.compute(&subnet, &settings) else { continue };
-            let (ours, theirs) = (quality(&subnet, &ours), quality(&subnet, &theirs.tables));
-            let (ours, theirs) = (ours.effective_bisection, theirs.effective_bisection);
-            assert!(ours >= theirs, "{spec} less {per_mille} per mille, {engine}: {ours} and {theirs}");
-        }
-    }
-}
-
 #[test]
 fn addresses_of_a_host_are_reached_by_different_spines() {
     let fabric = generate("xgft:h=2;m=4,8;w=1,4").unwrap();
@@ -350,102 +317,4 @@ fn addresses_of_a_host_are_reached_by_different_spines() {
             assert_eq!(ports.len(), 4, "host {host} from leaf {leaf}");
         }
     }
-}
-
-#[test]
-fn weighted_steps_are_shunned() {
-    // On a ring of 4, frames from 0 to 1 go the long way round if the short one counts 5.
-    let subnet = subnet("ring:n=4,hosts=1");
-    let port_to = |from: u32, to: u32| {
-        let mut channels = subnet.topology.channels_of(from);
-        subnet.topology.tail(channels.find(|&channel| subnet.topology.head(channel).xbar == to).unwrap())
-    };
-    let settings = Settings { hop_weights: [(port_to(0, 1), 5)].into(), ..Settings::default() };
-    let found = tables(Engine::Minhop, &subnet, &settings);
-    let slot = subnet.destinations.host_slots_of(1).start;
-    assert_eq!(found.port(0, slot), port_to(0, 3).port);
-    assert_eq!(found.port(3, slot), port_to(3, 2).port);
-}
-
-#[test]
-fn dor_takes_the_first_port_in_the_order_that_is_given() {
-    let subnet = subnet("hypercube:d=3,hosts=2");
-    let first = |settings: &Settings, to: u32| {
-        let slot = subnet.destinations.host_slots_of(to).start;
-        let port = tables(Engine::Dor, &subnet, settings).port(0, slot);
-        let Far::Channel(channel) = subnet.topology.far(PortRef { xbar: 0, port }) else { panic!("a cable") };
-        subnet.topology.head(channel).xbar
-    };
-    let ports: Vec<u8> =
-        subnet.topology.channels_of(0).map(|channel| subnet.topology.tail(channel).port).collect();
-    let plain = first(&Settings::default(), 7);
-    let backwards = ports.iter().rev().copied().collect();
-    let reversed = first(&Settings { port_order: [(0, backwards)].into(), ..Settings::default() }, 7);
-    assert_ne!(plain, reversed);
-    assert!(proved(&subnet, &tables(Engine::Dor, &subnet, &Settings::default())).holds());
-}
-
-#[test]
-fn uncounted_ports_attract_and_settings_without_effect_are_told() {
-    let subnet = subnet("xgft:h=2;m=4,8;w=1,4");
-    let settings = Settings { port_shifting: true, connect_roots: true, ..Settings::default() };
-    let told = Engine::Minhop.without_effect(&settings);
-    assert_eq!(told.len(), 2, "{told:?}");
-    // The cable down to leaf 0 from the first spine counts nothing: all hosts there choose it.
-    let spine = (0..12).find(|&xbar| !subnet.is_leaf(xbar)).unwrap();
-    let channel = subnet.topology.channels_of(spine).next().unwrap();
-    let settings =
-        Settings { uncounted_ports: [subnet.topology.tail(channel)].into(), ..Settings::default() };
-    let found = tables(Engine::Minhop, &subnet, &settings);
-    let leaf = subnet.topology.head(channel).xbar;
-    let up = subnet.topology.tail(subnet.topology.reverse(channel));
-    let far = (0..12).find(|&xbar| subnet.is_leaf(xbar) && xbar != leaf).unwrap();
-    let to_spine = subnet.topology.channels_of(far).find(|&c| subnet.topology.head(c).xbar == spine).unwrap();
-    let port = subnet.topology.tail(to_spine).port;
-    for slot in subnet.destinations.host_slots_of(leaf) {
-        assert_eq!(found.port(far, slot), port, "by the spine at {up:?}");
-    }
-}
-
-#[test]
-fn connected_roots_reach_each_other_without_a_cycle() {
-    for spec in ["xgft:h=2;m=4,8;w=1,4", "xgft:h=3;m=3,3,4;w=1,3,3"] {
-        let subnet = subnet(spec);
-        let rules = ProofRules { max_hops: 64, xbar_destinations: true };
-        let prove = |connect_roots| {
-            let settings = Settings { connect_roots, ..Settings::default() };
-            let found = tables(Engine::Updn, &subnet, &settings);
-            let kept = Settings { previous: Some(found.clone()), ..settings };
-            assert_eq!(tables(Engine::Updn, &subnet, &kept), found, "{spec}");
-            let proof = prove_tables(&subnet, &found, &crate::tables::Layers::single(), &rules);
-            assert!(proof.holds(), "{spec}");
-            let roots =
-                find_roots(&subnet, &Settings::default(), &Tiers::of(&subnet.topology)).unwrap().xbars;
-            let apart = |&from: &u32, to: u32| {
-                from != to && found.port(from, subnet.destinations.slot_of_xbar(to)) == Tables::NONE
-            };
-            roots.iter().map(|&to| roots.iter().filter(|&from| apart(from, to)).count()).sum::<usize>()
-        };
-        assert!(prove(false) > 0, "{spec}");
-        assert_eq!(prove(true), 0, "{spec}");
-    }
-}
-
-#[test]
-fn a_random_fabric_is_balanced_better_than_by_counters_of_single_xbars() {
-    let subnet = subnet("random:xbars=64,ports=24,hosts=384,links=300,seed=1");
-    let ours = tables(Engine::Minhop, &subnet, &Settings::default());
-    let settings = Settings { balance: Balance::Opensm, ..Settings::default() };
-    let theirs = Engine::Minhop.compute(&subnet, &settings).unwrap().tables;
-    let (ours, theirs) = (quality(&subnet, &ours), quality(&subnet, &theirs));
-    assert!(ours.effective_bisection >= theirs.effective_bisection);
-    assert!(ours.edge_forwarding_index <= theirs.edge_forwarding_index);
-}
-
-#[test]
-fn tables_of_another_fabric_are_refused() {
-    let subnet = subnet("ring:n=4,hosts=1");
-    let settings = Settings { previous: Some(Tables::empty(4, 7)), ..Settings::default() };
-    let error = Engine::Minhop.compute(&subnet, &settings).unwrap_err();
-    assert!(error.why.to_string().contains("4 xbars and 7 destinations"), "{}", error.why);
 }

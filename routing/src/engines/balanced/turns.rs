@@ -1,11 +1,11 @@
-//! Ports of a set, in turn.
+//! Takes the ports of a set in turn.
 
-/// A bit of a set, by turns.
+/// The bit of a set whose turn it is.
 pub(super) fn nth(set: &[u64], turn: usize) -> Option<usize> {
     Turns::new(set, turn).next()
 }
 
-/// The bits of a set, over and over, from one of them on.
+/// The bits of a set, again and again, beginning with one of them.
 pub(super) struct Turns<'a> {
     set: &'a [u64],
     word: usize,

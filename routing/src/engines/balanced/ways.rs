@@ -6,7 +6,7 @@ use super::ranks::each_bit;
 /// Destinations that one search follows.
 pub(super) const BLOCK: usize = 64;
 
-/// Words in a line of the processor's cache, on most.
+/// Words in a line of the cache of most processors.
 const LINE: usize = 8;
 
 /// Steps from a destination whose ends are remembered: see [`Ways::within`].
@@ -27,7 +27,8 @@ pub(super) struct Ways {
     words: usize,
     /// Sets of ports: `masks[destination * stride + xbar * words..]`.
     pub(super) masks: Vec<u64>,
-    /// An odd number of lines of the cache: what is written for one xbar and all destinations lies in different sets of it.
+    /// The distance between the masks of two destinations. It is an odd number of cache lines, so that what
+    /// is written for one xbar and all destinations lies in different sets of the cache.
     stride: usize,
     /// For each destination the xbars that reach it, near ones first: `order[destination * xbars..]`.
     order: Vec<u32>,
@@ -37,8 +38,8 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// Ways to at most [`BLOCK`] xbars. `hosts`: which xbars have hosts, and so must have a way if there is any.
-    /// Without `ordered`, [`Self::order_to`] is left empty.
+    /// Finds ways to at most [`BLOCK`] xbars. `hosts` are the xbars that have hosts, and so must have a way
+    /// if there is any. Without `ordered`, [`Self::order_to`] is left empty.
     pub(super) fn find(ports: &XbarPorts, to: &[u32], parts: &[u32], hosts: &[u32], ordered: bool) -> Self {
         debug_assert!(to.len() <= BLOCK, "a bit each");
         let stride = ((ports.xbars * ports.words).div_ceil(LINE) | 1) * LINE;
@@ -112,7 +113,7 @@ impl Ways {
             self.lengths[place] = 0;
             self.masks[place * self.stride..][..self.stride].fill(0);
         });
-        // Ends of the first search would be wrong for the second.
+        // The ends of the first search would be wrong for the second.
         self.ends.clear();
     }
 }
@@ -155,13 +156,13 @@ struct Search<'a> {
     ports: &'a XbarPorts,
     ways: &'a mut Ways,
     wanted: u64,
-    /// If given, an xbar rises only to destinations that it cannot fall to.
+    /// The destinations that each xbar can fall to, if xbars may rise only to others.
     falls: Option<&'a [u64]>,
     reached: Vec<u64>,
     /// Destinations that each xbar was found to reach in the last step, and those of them that it falls to.
     fresh: Vec<u64>,
     falling: Vec<u64>,
-    /// What neighbours offer in this step: by rising, by falling.
+    /// The destinations that neighbours offer in this step by rising, and by falling.
     rise: Vec<u64>,
     fall: Vec<u64>,
 }
@@ -204,7 +205,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One step away from the destinations. Returns the xbars that were found to reach any.
+    /// Takes one step away from the destinations. Returns the xbars that were found to reach any.
     fn step(&mut self, frontier: &[u32]) -> Vec<u32> {
         let touched = self.offer(frontier);
         let mut next: Vec<(u32, u64, u64)> = Vec::with_capacity(touched.len());
@@ -233,7 +234,7 @@ impl<'a> Search<'a> {
         next.into_iter().map(|(xbar, ..)| xbar).collect()
     }
 
-    /// Offers what the last step found to neighbours. Returns those that may gain by it.
+    /// Offers what the last step found to neighbours. Returns the neighbours that may gain by it.
     fn offer(&mut self, frontier: &[u32]) -> Vec<u32> {
         let mut touched = Vec::new();
         for &xbar in frontier {
@@ -286,10 +287,10 @@ impl<'a> Search<'a> {
             });
             let ways = &mut *self.ways;
             if any == common {
-                // All these ports lead to all these destinations, as upwards in a tree.
+                // All these ports lead to all these destinations, as ports upwards in a tree do.
                 each_bit(any, |place| ways.set_mask(place, xbar, word, used));
             } else if several == 0 {
-                // One port leads to each, as downwards in a tree.
+                // A single port leads to each destination, as it is downwards in a tree.
                 each_bit(used, |bit| {
                     each_bit(rows[bit], |place| ways.set_mask(place, xbar, word, 1 << bit));
                 });

@@ -9,8 +9,8 @@ use super::ways::Ways;
 
 /// Finds ways to each destination in turn, by Dijkstra's algorithm over (xbar, falls or rises).
 ///
-/// The rule is that of [`Ways`]: the lighter way is taken, and falling if both are as light; where that
-/// leaves an xbar without a way that could have one, whatever can fall does.
+/// The rule is that of [`Ways`]: the lighter way is taken, and falling if both are equally light. If that
+/// leaves an xbar without a way although there is one, every xbar that can fall does.
 pub(super) fn find(ports: &XbarPorts, ways: &mut Ways) {
     for place in 0..ways.to.len() {
         let to = ways.to[place];

@@ -9,15 +9,15 @@ use crate::{Bisection, Mean};
 /// Tables that keep entries of those in force are taken if their effective bisection is at least this part of the best.
 pub(super) const KEPT_SHARE: f64 = 0.95;
 
-/// Where there are service adapters, which hardly send, tables whose effective bisection is at least this part of the best
-/// are as good for all, and what hosts alone get decides among them.
+/// If there are service adapters, which hardly send, tables whose effective bisection is at least this part
+/// of the best count as equally good, and the bandwidth of hosts alone decides among them.
 pub(super) const NEARLY: f64 = 0.98;
 
 /// Tables that are proved, and how good they are.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) selection: Selection,
-    /// Engines that are less simple and compute the same.
+    /// Other engines, which are less simple and compute the same.
     pub(super) alike: Vec<Engine>,
     pub(super) bisection: Bisection,
     /// How many entries differ from the tables that were in force, if there were any.
@@ -25,8 +25,8 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// The least mean with which another is as good, if this has the given one: no worse than can be measured, or hardly
-    /// worse where others may keep more of what was in force.
+    /// The least mean with which another candidate is as good, if this one has the given mean. It is no worse
+    /// than can be measured, or hardly worse if others may keep more of the tables that were in force.
     fn least_as_good(&self, mean: Mean) -> f64 {
         let by_error = mean.value - 2.0 * mean.error;
         if self.changed.is_some() { by_error.min(KEPT_SHARE * mean.value) } else { by_error }
@@ -36,13 +36,13 @@ impl Candidate {
         Mean { value: self.bisection.mean, error: self.bisection.error }
     }
 
-    /// The smallest of those that are as good is taken: that of fewest changed entries, then of fewest layers, then of
-    /// the simplest engine.
+    /// Of the candidates that are as good, the one with the smallest rank is taken. It has the fewest changed
+    /// entries, then the fewest layers, then the simplest engine.
     fn rank(&self) -> (Option<u64>, u8, usize) {
         (self.changed, self.selection.routing.layers.count, place(self.selection.engine))
     }
 
-    /// All engines that compute this, as those that were tried, although another serves.
+    /// All engines that compute these tables, as engines that were tried while another one serves.
     pub(super) fn beaten(self) -> impl Iterator<Item = Tried> {
         let Self { selection, alike, bisection, .. } = self;
         std::iter::once(selection.engine).chain(alike).map(move |engine| beaten(engine, bisection))
@@ -53,23 +53,31 @@ fn beaten(engine: Engine, bisection: Bisection) -> Tried {
     Tried { engine, why_not: WhyNotServed::Beaten { effective_bisection: bisection.mean } }
 }
 
-/// The candidates that are as good as the best, and the others.
-fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
-    let most = |leasts: &mut dyn Iterator<Item = f64>| leasts.fold(f64::NEG_INFINITY, f64::max);
-    let least = most(&mut candidates.iter().map(|candidate| {
+/// The least effective bisection of all with which a candidate is as good as the best. Where hosts are told apart from service
+/// adapters, what hosts alone get decides among these.
+pub(super) fn least_as_good(candidates: &[Candidate], are_hosts_apart: bool) -> f64 {
+    let least = |candidate: &Candidate| {
         let mean = candidate.of_all();
         let least = candidate.least_as_good(mean);
-        if candidate.bisection.of_hosts.is_some() { least.min(NEARLY * mean.value) } else { least }
-    }));
+        if are_hosts_apart { least.min(NEARLY * mean.value) } else { least }
+    };
+    candidates.iter().map(least).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The candidates that are as good as the best, and the others.
+fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
+    let are_hosts_apart = candidates.iter().any(|candidate| candidate.bisection.of_hosts.is_some());
+    let least = least_as_good(&candidates, are_hosts_apart);
     let (mut as_good, mut worse): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.bisection.mean >= least);
     let of_hosts = |candidate: &Candidate| candidate.bisection.of_hosts;
-    let least = most(&mut as_good.iter().filter_map(|one| Some(one.least_as_good(of_hosts(one)?))));
+    let least = as_good.iter().filter_map(|one| Some(one.least_as_good(of_hosts(one)?)));
+    let least = least.fold(f64::NEG_INFINITY, f64::max);
     worse.extend(as_good.extract_if(.., |one| of_hosts(one).is_some_and(|mean| mean.value < least)));
     (as_good, worse)
 }
 
-/// What serves of some candidates, with all other engines as those that were tried.
+/// The candidate that serves, with all other engines as those that were tried.
 ///
 /// # Errors
 /// If there is no candidate.

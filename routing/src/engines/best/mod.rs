@@ -16,7 +16,7 @@ use crate::{Matchings, Subnet};
 use plan::Plan;
 use race::Race;
 
-/// Engines in the order in which they are preferred if their tables are as good: the simplest first.
+/// Engines in the order in which they are preferred if their tables are equally good, the simplest first.
 const SIMPLEST: [Engine; 11] = [
     Engine::Ftree,
     Engine::Dmodc,
@@ -31,8 +31,8 @@ const SIMPLEST: [Engine; 11] = [
     Engine::Nue,
 ];
 
-/// All engines, the simplest of equals first. Those that `SIMPLEST` does not name come last, in the order of
-/// [`Engine::ALL`].
+/// All engines in the order in which they are preferred, the simplest first. Those that `SIMPLEST` does not
+/// name come last, in the order of [`Engine::ALL`].
 pub const ORDER: [Engine; Engine::ALL.len()] = {
     let mut order = Engine::ALL;
     let mut placed = 0;
@@ -59,7 +59,7 @@ fn place(engine: Engine) -> usize {
     ORDER.into_iter().take_while(|&other| other != engine).count()
 }
 
-/// What is told while a plan runs.
+/// Is told what happens while a plan runs.
 pub trait Watch: Sync {
     /// A round begins, in which so many engines are tried.
     fn begin_round(&self, _engines: usize) {}
@@ -68,15 +68,15 @@ pub trait Watch: Sync {
     fn end_attempt(&self) {}
 }
 
-/// Nobody watches.
+/// Watches nothing, for plans that nobody watches.
 impl Watch for () {}
 
-/// Tries the engines that suit a fabric, and keeps the tables with the best effective bisection. Of those that are as good
-/// as can be measured it keeps the ones with fewer layers, or of the simpler engine; where tables were in force, those that
-/// change fewest of their entries. On any number of threads the choice is the same.
+/// Tries the engines that suit a fabric, and keeps the tables with the best effective bisection. If several
+/// are equally good as far as can be measured, it keeps those with fewer layers, or of the simpler engine. If
+/// tables were in force, it keeps those that change the fewest of their entries. The choice does not depend
+/// on the number of threads.
 ///
-/// Among thousands of hosts, the bisection of those that are far behind the next best is measured by a quarter of the
-/// matchings only.
+/// The bisection of those that are far behind the next best is measured by a quarter of the matchings only.
 ///
 /// # Errors
 /// If no engine serves.

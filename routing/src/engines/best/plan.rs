@@ -8,31 +8,31 @@ use mapper_fabric::wording::counted;
 
 /// Table entries above which only engines for trees are tried as long as one of them serves.
 const MANY_ENTRIES: u64 = 1 << 26;
-/// How many engines compute side by side on such a fabric: all of their tables are held, which takes memory.
+/// How many engines compute side by side on such a fabric. All of their tables are held, which takes memory.
 const FEW: usize = 2;
 /// Steps of a search from each address above which sssp, which makes two, takes far longer than engines that rank.
 const SSSP_STEPS: u64 = 1 << 27;
-/// Turns of all addresses above which nue does: it needs some five nanoseconds each.
+/// Turns of all addresses above which nue takes far longer. It needs some five nanoseconds for each.
 const NUE_TURNS: u64 = 1 << 30;
-/// Turns of all pairs of xbars with hosts above which engines do that put each pair into a layer: they need
-/// some three nanoseconds each.
+/// Turns of all pairs of xbars with hosts above which engines take far longer that put each pair into a
+/// layer. They need some three nanoseconds for each.
 const PAIR_TURNS: u64 = 1 << 30;
-/// Turns of all pairs above which those engines take far longer where they may use several layers, and are likelier
-/// to serve.
+/// Turns of all pairs above which those engines take far longer if they may use several layers. This limit is
+/// higher, as they are then likelier to serve.
 const PAIR_TURNS_IN_LAYERS: u64 = 1 << 33;
 
-/// How long an engine takes, against others.
+/// How long an engine takes, compared with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effort {
-    /// No longer than others.
+    /// It takes no longer than others.
     Little,
-    /// Longer, on a fabric as large as this.
+    /// It takes longer on a fabric as large as this.
     More,
-    /// Far longer.
+    /// It takes far longer.
     FarMore,
 }
 
-/// When an engine is tried: what has to fail before it.
+/// When an engine is tried. All engines of smaller rounds have to fail before it.
 type Round = (bool, Effort);
 
 /// Which engines are tried, and when.
@@ -41,7 +41,7 @@ pub(super) struct Plan {
     settings: Settings,
     /// Each engine and its round, in the order of rounds.
     entries: Vec<(Engine, Round)>,
-    /// How large the fabric is, for those who are told why an engine waits.
+    /// How large the fabric is, in words that tell why an engine waits.
     size: String,
     side_by_side: usize,
 }
@@ -83,17 +83,17 @@ impl Plan {
         })
     }
 
-    /// What engines are tried with.
+    /// The settings that engines are tried with.
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The tables that were in force, if as much of them is to stay as can.
+    /// The tables that were in force, if as much of them is to stay as possible.
     pub(super) fn in_force(&self, subnet: &Subnet) -> Option<&Tables> {
-        in_force::tables(subnet, &self.settings).ok().flatten()
+        in_force::fitting(subnet, &self.settings)
     }
 
-    /// Why an engine that was not tried was not.
+    /// Why an engine was not tried.
     pub(super) fn why_left_out(&self, engine: Engine) -> Tried {
         if let Some(why_not) = cannot_serve(engine, &self.settings) {
             return Tried { engine, why_not };
@@ -110,32 +110,33 @@ impl Plan {
     }
 }
 
-/// Why an engine is not for this at all.
+/// Why an engine cannot serve at all with these settings.
 fn cannot_serve(engine: Engine, settings: &Settings) -> Option<WhyNotServed> {
     match engine {
         Engine::Dispersive => Some(WhyNotServed::Refused(Refusal::NoTables)),
-        Engine::File if settings.file.is_none() && !settings.keeps_previous() => {
+        Engine::File if settings.file.is_none() && in_force::tables(settings).is_none() => {
             Some(WhyNotServed::NothingToLoad)
         }
         _ => None,
     }
 }
 
-/// The settings that an engine must obey to be tried first: those that somebody set and some engine obeys. What
-/// is set for a single engine alone, or decides nothing but how many layers there are, sets no other back. Nor do tables
-/// that were in force: how many of their entries an engine changes is counted.
+/// The settings that an engine must obey to be tried first: those that somebody set and some engine obeys. A
+/// setting that is for a single engine alone, or decides only how many layers there are, does not set back
+/// the others. Neither do tables that were in force, as it is counted how many of their entries an engine
+/// changes.
 fn decisive(settings: &Settings) -> Vec<Setting> {
     let of_one = [Setting::MaxLayers, Setting::Previous, Setting::File, Setting::Passes, Setting::Hops];
     Setting::set(settings).filter(|setting| !of_one.contains(setting)).collect()
 }
 
-/// What decides how long engines take.
+/// The sizes that decide how long engines take.
 pub(super) struct Size {
     pub(super) entries: u64,
     pub(super) addresses: u64,
     pub(super) channels: u64,
     pub(super) leaves: u64,
-    /// From channel to channel at all xbars.
+    /// How many turns from channel to channel there are at all xbars.
     pub(super) turns: u64,
     /// How many layers may be used.
     pub(super) layers: u8,

@@ -1,9 +1,11 @@
-//! Engines against each other: as much is proved and measured as it takes to tell the best, and the next best.
+//! Has engines compete. Only as much is proved and measured as it takes to tell the best, and the next best.
 //!
-//! 1. All compute. Where two engines lead frames alike, one of them is proved and measured for both.
-//! 2. What is proved is measured by the first matchings: by all, unless there are thousands of hosts. What is so far behind
-//!    that it is neither the best nor the next best is out, with the bisection that was seen so far.
-//! 3. All others are measured wholly.
+//! 1. All engines compute, and what several of them begin with is computed once. If two of them lead frames alike, one of
+//!    them is proved and measured for both.
+//! 2. Tables that are proved are measured by the first matchings. Tables that are so far behind that they are neither the
+//!    best nor the next best are out, with the bisection that was seen so far.
+//! 3. All others are measured by all matchings. If hosts are told apart from service adapters, those that are as good as
+//!    the best are measured by matchings of hosts alone, too, and these decide among them.
 //!
 //! Which engines compute side by side depends on the fabric alone, so the outcome is the same on any number of threads.
 
@@ -11,16 +13,18 @@ use rayon::prelude::*;
 
 use super::Watch;
 use super::alike::lead_hosts_alike;
-use super::choice::{Candidate, KEPT_SHARE, NEARLY};
+use super::choice::{self, Candidate, KEPT_SHARE, NEARLY};
 use super::plan::Plan;
 use crate::engines::selection::{self, Computed, Selection, Tried};
+use crate::engines::shared::Shared;
 use crate::engines::{Engine, Routing, WhyNotServed};
 use crate::{Bisection, Matchings, Measured, Subnet, TableRoutes};
 
-/// How many standard errors of what the first matchings showed lie between what is in and what is out.
+/// How many standard errors of the first matchings must lie between tables that stay in and tables that are
+/// out.
 const FAR: f64 = 4.0;
 
-/// Tables of one engine or several that are alike, and not proved.
+/// The tables of one engine, or of several that lead frames alike, which are not proved yet.
 struct Entry {
     engine: Engine,
     alike: Vec<Engine>,
@@ -42,22 +46,24 @@ impl Contender {
     }
 }
 
-/// The engines of one round against each other.
+/// The engines of one round, which compete.
 pub(super) struct Race<'a> {
     subnet: &'a Subnet,
     plan: &'a Plan,
     matchings: &'a Matchings,
+    shared: Shared<'a>,
     contenders: Vec<Contender>,
     others: Vec<Tried>,
 }
 
 impl<'a> Race<'a> {
     pub(super) fn new(subnet: &'a Subnet, plan: &'a Plan, matchings: &'a Matchings) -> Self {
-        Self { subnet, plan, matchings, contenders: Vec::new(), others: Vec::new() }
+        let shared = Shared::new(subnet, plan.settings());
+        Self { subnet, plan, matchings, shared, contenders: Vec::new(), others: Vec::new() }
     }
 
-    /// Has engines compete, which stand in the order in which they are preferred. Tells those of which one may serve, and
-    /// why the others do not.
+    /// Has engines compete, which stand in the order in which they are preferred. Returns the candidates of
+    /// which one may serve, and why the others do not.
     pub(super) fn run(mut self, engines: &[Engine], watch: &impl Watch) -> (Vec<Candidate>, Vec<Tried>) {
         for engines in engines.chunks(self.plan.side_by_side()) {
             let entries = self.compute(engines, watch);
@@ -75,20 +81,32 @@ impl<'a> Race<'a> {
             matchings.complete(&routes(subnet, &contender.selection), &mut contender.measured);
             contender.candidate()
         };
-        (contenders.into_par_iter().map(complete).collect(), others)
+        let mut candidates: Vec<Candidate> = contenders.into_par_iter().map(complete).collect();
+        if matchings.tell_hosts_apart() {
+            let least = choice::least_as_good(&candidates, true);
+            candidates.par_iter_mut().filter(|candidate| candidate.bisection.mean >= least).for_each(
+                |Candidate { selection, bisection, .. }| {
+                    bisection.of_hosts = matchings.of_hosts(&routes(subnet, selection));
+                },
+            );
+        }
+        (candidates, others)
     }
 
-    /// What engines compute that none before them has.
+    /// The tables that engines compute, without those that an engine before them computed alike.
     fn compute(&mut self, engines: &[Engine], watch: &impl Watch) -> Vec<Entry> {
         let (subnet, settings) = (self.subnet, self.plan.settings());
         let compute = |&engine: &Engine| {
-            let computed = selection::compute(subnet, engine, settings, false);
+            let computed = selection::compute(subnet, engine, settings, &self.shared, false);
             watch.end_attempt();
             (engine, computed)
         };
+        if engines.contains(&Engine::Dnup) && engines.contains(&Engine::Nue) {
+            self.shared.begin_with_dnup(settings);
+        }
         let computed: Vec<_> = engines.par_iter().map(compute).collect();
-        // Entries that no host's frame comes by count where those that were in force are to stay, and where frames for xbars
-        // are proved, too.
+        // Entries that no host's frame comes by count only if those that were in force are to stay, or if
+        // frames for xbars are proved, too.
         let is_whole = self.plan.in_force(subnet).is_some() || settings.xbar_destinations;
         let is_alike = |one: &Routing, other: &Routing| {
             let is_same = || one.layers == other.layers && one.tables == other.tables;
@@ -135,14 +153,14 @@ impl<'a> Race<'a> {
         let mut at_least: Vec<f64> = Vec::new();
         for contender in &self.contenders {
             let Bisection { mean, error, .. } = seen(contender);
-            // Of engines that compute the same, one is the best and another the next.
+            // If several engines compute the same, one may be the best and another the next best.
             at_least.extend(vec![mean - FAR * error; 1 + contender.alike.len()]);
         }
         at_least.sort_by(|one, other| other.total_cmp(one));
         let (Some(best), Some(next)) = (at_least.first(), at_least.get(1)) else { return };
         let is_behind = |contender: &Contender| {
             let Bisection { mean, error, .. } = seen(contender);
-            // Of those that are hardly worse than the best another may be chosen.
+            // One that is hardly worse than the best may be chosen in its place.
             let share = match contender.changed {
                 Some(_) => KEPT_SHARE,
                 None if self.matchings.tell_hosts_apart() => NEARLY,

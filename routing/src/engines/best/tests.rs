@@ -126,7 +126,7 @@ fn what_is_as_good_as_can_be_measured_is_chosen_by_layers_and_then_for_being_sim
     assert_eq!(of(&[(Nue, 1, 0.524), (Updn, 1, 0.523)]), Updn);
     assert_eq!(of(&[(Dfsssp, 4, 0.739), (Nue, 1, 0.738)]), Nue);
     assert_eq!(of(&[(Nue, 1, 0.738), (Ftree, 1, 0.708)]), Nue);
-    // What is as good as the second best may be worse than the best.
+    // An engine that is as good as the second best may be worse than the best.
     assert_eq!(of(&[(Nue, 1, 0.527), (Dfsssp, 1, 0.5255), (Ftree, 1, 0.5239)]), Dfsssp);
 }
 
@@ -148,7 +148,7 @@ fn given(served: &Selection, engine: Engine) -> Option<f64> {
 
 #[test]
 fn what_engines_compute_alike_is_told_of_each() {
-    // On a whole tree all that ranks is D-mod-K, entry by entry or only where frames pass.
+    // On a whole tree all engines that rank compute D-mod-K, entry by entry or only where frames pass.
     let subnet = Subnet::new(&generate("xgft:h=2;m=6,6;w=1,6").unwrap(), None).unwrap();
     let served = choose(&subnet, &Settings::default()).unwrap();
     assert_eq!(
@@ -171,9 +171,18 @@ fn the_best_and_the_next_are_measured_as_the_report_measures_them() {
         let (next, told) = tried().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
         let alone = crate::engines::select(&subnet, &[next], &Settings::default(), false).unwrap();
         assert_eq!(told, bisection(&subnet, &alone), "{next} on {spec}");
+        let matchings = Matchings::draw(&subnet, Settings::default().seed);
         for (engine, told) in tried() {
             let alone = crate::engines::select(&subnet, &[engine], &Settings::default(), false).unwrap();
-            assert_eq!(told, bisection(&subnet, &alone), "{engine} on {spec}");
+            let routes = TableRoutes::proved(&subnet, &alone.routing.tables, alone.proof.max_hops);
+            let first = matchings.begin(&routes).bisection();
+            let is_far_behind = first.mean + 8.0 * first.error < told.max(served.bisection.unwrap().mean);
+            let measured = bisection(&subnet, &alone);
+            assert!(
+                told == measured || is_far_behind && told == first.mean,
+                "{engine} on {spec}: {told}, {measured}, {}",
+                first.mean
+            );
         }
     }
 }
@@ -229,7 +238,8 @@ fn a_fabric_that_did_not_change_keeps_all_entries_and_one_that_lost_a_cable_most
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the fabric, no engine that is named alone, with as many layers, is better than can be measured.
+    /// Whatever the fabric, no engine that is named alone and uses as many layers is measurably better than
+    /// the one chosen.
     #[test]
     fn no_engine_alone_is_better(seed: u64, most in 1_u8..4) {
         let subnet = Subnet::new(&Fabric { map: random(seed), ..Fabric::default() }, None).unwrap();
@@ -245,7 +255,8 @@ proptest! {
         for engine in ORDER {
             if let Ok(alone) = crate::engines::select(&subnet, &[engine], &settings, false) {
                 let (alone, error) = measured(&subnet, &alone);
-                // Where there are service adapters, what hosts alone get decides among those that are hardly worse.
+                // If there are service adapters, the bandwidth of hosts alone decides among those that are
+                // hardly worse.
                 let share = if served.bisection.is_some_and(|one| one.of_hosts.is_some()) { NEARLY } else { 1.0 };
                 let least = share * alone - 2.0 * error;
                 prop_assert!(least <= best, "{} against {}", engine, served.engine);

@@ -24,9 +24,10 @@ impl<'a> Breaking<'a> {
 
     /// The pairs of each layer.
     ///
-    /// In each layer the dependencies are put into a graph without circles, those that most routes make first.
-    /// What does not fit closes a circle in which all others are made by as many routes or more: it is the
-    /// weakest there, and the routes that make it go. Of these some fit again once the others have left.
+    /// In each layer the dependencies are put into a graph without circles, those that most routes make
+    /// first. A dependency that does not fit closes a circle in which all others are made by as many routes
+    /// or more. So it is the weakest there, and the routes that make it leave the layer. Some of these fit
+    /// again once the others have left.
     pub(super) fn layers(&self, pairs: &[(u32, u32)]) -> Vec<PairSet> {
         let mut layers = Vec::new();
         let mut waiting = pairs.to_vec();
@@ -38,7 +39,7 @@ impl<'a> Breaking<'a> {
         layers
     }
 
-    /// The pairs that stay in a layer, and those that do not fit.
+    /// The pairs that stay in a layer, and those that do not fit into it.
     fn split(&self, pairs: &[(u32, u32)]) -> (PairSet, PairSet) {
         let broken = self.weakest(pairs);
         let mut layer = Layer::new(self.numbers);
@@ -47,7 +48,7 @@ impl<'a> Breaking<'a> {
         for &pair in pairs {
             self.find_dependencies(pair, &mut dependencies);
             let stays = dependencies.iter().all(|dependency| !broken[dependency.number as usize]);
-            // What is not broken closes no circle.
+            // The dependencies that are not broken close no circle.
             if stays && layer.add(&dependencies) {
                 kept.push(pair);
             } else {
@@ -63,7 +64,7 @@ impl<'a> Breaking<'a> {
         (kept, moved)
     }
 
-    /// The dependencies whose routes are to go, by number.
+    /// For each dependency, by its number, whether its routes are to leave.
     fn weakest(&self, pairs: &[(u32, u32)]) -> Vec<bool> {
         let mut routes = vec![0_u32; self.numbers.count()];
         let mut made = Vec::new();
@@ -87,7 +88,7 @@ impl<'a> Breaking<'a> {
         broken
     }
 
-    /// The dependencies that the routes of a pair make, those of all its trees.
+    /// The dependencies that the routes of a pair make in all its trees.
     fn find_dependencies(&self, pair: (u32, u32), found: &mut Vec<Dependency>) {
         found.clear();
         self.trees.find_dependencies(self.subnet, self.numbers, pair, found);

@@ -21,7 +21,7 @@ fn trees_need_one_layer_and_rings_two() {
 
 #[test]
 fn cubes_and_tori_need_fewer_layers_than_there_are() {
-    // The reference needs nine layers for either, and has eight.
+    // OpenSM's dfsssp would need nine layers for either, and has eight.
     for (spec, layers) in [("hypercube:d=7,hosts=1", 2), ("torus:x=6,y=5,z=5,hosts=1", 5)] {
         let served = select(&subnet(spec, None), &[Engine::Dfsssp], &Settings::default(), false).unwrap();
         assert!(served.routing.layers.count <= layers, "{spec}: {}", served.routing.layers.count);

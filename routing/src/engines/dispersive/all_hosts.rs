@@ -1,4 +1,5 @@
-//! The routes of all hosts at once, a block at a time: all together may need more memory than there is.
+//! The routes of all hosts. They are computed a block at a time, as all together may need more memory than
+//! there is.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::{HostRoutes, Options, Orientation, RoutingError, Topology};
 
 /// The source routes of all hosts of a fabric, as their agents would compute them.
 ///
-/// They are not kept: whoever reads them has them computed, block by block, and always finds the same.
+/// They are not kept. Whoever reads them has them computed block by block, and always gets the same.
 #[derive(Clone, Debug)]
 pub struct AllHosts<'a> {
     topology: &'a Topology,
@@ -21,7 +22,7 @@ pub struct AllHosts<'a> {
 /// What was proved of the source routes of all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceProof {
-    /// Every two hosts that cables join have a route, each way.
+    /// Every two hosts that cables join have a route in each direction.
     pub reachable: bool,
     /// No route passes an xbar twice.
     pub loop_free: bool,
@@ -29,13 +30,13 @@ pub struct SourceProof {
     pub deadlock_free: bool,
     /// Hops of the longest route.
     pub max_hops: usize,
-    /// Routes, several a pair of hosts counted each.
+    /// How many routes there are; if a pair of hosts has several, each counts.
     pub routes: u64,
     /// Different channel dependencies.
     pub dependencies: usize,
     /// Hosts without a cable, and hosts outside the largest part of the fabric: no route can join them.
     pub cut_off: Vec<u32>,
-    /// The first violations found, at most [`Self::MAX_LISTED`], one a host.
+    /// The first violations found, at most [`Self::MAX_LISTED`], and one for each host.
     pub violations: Vec<Violation>,
     /// How many hosts have routes that violate something.
     pub violation_count: u64,
@@ -68,7 +69,7 @@ impl SourceProof {
         match violation {
             Violation::NoRoute { .. } => self.reachable = false,
             Violation::Loop { .. } => self.loop_free = false,
-            // Where a table leads that is wrong in another way is not known.
+            // Where the routes of a table lead that is wrong in another way is not known.
             _ => (self.reachable, self.loop_free) = (false, false),
         }
         self.violation_count += 1;
@@ -79,8 +80,8 @@ impl SourceProof {
 }
 
 impl<'a> AllHosts<'a> {
-    /// Hosts whose routes are in memory at once: so many that all threads have work, and in a fabric of
-    /// 27,648 hosts some 25 MB.
+    /// How many hosts' routes are in memory at once: enough for all threads to have work, and some 25 MB in a
+    /// fabric of 27,648 hosts.
     const BLOCK_HOSTS: u32 = 256;
 
     /// The routes of all hosts of a topology. `non_clos` forces up*/down*: see [`Orientation::new`].
@@ -106,7 +107,7 @@ impl<'a> AllHosts<'a> {
     /// Shows each host's routes, by rising host. Phantoms have none.
     ///
     /// # Errors
-    /// As [`HostRoutes::compute`], or what `visit` says.
+    /// If [`HostRoutes::compute`] fails, or `visit` does.
     pub fn for_each<E: From<RoutingError>>(
         &self,
         mut visit: impl FnMut(&HostRoutes) -> Result<(), E>,
@@ -128,15 +129,15 @@ impl<'a> AllHosts<'a> {
                 .filter(|&host| !self.topology.is_phantom(host))
                 .map(|host| HostRoutes::compute(self.topology, &self.orientation, host, &self.options))
                 .collect();
-            // The first error by host, whichever thread was first.
+            // The error of the first host counts, whichever thread was first.
             let tables = computed.into_iter().collect::<Result<Vec<_>, _>>()?;
             visit(&tables, started.elapsed())?;
         }
         Ok(())
     }
 
-    /// Does what [`Self::prove`] does and measures the routes in the same go. Whatever is random comes from
-    /// `seed`.
+    /// Does what [`Self::prove`] does, and measures the routes at the same time. Random choices are drawn
+    /// from `seed`.
     ///
     /// # Errors
     /// As [`HostRoutes::compute`].
@@ -155,8 +156,8 @@ impl<'a> AllHosts<'a> {
         Ok((prover.finish(), samples.finish(census), computing))
     }
 
-    /// Proves the routes of each host by itself, and searches the dependencies of all together for a
-    /// circle. Tells how long the routes took to compute, too.
+    /// Proves the routes of each host by itself, and searches the dependencies of all together for a circle.
+    /// Returns how long the routes took to compute, too.
     ///
     /// # Errors
     /// As [`HostRoutes::compute`].

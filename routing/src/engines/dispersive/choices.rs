@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) steps: u32,
     /// Whether routes go on to other xbars from here.
     pub(super) inner: bool,
-    /// Where its entries begin in the table's.
+    /// Where its entries begin among those of the table.
     first: u32,
 }
 
@@ -74,7 +74,7 @@ impl Choices {
         let (xbar, phase) = distances.xbar_and_phase(state);
         let before = distances.steps[state as usize] - 1;
         for channel in topology.channels_of(xbar) {
-            // The way here is the way back of the channel out of here.
+            // A channel that leads here is the reverse of one that leads out.
             let passage = orientation.passage_back(channel);
             let Some(earlier) = passage.before(phase) else { continue };
             let from = distances.state(topology.head(channel).xbar, earlier);

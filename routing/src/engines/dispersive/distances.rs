@@ -47,7 +47,7 @@ impl Distances {
         found
     }
 
-    /// Reaches what is one step from a state.
+    /// Reaches the states that are one step from a state.
     fn step(&mut self, topology: &Topology, orientation: &Orientation, xbar: u32, phase: u8, steps: u16) {
         for channel in topology.channels_of(xbar) {
             let passage = orientation.passage(channel);

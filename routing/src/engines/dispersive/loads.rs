@@ -1,4 +1,4 @@
-//! How many routes each channel carries, and each way to a state meets.
+//! How many routes each channel carries, and how many the way to each state meets.
 
 use super::choices::{Entry, State};
 
@@ -21,7 +21,7 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    /// No routes, among so many channels and states, of which a search enters `entered`.
+    /// Loads of no routes, for so many channels and states, of which a search enters `entered`.
     pub(super) fn new(channels: usize, states: usize, entered: usize) -> Self {
         Self {
             way: vec![None; states],

@@ -7,7 +7,7 @@ use super::choices::{Choices, Entry};
 use super::loads::Loads;
 use crate::{HostRoutes, Topology};
 
-/// Searches for each route of a destination, as far as a word has bits for them.
+/// How many searches there are for each route of a destination, as far as a word has bits for them.
 const SEARCHES_PER_PASS: usize = 2;
 
 /// The searches of a table, one after the other.

@@ -4,7 +4,7 @@ use super::tiers::Tiers;
 
 /// How far each xbar is from one destination, by going up and then down.
 pub(super) struct Costs {
-    /// Hops, by xbar.
+    /// The hops from each xbar.
     hops: Vec<u8>,
     /// Which xbars get there by going down only.
     goes_down: Vec<bool>,
@@ -13,7 +13,7 @@ pub(super) struct Costs {
 impl Costs {
     const NONE: u8 = u8::MAX;
 
-    /// From all xbars to a destination.
+    /// The costs from all xbars to a destination.
     pub(super) fn to(tiers: &Tiers, end: u32) -> Self {
         let xbars = tiers.from_top.len();
         let mut costs = Self { hops: vec![Self::NONE; xbars], goes_down: vec![false; xbars] };
@@ -31,7 +31,7 @@ impl Costs {
                 }
             }
         }
-        // All that is higher is known before the first xbar of a class is looked at.
+        // All higher xbars are known before the first xbar of a class is looked at.
         let mut of_class = vec![None; tiers.classes.count];
         for &xbar in tiers.from_top.iter().filter(|&&xbar| !costs.goes_down[xbar as usize]) {
             let hops = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {

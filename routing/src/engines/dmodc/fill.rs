@@ -11,7 +11,7 @@ use crate::tables::Tables;
 pub(super) struct Filling<'a> {
     pub(super) subnet: &'a Subnet,
     pub(super) tiers: &'a Tiers,
-    /// Tables of which entries stay that lead on as well.
+    /// Tables that were in force. Their entries stay if they lead on equally well.
     pub(super) in_force: Option<&'a Tables>,
 }
 
@@ -24,11 +24,13 @@ pub(super) fn tables(filling: &Filling<'_>, leaves: &[u32], costs: &[Costs], num
     })
 }
 
-/// By which numbers the rows of an xbar go: its own by that of its first host, each other by the next of its kind.
+/// The numbers by which the rows of an xbar are filled: its own row by the number of its first host, and each
+/// other row by the next number of its kind.
 struct Turns {
     first_host: u32,
     first_adapter: u32,
-    /// By row of a host or a service adapter, whether it is one of the latter; empty if there is none.
+    /// For each row of a host or a service adapter, whether it is that of a service adapter; empty if there
+    /// are none.
     is_adapter: Vec<bool>,
 }
 
@@ -58,7 +60,7 @@ impl Filling<'_> {
             places.extend(steps.iter().map(|&(_, place)| place));
             fill_column(steps[0].0, &tiers.down, &places);
         }
-        // To which neighbours above a class goes on, once that is known.
+        // The neighbours above to which each class goes on, once they are known.
         let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count];
         for xbar in (0..xbars as u32).filter(|&xbar| !costs.goes_down(xbar) && costs.reaches(xbar)) {
             let places = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {
@@ -118,7 +120,7 @@ fn fill_column(xbar: u32, side: &Groups, places: &[u32], tiers: &Tiers, turns: &
     }
 }
 
-/// The group and the cable of one number after another, without a division for each.
+/// Counts through the groups and cables of consecutive numbers, without a division for each.
 struct Counter {
     divider: u32,
     /// How often the number has gone up since the last change of the group.
@@ -143,7 +145,7 @@ impl Counter {
         }
     }
 
-    /// The port; then the number goes up.
+    /// Returns the port, and goes on to the next number.
     fn take<'a>(&mut self, ports_of: impl Fn(usize) -> &'a [u8]) -> u8 {
         let port = self.port(ports_of);
         self.step();

@@ -7,11 +7,12 @@
 //! 1. `tiers`: how high each xbar stands, which cables lead up and down, and the divider of each xbar.
 //! 2. `costs`: how far each xbar is from a destination by going down only, or up and then down.
 //! 3. `numbers`: leaves that are near each other stand together, hosts of one leaf in the order of their ports.
-//! 4. `fill`: of the neighbours that are nearer to the destination, the one that its number says, divided by the
-//!    divider and taken modulo how many there are; and of the cables to it likewise.
+//! 4. `fill`: an entry leads to one of the neighbours that are nearer to the destination. The destination's
+//!    number, divided by the divider and taken modulo how many neighbours there are, says which. One of the
+//!    cables to it is chosen in the same way.
 //!
-//! On a whole tree that is D-mod-K. Routes go up and then down, so they are free of credit loops. Of tables that were in
-//! force, entries stay that lead to one of those neighbours: any choice among them leads nearer.
+//! On a whole tree this is D-mod-K. Routes go up and then down, so they are free of credit loops. Entries of
+//! tables that were in force stay if they lead to one of those neighbours, as any of them leads nearer.
 
 mod costs;
 mod fill;
@@ -61,8 +62,7 @@ impl Algorithm for Dmodc {
             return Err(refuse(DmodcRefusal::Apart { from, to }));
         }
         let numbers = Numbers::new(subnet, leaves, &costs);
-        let in_force =
-            in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(Engine::Dmodc, why))?;
+        let in_force = in_force::tables(settings);
         let mut tables = fill::tables(&Filling { subnet, tiers: &tiers, in_force }, leaves, &costs, &numbers);
         let order = || Order::updn(subnet, &Settings::default(), &tiers.depths());
         if by_shape.served().is_empty() {
@@ -88,7 +88,7 @@ enum DmodcRefusal {
     TooManyTiers { tiers: u32 },
 }
 
-/// Two leaves that cables join, but no way up and then down.
+/// Two leaves that cables join but no way up and then down does, if there are any.
 fn apart(subnet: &Subnet, leaves: &[u32], costs: &[Costs]) -> Option<(u32, u32)> {
     let topology = &subnet.topology;
     leaves.iter().zip(costs).find_map(|(&to, costs)| {

@@ -36,7 +36,7 @@ fn what_is_no_tree_is_refused_by_the_names_of_two_leaves() {
 
 #[test]
 fn roots_that_are_given_say_what_is_up() {
-    // Each xbar has a host, so that hosts do not tell what is up.
+    // Each xbar has a host, so hosts do not show which way is up.
     let subnet = Subnet::new(&generate("ring:n=6,hosts=1").unwrap(), None).unwrap();
     let settings = Settings { roots: Some(vec![0]), ..Settings::default() };
     let served = select(&subnet, &[Engine::Dmodc], &settings, false).unwrap();

@@ -10,7 +10,7 @@ use crate::{Subnet, Topology};
 pub(super) struct Groups {
     /// Where each xbar's groups begin; one more for the end.
     first: Vec<u32>,
-    /// By group, the neighbour; by rising number for each xbar.
+    /// The neighbour of each group. Those of an xbar stand by rising number.
     neighbours: Vec<u32>,
     /// Where each group's ports begin; one more for the end.
     first_port: Vec<u32>,
@@ -19,7 +19,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The groups to those neighbours for which `is_wanted`, which gets the xbar and the neighbour.
+    /// The groups to those neighbours for which `is_wanted` is true of the xbar and the neighbour.
     fn new(topology: &Topology, is_wanted: impl Fn(u32, u32) -> bool) -> Self {
         let mut groups =
             Self { first: vec![0], neighbours: Vec::new(), first_port: vec![0], ports: Vec::new() };
@@ -87,7 +87,7 @@ pub(super) struct Tiers {
     /// The cables up, and those down.
     pub(super) up: Groups,
     pub(super) down: Groups,
-    /// What is alike above xbars.
+    /// The classes of xbars with the same neighbours above.
     pub(super) classes: Classes,
     /// By xbar, how many destinations in a row leave it by one group.
     pub(super) dividers: Vec<u32>,
@@ -97,8 +97,8 @@ impl Tiers {
     /// Most tiers: hops are counted in a byte.
     const MOST: u32 = 100;
 
-    /// Heights above the nearest leaf; with given roots, below the nearest root. Cables between xbars of one
-    /// height belong to no group.
+    /// Finds the tiers: heights above the nearest leaf, or with given roots, depths below the nearest root.
+    /// Cables between xbars of one height belong to no group.
     ///
     /// # Errors
     /// If there are too many tiers for a tree.
@@ -140,7 +140,7 @@ impl Tiers {
         Ok(Self { heights, from_top, up, down, classes, dividers })
     }
 
-    /// By xbar, how far it is below the highest that there could be.
+    /// For each xbar, how far it is below the greatest possible height.
     pub(super) fn depths(&self) -> Vec<u32> {
         self.heights.iter().map(|&height| u32::MAX - height).collect()
     }

@@ -1,4 +1,4 @@
-//! Ways for the xbars that a host's spine does not cover: on damaged trees only.
+//! Ways for the xbars that a host's spine does not cover. There are such xbars only on damaged trees.
 
 mod cover;
 mod loads;
@@ -68,7 +68,7 @@ impl Detours {
                 .zip(batch)
                 .map(|(ways, &(to, slots))| ways.serve_all(to, spines, slots))
                 .collect();
-            // Each learns what the others loaded.
+            // Each of them learns what the others have loaded.
             lanes.par_iter_mut().enumerate().for_each(|(lane, ways)| {
                 let others = served.iter().enumerate().filter(|&(other, _)| other != lane);
                 others.for_each(|(_, served)| ways.add(&served.routes));
@@ -90,8 +90,8 @@ impl Detours {
     }
 }
 
-/// How many destination xbars of so many are served side by side, at least 1: none of them sees what the
-/// others load. The number of threads does not matter.
+/// How many of so many destination xbars are served side by side, at least 1. None of them sees what the
+/// others load. The number does not depend on the number of threads.
 fn side_by_side(destinations: usize) -> usize {
     const BATCHES: usize = 256;
     (destinations / BATCHES).max(1)
@@ -99,8 +99,8 @@ fn side_by_side(destinations: usize) -> usize {
 
 /// What was chosen for the hosts of one xbar.
 struct Served {
-    /// By slot.
+    /// The detours of each slot.
     entries: Vec<(u32, Vec<Detour>)>,
-    /// The places in [`StepsOn`] that this loads, with routes.
+    /// The places in [`StepsOn`] that these load, each with how many routes.
     routes: Vec<(u32, u32)>,
 }

@@ -1,4 +1,4 @@
-//! The tables, a destination xbar at a time.
+//! Fills the tables, one destination xbar at a time.
 
 use super::detours::Detours;
 use super::reach::Reach;
@@ -34,7 +34,8 @@ pub(super) fn tables(
     })
 }
 
-/// A shortest way to an xbar from all others: over the nearer groups in turn, by the place of the xbar.
+/// A row with a shortest way to an xbar from all others, over the nearer groups in turn, by the place of the
+/// xbar.
 fn base_row(tree: &Tree<'_>, reach: &Reach, to: u32) -> Vec<u8> {
     let topology = &tree.subnet.topology;
     let steps = reach.of(to);
@@ -65,7 +66,7 @@ const GOLDEN: u32 = 0x9e37_79b9;
 /// The fraction of the square root of 2, times 2^32: its multiples fall evenly, too.
 const SILVER: u32 = 0x6a09_e667;
 
-/// One of `count`, evenly by turn, without a division.
+/// A number below `count`, evenly spread over turns, without a division.
 fn pick(turn: u32, section: u32, count: usize) -> usize {
     ((u64::from(turn.wrapping_mul(section)) * count as u64) >> u32::BITS) as usize
 }
@@ -79,7 +80,7 @@ fn lay(tree: &Tree<'_>, reach: &Reach, to: u32, (spine, templates): (&Spine, &Te
         for (depth, layer) in (1..).zip(templates.of(top)) {
             let ports = layer.ports(spine.cable(step, depth));
             for (&xbar, &port) in layer.xbars.iter().zip(ports) {
-                // Where the steps differ, some nearer way leads from there.
+                // Where the steps differ, a shorter way leads from there.
                 if usize::from(steps[xbar as usize]) == step + depth {
                     row[xbar as usize] = port;
                 }

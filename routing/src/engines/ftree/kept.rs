@@ -1,7 +1,7 @@
-//! Tables that were in force, mended.
+//! Mends tables that were in force.
 //!
-//! Most entries stay, so that they are checked a row at a time: each xbar's right ports are mostly a range
-//! (all up, or those down to one xbar), and only where cables are missing a set.
+//! Most entries stay, so they are checked a row at a time. Each xbar's right ports are mostly a range (all
+//! ports up, or those down to one xbar); only where cables are missing they are a set.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use super::reach::Reach;
 use super::tree::{Group, Side, Tree};
 use crate::Tables;
 
-/// From so many wrong entries on, the loads of all ports of an xbar are counted before new ones are chosen.
+/// If an xbar has at least so many wrong entries, the loads of all its ports are counted before new ones are
+/// chosen.
 const COUNTED_FROM: usize = 16;
 
 /// An entry that cannot stay.
@@ -21,9 +22,9 @@ struct Wrong {
     xbar: u32,
 }
 
-/// Keeps every entry that still begins a shortest way up and down, and gives the others the least loaded
-/// port of their xbar: by what it carries to hosts of the same xbar, and, where an xbar has lost many
-/// entries, by what it carries at all. What no way leads to any more has no port.
+/// Keeps every entry that still begins a shortest way up and down, and gives the others the least loaded port
+/// of their xbar. The load is what a port carries to hosts of the same xbar, and if an xbar has lost many
+/// entries, also what it carries to all. Destinations to which no way leads any more get no port.
 pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables {
     let (all_up, heads) = (AllUp::new(tree, reach), Heads::new(tree));
     let destinations = &tree.subnet.destinations;
@@ -46,7 +47,7 @@ pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables 
     let mut lost: BTreeMap<u32, usize> = BTreeMap::new();
     for (to, wrong) in (0..).zip(&wrong) {
         for wrong in wrong {
-            // A wrong entry counts for no port while others are chosen.
+            // A wrong entry does not count for any port while others are chosen.
             tables.set_port(wrong.xbar, wrong.slot, Tables::NONE);
             if reach.between(to, wrong.xbar) != Reach::NONE {
                 *lost.entry(wrong.xbar).or_default() += 1;
@@ -158,7 +159,7 @@ impl<'a> Heads<'a> {
         Self { tree, ports, far }
     }
 
-    /// Lists what is wrong in the row of an xbar's own slot.
+    /// Lists the wrong entries in the row of an xbar's own slot.
     fn check(&self, reach: &Reach, to: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
         let steps = reach.of(to);
         let slot = self.tree.subnet.destinations.slot_of_xbar(to);
@@ -166,7 +167,7 @@ impl<'a> Heads<'a> {
         wrong.extend(out.map(|(xbar, _)| Wrong { slot, xbar }));
     }
 
-    /// Whether a port begins a shortest way up and down; no port is right where there is no way.
+    /// Whether a port is right: it begins a shortest way up and down, or is none where there is no way.
     fn leads(&self, steps: &[u8], to: u32, at: u32, port: u8) -> bool {
         let own = steps[at as usize];
         if own == 0 || own == Reach::NONE {
@@ -183,19 +184,19 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// Where all ports up lead nearer: by destination xbar, a byte for each xbar.
+/// For each destination xbar a byte for each xbar, which says whether all its ports up lead nearer.
 struct AllUp {
     rows: Vec<u8>,
-    /// The first port up of each xbar, and how many follow it. If there is a gap in them, no row says that
-    /// all lead nearer.
+    /// The first port up of each xbar, and how many follow it. If there is a gap between them, the bytes
+    /// never say that all lead nearer.
     low: Vec<u8>,
     span: Vec<u8>,
-    /// For each group up, its ports at the far end, likewise.
+    /// For each group up, the first of its ports at the far end and how many follow it.
     far: Vec<Option<(u8, u8)>>,
 }
 
 impl AllUp {
-    /// Rows that are turned over at once.
+    /// How many rows are transposed at once.
     const STRIP: usize = 64;
 
     fn new(tree: &Tree<'_>, reach: &Reach) -> Self {
@@ -215,7 +216,7 @@ impl AllUp {
                         *all &= u8::from(far.wrapping_add(1) == own);
                     }
                 }
-                // From the xbar itself nothing leads nearer.
+                // From the destination itself nothing leads nearer.
                 all[xbar as usize] = 0;
                 all
             })
@@ -279,7 +280,8 @@ impl Right {
         right
     }
 
-    /// The xbars above: those with one group down to the xbars known so far. Marks them as known.
+    /// Finds the xbars above those that are known so far, and marks them as known. The right ports of an xbar
+    /// with one group down to them are that group's.
     fn above(&mut self, tree: &Tree<'_>, all_up: &AllUp, known: &mut [u8]) {
         const TWICE: u8 = 2;
         let mut last = vec![self.to];
@@ -301,7 +303,7 @@ impl Right {
                     _ => known[at] = TWICE,
                 }
             }
-            // Several groups down: looked at one by one.
+            // Xbars with several groups down are looked at one by one.
             for &xbar in &next {
                 let known = &mut known[xbar as usize];
                 *known = u8::from(*known == 1);
@@ -322,7 +324,7 @@ impl Right {
         })
     }
 
-    /// Lists what is wrong in a row.
+    /// Lists the wrong entries in a row.
     fn check(&self, tree: &Tree<'_>, slot: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
         let mut any = 0;
         for ((&port, &low), &span) in row.iter().zip(&self.low).zip(&self.span) {

@@ -1,5 +1,5 @@
-//! Fat trees: routes up to one spine a destination and down again, so that every shift of the hosts is
-//! free of congestion on a full tree.
+//! Fat trees: routes go up to one spine for each destination and down again, so that every shift of the hosts
+//! is free of congestion on a full tree.
 //!
 //! The rules are those of OpenSM's fat-tree engine (Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand
 //! fat-tree routing for shift all-to-all communication patterns", 2010):
@@ -8,9 +8,9 @@
 //! 2. `tree`: the cables of each xbar in groups, up and down; what is irregular in them.
 //! 3. `reach`: the length of the shortest way up and then down between any two xbars.
 //! 4. `spines`: each host's way up, chosen by counters in the order of `order`.
-//! 5. `templates`: which ports lead up to each xbar of a spine from below it; one for many hosts.
+//! 5. `templates`: which ports lead up to each xbar of a spine from below it; a template serves many hosts.
 //! 6. `detours`: on damaged trees, ways for the xbars that a host's spine does not cover.
-//! 7. `fill`: the tables, a destination xbar at a time.
+//! 7. `fill`: fills the tables, one destination xbar at a time.
 //!
 //! `kept` mends tables that were in force instead of 4 to 7. Service adapters above the leaves are joined last, unless
 //! steps the wrong way, which I/O nodes may take, join them.
@@ -33,8 +33,8 @@ pub use order::{HostOrder, LeafOrder};
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, services};
-use crate::tables::{SlotEnd, Tables};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force, services};
+use crate::tables::SlotEnd;
 use crate::{Subnet, Tiers};
 use detours::Detours;
 use ranks::Ranks;
@@ -90,7 +90,7 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         );
     }
     let (reversed, joins_services) = reversed(&tree, &reach, settings, &tiers).map_err(refuse)?;
-    let in_force = previous(subnet, settings, &mut notes);
+    let in_force = in_force::tables(settings);
     let mut tables = match in_force {
         Some(previous) => kept::mend(&tree, &reach, previous),
         None => {
@@ -117,8 +117,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
 
-/// The entries for steps the wrong way, and whether service adapters above the leaves are to be joined otherwise: where
-/// I/O nodes' steps join them, they are as any hosts.
+/// The entries for steps the wrong way, and whether service adapters above the leaves are to be joined in
+/// another way. If steps of I/O nodes join them, they are treated as any hosts.
 fn reversed(
     tree: &Tree<'_>,
     reach: &Reach,
@@ -137,21 +137,6 @@ fn reversed(
 
 fn refuse(why: FtreeRefusal) -> EngineError {
     EngineError::refuse(Engine::Ftree, Refusal::own(why))
-}
-
-/// The tables to keep what is right of.
-fn previous<'a>(subnet: &Subnet, settings: &'a Settings, notes: &mut Vec<String>) -> Option<&'a Tables> {
-    let previous = settings.previous.as_ref().filter(|_| !settings.reassign)?;
-    let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
-    if (previous.xbar_count(), previous.slot_count()) == (xbars, slots) {
-        return Some(previous);
-    }
-    notes.push(format!(
-        "the previous tables have {} xbars and {} destinations, the fabric {xbars} and {slots}: all is routed anew",
-        previous.xbar_count(),
-        previous.slot_count()
-    ));
-    None
 }
 
 /// The host that a slot leads to.

@@ -27,8 +27,8 @@ pub struct HostOrder {
 impl HostOrder {
     /// The order for a fabric.
     ///
-    /// Compute nodes are those that the settings name, else all hosts but the I/O nodes and the service
-    /// adapters: those above the leaves, and those that descriptions tell.
+    /// Compute nodes are those that the settings name, or else all hosts except I/O nodes and service
+    /// adapters. Service adapters are those above the leaves, and those that descriptions show.
     pub fn new(subnet: &Subnet, settings: &Settings) -> Self {
         Self::on(subnet, settings, &Tiers::of(&subnet.topology))
     }

@@ -25,10 +25,10 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// Ranks by the distance from the given roots. Without roots, and in parts of the fabric that have
-    /// none of them, by the distance from the leaves, whoever their hosts are, the farthest being the roots.
-    /// If that makes no tree and some hosts are no compute nodes, which may be anywhere, by the distance
-    /// from the xbars with compute nodes.
+    /// Ranks are found by the distance from the given roots. Without roots, and in parts of the fabric that
+    /// have none of them, they are found by the distance from all xbars with hosts, where the farthest ones
+    /// are the roots. If that makes no tree and some hosts are no compute nodes, which may be anywhere, they
+    /// are found by the distance from the xbars with compute nodes.
     ///
     /// # Errors
     /// If a cable joins two xbars of a rank, compute nodes are on different ranks, or ranks are too many
@@ -47,8 +47,8 @@ impl Ranks {
         Self::above(subnet, settings, order, &of_compute_nodes)
     }
 
-    /// Ranks by the distance from the given roots, else from these leaves; in parts without any, from the
-    /// first xbar.
+    /// Ranks by the distance from the given roots, or else from these leaves; in parts without either, from
+    /// the first xbar.
     fn above(
         subnet: &Subnet,
         settings: &Settings,
@@ -64,12 +64,12 @@ impl Ranks {
         let leaves = leaves.iter().copied().filter(|&leaf| !ranked[leaf as usize]);
         search(subnet, leaves, &mut distances);
         for xbar in 0..count as u32 {
-            // A part that only xbars are in: nothing is routed there but their own addresses.
+            // This part has no hosts, so only the xbars' own addresses are routed there.
             if distances[xbar as usize] == u32::MAX {
                 search(subnet, std::iter::once(xbar), &mut distances);
             }
         }
-        // Parts ranked from below are turned over.
+        // Distances in parts that were ranked from below are turned over.
         let mut tallest = vec![0; count];
         for xbar in (0..count).filter(|&xbar| !ranked[xbar]) {
             let part = &mut tallest[topology.component(xbar as u32) as usize];

@@ -11,11 +11,11 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// No way.
+    /// The steps where there is no way.
     pub(super) const NONE: u8 = u8::MAX;
 
-    /// From every xbar to every other: first down only, from the lowest rank up, then over the parents,
-    /// from the roots down.
+    /// The steps from every xbar to every other. Ways that only go down are found first, from the lowest rank
+    /// up, and then ways over the parents, from the roots down.
     pub(super) fn new(tree: &Tree<'_>) -> Self {
         let count = tree.xbar_count();
         let mut rows: Vec<Vec<u8>> = vec![Vec::new(); count];
@@ -39,12 +39,12 @@ impl Reach {
         Self { rows }
     }
 
-    /// From one xbar to all, or from all to it.
+    /// The steps from one xbar to all others, which are also those from all others to it.
     pub(super) fn of(&self, xbar: u32) -> &[u8] {
         &self.rows[xbar as usize]
     }
 
-    /// Between two xbars.
+    /// The steps between two xbars.
     pub(super) fn between(&self, x: u32, y: u32) -> u8 {
         self.rows[x as usize][y as usize]
     }

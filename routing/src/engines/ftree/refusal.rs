@@ -9,22 +9,22 @@ use crate::{Attachment, Tiers};
 /// Fewest xbars, hosts and leaves of a tree.
 const FEWEST: usize = 2;
 
-/// Why a fabric is no tree that ftree can serve. Xbars and hosts are told as a person can find them.
+/// Why a fabric is no tree that ftree can serve. Xbars and hosts are named so that a person can find them.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum FtreeRefusal {
     /// Hosts have several addresses.
     #[error("an LMC of {lmc} was asked for, and ftree gives each host one path; use --lmc 0")]
     SeveralAddresses { lmc: u8 },
-    /// A host whose cable leads to no xbar.
+    /// A host's cable leads to no xbar.
     #[error("{host} is cabled to another host; cable both to xbars")]
     HostToHost { host: String },
-    /// Too small for a tree.
+    /// The fabric is too small for a tree.
     #[error("a tree has at least {FEWEST} {what}, this fabric has {count}; use minhop")]
     TooFew { what: &'static str, count: usize },
-    /// A root that is not there.
+    /// A root does not exist.
     #[error("root {root} is no xbar: they are numbered from 0 to {last}")]
     NoSuchRoot { root: u32, last: usize },
-    /// A cable between xbars whose ranks are not neighbours: both ends as xbar, port and rank.
+    /// A cable joins xbars whose ranks are not neighbours. Both ends are given as xbar, port and rank.
     #[error(
         "the cable from {} port {} to {} port {} joins ranks {} and {}, and a tree's cables join neighbouring ranks; {}",
         ends[0].0, ends[0].1, ends[1].0, ends[1].1, ends[0].2, ends[1].2,
@@ -35,20 +35,20 @@ pub(super) enum FtreeRefusal {
         }
     )]
     CableAcrossRanks { ends: [(String, u8, u32); 2], are_roots_named: bool },
-    /// A tree too high or too low.
+    /// The tree is too high or too low.
     #[error(
         "the tree has {ranks} ranks ({lowest} is the lowest), and ftree serves {fewest} to {most}; use updn"
     )]
     Ranks { ranks: u32, lowest: String, fewest: usize, most: usize },
-    /// Compute nodes on different ranks: two of them, each with its rank.
+    /// Compute nodes are on different ranks. Two of them are named, each with its rank.
     #[error(
         "compute nodes are on different ranks: {} on rank {}, {} on rank {}; name the compute nodes, or make one of \
          them an I/O node",
         nodes[0].0, nodes[0].1, nodes[1].0, nodes[1].1
     )]
     ComputeNodesApart { nodes: [(String, u32); 2] },
-    /// Two hosts that no way up and then down joins. With I/O nodes it is told how many steps the wrong way they may
-    /// take, which are too few.
+    /// No way up and then down joins two hosts. If there are I/O nodes, the number is how many steps the
+    /// wrong way they may take, which are too few.
     #[error(
         "no way that goes up and then down leads from {from} to {to}; {} use updn or minhop",
         match reverse_hops {
@@ -92,12 +92,12 @@ pub(super) fn check(
     Ok(())
 }
 
-/// An xbar as a person can find it.
+/// The name of an xbar by which a person can find it.
 pub(super) fn xbar_name(subnet: &Subnet, xbar: u32) -> String {
     format!("{} (GUID {:#018x})", subnet.names.xbar(xbar), subnet.xbar_guids[xbar as usize])
 }
 
-/// A host as a person can find it.
+/// The name of a host by which a person can find it.
 pub(super) fn host_name(subnet: &Subnet, host: u32) -> String {
     let guid = subnet.host_guids[host as usize];
     match subnet.xbar_of_host(host) {

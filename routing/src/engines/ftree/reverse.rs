@@ -1,4 +1,5 @@
-//! Pairs that no way up and then down joins: refused, unless I/O nodes may be reached the wrong way.
+//! Pairs that no way up and then down joins. They are refused unless I/O nodes may be reached by steps the
+//! wrong way.
 
 use super::reach::Reach;
 use super::refusal::{FtreeRefusal, host_name};
@@ -16,14 +17,15 @@ pub(super) struct ReverseEntry {
     pub(super) port: u8,
 }
 
-/// Steps the wrong way, and all steps, of the best way; the channel that it begins with.
+/// The best way of an xbar: how many steps the wrong way it takes, how many steps in all, and the channel
+/// that it begins with.
 type Label = (u32, u32, u32);
 
-/// The entries for all xbars that no way up and down leads from, as far as I/O nodes allow them. Some xbars
-/// are joined otherwise, and need none.
+/// The entries for all xbars from which no way up and down leads, as far as I/O nodes allow them. Some xbars
+/// are joined in another way, and need none.
 ///
 /// # Errors
-/// If a pair of hosts has no way: the pair is named.
+/// If a pair of hosts has no way. The pair is named.
 pub(super) fn ways(
     tree: &Tree<'_>,
     reach: &Reach,
@@ -36,7 +38,7 @@ pub(super) fn ways(
     let is_source: Vec<u8> = (0..tree.xbar_count() as u32).map(|xbar| u8::from(needs_ways(&xbar))).collect();
     let mut ways = Vec::new();
     for &to in &sources {
-        // Most often none lacks a way: one sweep says so.
+        // Most often no xbar lacks a way, which one pass shows.
         let none = |(&steps, &source): (&u8, &u8)| source & u8::from(steps == Reach::NONE);
         if reach.of(to).iter().zip(&is_source).map(none).fold(0, |any, none| any | none) == 0 {
             continue;
@@ -63,7 +65,8 @@ pub(super) fn ways(
     Ok(ways)
 }
 
-/// Says which two hosts a way the wrong way round would be needed for, if neither may be an end of one.
+/// Refuses a pair of hosts that would need steps the wrong way, if neither of them may be reached by such
+/// steps.
 fn refuse_pair(
     tree: &Tree<'_>,
     settings: &Settings,
@@ -87,8 +90,8 @@ fn refuse_pair(
     Err(FtreeRefusal::Apart { from, to, reverse_hops })
 }
 
-/// The best way to an xbar from all that no way up and down leads from: fewest steps the wrong way, then
-/// fewest steps.
+/// The best ways to an xbar from all xbars that have no way up and down: those with the fewest steps the
+/// wrong way, and of these the shortest.
 fn search(tree: &Tree<'_>, reach: &Reach, to: u32, most: u32) -> Vec<Option<Label>> {
     let steps = reach.of(to);
     let known = |&steps: &u8| (steps != Reach::NONE).then_some((0, u32::from(steps), u32::MAX));

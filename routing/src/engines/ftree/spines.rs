@@ -6,7 +6,7 @@ use super::order::HostOrder;
 use super::reach::Reach;
 use super::tree::Tree;
 
-/// Most steps up: a tree has at most 8 ranks.
+/// Most steps up, as a tree has at most 8 ranks.
 const MOST_STEPS: usize = 7;
 
 /// One host's way up from its xbar.
@@ -38,12 +38,13 @@ pub(super) struct Spines {
 }
 
 impl Spines {
-    /// Chooses them, one host after another.
+    /// Chooses the spines, one host after another.
     ///
-    /// Each takes the group of cables with the fewest hosts below for what it is worth: its cables times
-    /// the hosts that the xbar above covers, so that a damaged part of the tree takes fewer. Equal ones:
-    /// the one whose xbar above has fewest hosts coming down; then by place. Within the group, the cable
-    /// with fewest. Dummies fill up small leaves: so the same place in each leaf gets the same plane.
+    /// Each host takes the group of cables that has the fewest hosts in proportion to its worth, which is its
+    /// cables times the hosts that the xbar above covers; so a damaged part of the tree takes fewer. Among
+    /// equal groups it is the one to whose xbar above the fewest hosts come down, and then the first by
+    /// place. Within the group it is the cable with the fewest hosts. Dummies fill up small leaves, so that
+    /// the same place in each leaf gets the same plane.
     pub(super) fn new(tree: &Tree<'_>, reach: &Reach, order: &HostOrder) -> Self {
         let subnet = tree.subnet;
         let mut counters = Counters::new(tree, reach);
@@ -74,7 +75,7 @@ impl Spines {
     }
 }
 
-/// Hosts reached down each group, cable and xbar.
+/// How many hosts are reached down each group, cable and xbar.
 struct Counters<'a> {
     tree: &'a Tree<'a>,
     of_group: Vec<u32>,

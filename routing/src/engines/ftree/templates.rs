@@ -32,7 +32,7 @@ impl Layer {
     }
 }
 
-/// A template for each xbar that is on a spine. By the number of steps below it, less 1.
+/// A template for each xbar that is on a spine: its layers, by the number of steps below it, less 1.
 #[derive(Debug)]
 pub(super) struct Templates {
     of_xbar: Vec<Vec<Layer>>,
@@ -56,7 +56,7 @@ impl Templates {
         Self { of_xbar: layers.collect() }
     }
 
-    /// What is below an xbar of a spine.
+    /// The layers below an xbar of a spine.
     pub(super) fn of(&self, xbar: u32) -> &[Layer] {
         &self.of_xbar[xbar as usize]
     }
@@ -79,8 +79,8 @@ fn layers(tree: &Tree<'_>, reach: &Reach, top: u32) -> Vec<Layer> {
     }
 }
 
-/// Each xbar's way up to `top`, whose steps to all xbars are given: over the parents in turn, if several
-/// lead there. `above`: steps from `top` to the parents.
+/// The way up to `top` of each of these xbars, over the parents in turn if several lead there. The steps from
+/// `top` to all xbars are given, and `above` is how many steps the parents are from it.
 fn layer(tree: &Tree<'_>, (top, steps): (u32, &[u8]), above: u8, xbars: Vec<u32>) -> Layer {
     let topology = &tree.subnet.topology;
     let place = tree.place[top as usize] as usize;

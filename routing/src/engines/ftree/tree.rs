@@ -44,7 +44,7 @@ impl Side {
         self.groups.len()
     }
 
-    /// The channels of all groups of an xbar, as places among the channels of this side.
+    /// The places of the channels of all groups of an xbar among the channels of this side.
     pub(super) fn places(&self, xbar: u32) -> Range<usize> {
         let groups = self.of(xbar);
         let ends = groups.first().zip(groups.last());
@@ -132,7 +132,7 @@ fn sizes<'a>(side: &'a Side, xbars: &'a [u32]) -> impl Iterator<Item = (u32, usi
         .flat_map(move |&xbar| side.of(xbar).iter().map(move |group| (xbar, side.channels(group).len())))
 }
 
-/// The first whose count is not the most frequent one, and that one.
+/// The first whose count is not the most frequent one, its count, and the most frequent count.
 fn odd_one(counts: impl Iterator<Item = (u32, usize)>) -> Option<(u32, usize, usize)> {
     let counts: Vec<_> = counts.collect();
     let mut frequency: BTreeMap<usize, usize> = BTreeMap::new();

@@ -41,7 +41,8 @@ impl Layering {
         all
     }
 
-    /// The fewer layers the better, then the emptier the emptiest.
+    /// Of two layerings the one with the smaller rank is better. It has fewer layers, or as many of which the
+    /// emptiest has fewer pairs.
     fn rank(&self) -> (usize, usize) {
         (self.count, self.sizes().into_iter().min().unwrap_or_default())
     }
@@ -59,18 +60,18 @@ pub(super) struct Filler<'a> {
     trees: &'a Trees,
     numbers: &'a Numbers<'a>,
     layers: FirstFit<'a>,
-    /// Layers that may be used.
+    /// How many layers may be used.
     most: usize,
-    /// Dependencies looked up so far.
+    /// How many dependencies were looked up so far.
     work: u64,
 }
 
 impl<'a> Filler<'a> {
-    /// Layers differ by less than this when balanced; each pair counts both ways.
+    /// Balanced layers differ by less than this; each pair counts both ways.
     const MOST_DIFFERENCE: usize = 6;
-    /// Rounds without a better result before it is settled for.
+    /// After this many rounds without a better result the best one is taken.
     const PATIENCE: usize = 60;
-    /// Channels and dependencies looked at in all rounds together.
+    /// How many channels and dependencies may be looked at in all rounds together.
     const MOST_WORK: u64 = 20_000_000;
 
     pub(super) fn new(subnet: &'a Subnet, trees: &'a Trees, numbers: &'a Numbers<'a>, most: u8) -> Self {
@@ -79,17 +80,17 @@ impl<'a> Filler<'a> {
 
     /// Puts each pair into the lowest layer that stays free of cycles with it.
     ///
-    /// That depends on the order of pairs. After some orders that often serve well, the best is tried again
-    /// and again, layer by layer in another order of layers: pairs of one layer fit into one again, so the
-    /// count never grows, and often the last layer runs empty (Culberson and Luo: Exploring the k-colorable
-    /// landscape with iterated greedy, 1996). Where one layer is allowed, that is too few: the search ends as soon as all
-    /// pairs fit into as many as there can be.
+    /// That depends on the order of pairs. After some orders that often serve well, the best result is filled
+    /// in again and again, layer by layer in another order of layers. Pairs of one layer fit into one again,
+    /// so the number of layers never grows, and often the last layer runs empty (Culberson and Luo: Exploring
+    /// the k-colorable landscape with iterated greedy, 1996). If only one layer is allowed, that is too few,
+    /// and the search ends as soon as all pairs fit into as many layers as there can be.
     pub(super) fn fill(&mut self, pairs: &[(u32, u32)], seed: u64) -> Layering {
         let mut current = self.first(pairs);
         let mut best = current.clone();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut patience = Self::PATIENCE;
-        // More than one is needed: the routes of all pairs were seen to close a cycle.
+        // More than one layer is needed, as the routes of all pairs were seen to close a cycle.
         let enough = if self.most == 1 { usize::from(Layers::MAX) } else { 2 };
         while best.count > enough && patience > 0 && self.work() < Self::MOST_WORK {
             patience -= 1;
@@ -100,7 +101,7 @@ impl<'a> Filler<'a> {
                 patience = Self::PATIENCE;
             }
         }
-        // So that the layers at hand are those of the result, whatever was tried last.
+        // Thus the layers at hand are those of the result, whatever was tried last.
         self.place_as_found(best)
     }
 
@@ -143,7 +144,7 @@ impl<'a> Filler<'a> {
         layering
     }
 
-    /// Puts pairs into layers in this order.
+    /// Puts pairs into layers in the order in which they stand.
     fn place(&mut self, mut pairs: Vec<Placed>) -> Layering {
         self.layers.clear();
         let mut dependencies = Vec::new();
@@ -194,7 +195,8 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// The pairs, layer by layer: the layers in turn from the last to the first, by size, or at random.
+/// The pairs, layer by layer. The layers stand from the last to the first, by size, or at random; which of
+/// these is drawn.
 fn reordered(layering: &Layering, rng: &mut ChaCha8Rng) -> Vec<Placed> {
     let sizes = layering.sizes();
     let mut layers: Vec<usize> = (0..layering.count).rev().collect();

@@ -1,15 +1,16 @@
 //! LASH: shortest routes in layers, each free of deadlock.
 //!
 //! The shortest routes between all xbars are chosen first, as trees to each destination. Then each pair of
-//! xbars, both directions together, goes into the lowest layer whose channel dependencies stay free of
-//! cycles with it (Skeie, Lysne, Theiss: Layered shortest path routing in irregular system area networks,
-//! 2002). The greedy order is improved on as in the colouring of graphs, and pairs are spread over the
-//! layers in the end.
+//! xbars, both directions together, goes into the lowest layer whose channel dependencies stay free of cycles
+//! with it (Skeie, Lysne, Theiss: Layered shortest path routing in irregular system area networks, 2002). The
+//! order of the pairs is improved as in the colouring of graphs, and in the end pairs are spread evenly over
+//! the layers.
 //!
-//! Where one layer is enough for all, each host gets a tree of its own, so that its frames need not share
-//! the route of its neighbours'. Elsewhere a pair of xbars needs one layer for many trees, so all hosts
-//! of an xbar share one, unless that crowds them on one of many parallel ways (`weighing`). Of tables that were in
-//! force all that leads on along a shortest way stays, if there are as many layers as that needs.
+//! If one layer is enough for all, each host gets a tree of its own, so that its frames need not share the
+//! route of its neighbours' frames. Otherwise a pair of xbars needs one layer for many trees, so all hosts of
+//! an xbar share one tree, unless that crowds them on one of many parallel ways (`weighing`). If tables were
+//! in force, all their entries that lead on along a shortest way stay, if there are as many layers as that
+//! needs.
 
 mod layering;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use thiserror::Error;
 use super::algorithm::Algorithm;
 use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
+use super::shared::Shared;
 use super::shortest::{self, Choice, ShortestTrees};
 use super::trees::Trees;
 use super::weighing::Weight;
@@ -54,7 +56,16 @@ impl Algorithm for Lash {
     }
 
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        compute(subnet, settings)
+        compute(subnet, settings, &Shared::new(subnet, settings))
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
+        compute(subnet, settings, shared)
     }
 }
 
@@ -65,32 +76,34 @@ struct SeveralAddresses {
     lmc: u8,
 }
 
-/// A further layer must take one of so many parts off the crowding of routes: it is few layers that lash is for.
+/// One more layer is worth it if it takes more than one of this many equal parts off the crowding of routes.
+/// The parts are large because lash is meant for few layers.
 const EASED_PARTS: u8 = 3;
 
 /// Computes tables and layers.
 ///
-/// Pairs of xbars that both have hosts are layered. Other xbars' own addresses are reached by shortest
-/// routes in the first layer, and may deadlock there, unless `xbar_destinations` asks for layers for these
+/// Pairs of xbars that both have hosts are layered. The addresses of other xbars are reached by shortest
+/// routes in the first layer. These may deadlock there, unless `xbar_destinations` asks for layers for these
 /// routes, too.
 ///
 /// # Errors
 /// If too few layers are allowed.
-fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+fn compute(subnet: &Subnet, settings: &Settings, shared: &Shared<'_>) -> Result<Routing, EngineError> {
     let refuse = |why: Refusal| EngineError::refuse(Engine::Lash, why);
     let most = settings.layers_left().map_err(refuse)?;
     let mut notes = Vec::new();
-    let kept =
-        shortest::serve_kept(subnet, settings, &mut notes, |trees| layers_of(subnet, settings, trees, most));
-    if let Some(routing) = kept.map_err(refuse)? {
+    let kept = shortest::serve_kept(subnet, settings, shared, &mut notes, |trees| {
+        layers_of(subnet, settings, trees, most)
+    });
+    if let Some(routing) = kept {
         return Ok(routing);
     }
-    let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost);
-    if by_host.trees.fit_one_layer(subnet, settings.xbar_destinations) {
+    if shared.are_by_host_in_one_layer() {
         let layers = Layers::starting_at(settings.first_layer);
-        return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes });
+        return Ok(Routing { tables: shared.by_host().trees.tables(subnet), layers, notes });
     }
-    let (layering, trees) = layered(subnet, settings, by_host, most);
+    let first_port = ShortestTrees::new(subnet, Choice::FirstPort);
+    let (layering, trees) = layered(subnet, settings, shared, &first_port, most);
     if layering.count > usize::from(most) {
         let (needed, first) = (layering.count, settings.first_layer);
         let too_many = TooManyLayers { needed, left: most, first, instead: "updn" };
@@ -100,7 +113,7 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     Ok(Routing { tables: trees.tables(subnet), layers, notes })
 }
 
-/// The layers that trees need which close circles in one, if there are so many.
+/// The layers that trees need which close circles in a single one, if as many are allowed.
 fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> Option<Layers> {
     let numbers = Numbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
@@ -110,36 +123,41 @@ fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> O
     (layering.count <= usize::from(most)).then(|| numbered(subnet, settings, &layering))
 }
 
-/// The layer of each pair. There are no more than may be.
+/// The layer of each pair. There are no more layers than may be used.
 fn numbered(subnet: &Subnet, settings: &Settings, layering: &Layering) -> Layers {
     let xbars = subnet.topology.xbar_count();
     Layers::by_destination(layering.count as u8, settings.first_layer, layering.by_pair(xbars), xbars)
 }
 
-/// The trees that are worth their layers, and the layer of each pair.
-fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u8) -> (Layering, Trees) {
+/// The trees that are worth their layers, and the layer of each pair: those that are shared, or those by first ports.
+fn layered<'a>(
+    subnet: &Subnet,
+    settings: &Settings,
+    shared: &'a Shared<'_>,
+    first_port: &'a ShortestTrees,
+    most: u8,
+) -> (Layering, &'a Trees) {
     let numbers = Numbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
-    let candidate = |shortest: ShortestTrees| {
+    let candidate = |shortest: &'a ShortestTrees| {
         let mut filler = Filler::new(subnet, &shortest.trees, &numbers, most);
         let mut layering = filler.fill(&pairs, settings.seed);
         filler.balance(&mut layering);
         (layering, shortest)
     };
-    let weight = |(layering, shortest): &(Layering, ShortestTrees)| Weight {
+    let weight = |(layering, shortest): &(Layering, &ShortestTrees)| Weight {
         layers: layering.count,
         crowding: shortest.crowding(subnet),
     };
-    let by_xbar = |choice| candidate(ShortestTrees::new(subnet, choice));
-    let (a, b) = rayon::join(|| by_xbar(Choice::LeastLoaded), || by_xbar(Choice::FirstPort));
-    let rank = |(layering, shortest): &(Layering, ShortestTrees)| (layering.count, shortest.busiest);
+    let (a, b) = rayon::join(|| candidate(shared.by_xbar()), || candidate(first_port));
+    let rank = |(layering, shortest): &(Layering, &ShortestTrees)| (layering.count, shortest.busiest);
     let mut taken = if rank(&b) < rank(&a) { b } else { a };
-    // That these need more than one layer is known.
-    if most > 1 && by_host.trees.are_several_an_xbar() {
-        let by_host = candidate(by_host);
+    // It is known that these need more than one layer.
+    if most > 1 && shared.by_host().trees.are_several_an_xbar() {
+        let by_host = candidate(shared.by_host());
         if weight(&by_host).is_worth_more_than(weight(&taken), most.into(), EASED_PARTS) {
             taken = by_host;
         }
     }
-    (taken.0, taken.1.trees)
+    (taken.0, &taken.1.trees)
 }

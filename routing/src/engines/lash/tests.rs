@@ -15,12 +15,12 @@ fn subnet(spec: &str) -> Subnet {
 /// Routes a fabric, proves that, and tells the number of layers.
 fn layers_of(spec: &str) -> u8 {
     let subnet = subnet(spec);
-    let routing = compute(&subnet, &Settings::default()).unwrap();
+    let routing = Engine::Lash.compute(&subnet, &Settings::default()).unwrap();
     check(&subnet, &routing, &RULES);
     routing.layers.count
 }
 
-/// Checks what holds of all tables and layers.
+/// Checks what must hold for all tables and layers.
 fn check(subnet: &Subnet, routing: &Routing, rules: &ProofRules) {
     let proof = prove_tables(subnet, &routing.tables, &routing.layers, rules);
     assert!(proof.holds(), "{proof}");
@@ -35,7 +35,7 @@ fn check(subnet: &Subnet, routing: &Routing, rules: &ProofRules) {
 
 #[test]
 fn few_layers_are_enough() {
-    // OpenSM 3.3.23 needs 4, 3, 3, 5, 3, 3 of these.
+    // OpenSM 3.3.23 needs 4, 3, 3, 5, 3 and 3 layers for these fabrics.
     assert_eq!(layers_of("ring:n=8,hosts=1"), 2);
     assert_eq!(layers_of("ring:n=6,hosts=1"), 2);
     assert_eq!(layers_of("torus:x=5,y=5,hosts=1"), 2);
@@ -63,9 +63,9 @@ fn a_torus_of_150_routers_fits() {
 fn hosts_of_a_fat_tree_spread_over_the_spines() {
     let subnet = subnet("xgft:h=2;m=8,8;w=1,8");
     let trees = ShortestTrees::new(&subnet, Choice::LeastLoadedByHost);
-    // 64 hosts, of which each sends to the 56 elsewhere over 8 channels a leaf.
+    // Each of the 64 hosts sends to the 56 that are elsewhere, over 8 channels of its leaf.
     assert_eq!(trees.busiest, 56);
-    assert_eq!(compute(&subnet, &Settings::default()).unwrap().layers.count, 1);
+    assert_eq!(Engine::Lash.compute(&subnet, &Settings::default()).unwrap().layers.count, 1);
 }
 
 #[test]
@@ -76,7 +76,8 @@ fn in_as_many_layers_as_a_refusal_tells_it_serves() {
         "random:xbars=32,ports=24,hosts=128,links=100,seed=1",
     ] {
         let subnet = subnet(spec);
-        let with = |most| compute(&subnet, &Settings { max_layers: Some(most), ..Settings::default() });
+        let with =
+            |most| Engine::Lash.compute(&subnet, &Settings { max_layers: Some(most), ..Settings::default() });
         let Refusal::TooManyLayers(told) = with(1).unwrap_err().why else { panic!("{spec}") };
         let routing = with(told.needed as u8).unwrap();
         check(&subnet, &routing, &RULES);
@@ -87,7 +88,7 @@ fn in_as_many_layers_as_a_refusal_tells_it_serves() {
 fn layers_are_filled_alike() {
     for spec in ["ring:n=9,hosts=1", "torus:x=5,y=5,hosts=1", "dragonfly:a=4,p=2,h=2"] {
         let subnet = subnet(spec);
-        let routing = compute(&subnet, &Settings::default()).unwrap();
+        let routing = Engine::Lash.compute(&subnet, &Settings::default()).unwrap();
         let mut sizes = vec![0_usize; routing.layers.count.into()];
         for (a, b) in Pairs::new(&subnet, false).both_ways() {
             sizes[usize::from(routing.layers.of(a, b))] += 2;
@@ -102,7 +103,7 @@ fn first_and_most_layers_bound_the_layers() {
     let subnet = subnet("ring:n=8,hosts=1");
     let with = |first_layer, max_layers| {
         let settings = Settings { first_layer, max_layers: Some(max_layers), ..Settings::default() };
-        compute(&subnet, &settings)
+        Engine::Lash.compute(&subnet, &settings)
     };
     let routing = with(3, 5).unwrap();
     assert_eq!((routing.layers.first, routing.layers.count), (3, 2));
@@ -132,7 +133,7 @@ fn a_cut_fabric_is_routed_part_by_part() {
     let inner = |xbar: u32| xbar < 12;
     fabric.map.cables.retain(|cable| inner(cable.a.xbar) == inner(cable.b.xbar));
     let subnet = Subnet::new(&fabric, None).unwrap();
-    let routing = compute(&subnet, &Settings::default()).unwrap();
+    let routing = Engine::Lash.compute(&subnet, &Settings::default()).unwrap();
     check(&subnet, &routing, &RULES);
     assert!(prove_tables(&subnet, &routing.tables, &routing.layers, &RULES).cut_off.len() == 12);
 }
@@ -149,10 +150,10 @@ proptest! {
         };
         let subnet = Subnet::new(&fabric, None).unwrap();
         let settings = Settings { xbar_destinations, ..Settings::default() };
-        let routing = compute(&subnet, &settings).unwrap();
+        let routing = Engine::Lash.compute(&subnet, &settings).unwrap();
         check(&subnet, &routing, &ProofRules { xbar_destinations, ..RULES });
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let again = alone.install(|| compute(&subnet, &settings)).unwrap();
+        let again = alone.install(|| Engine::Lash.compute(&subnet, &settings)).unwrap();
         prop_assert_eq!((again.tables, again.layers), (routing.tables, routing.layers));
     }
 

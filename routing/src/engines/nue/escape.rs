@@ -1,4 +1,4 @@
-//! The escape trees: routes that are there for any destination, whatever all others use.
+//! The escape trees: routes that can be used for any destination, whatever turns all others use.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl EscapeTrees {
 
     /// Uses all turns that routes of the trees make between xbars that send or receive.
     pub(super) fn use_turns(&self, topology: &Topology, is_end: &[bool], turns: &mut Turns<'_>) {
-        // What has no end below is no part of any route.
+        // An xbar without senders or receivers below is not on any route.
         let mut is_needed = is_end.to_vec();
         for &xbar in self.order.iter().rev().filter(|&&xbar| self.up[xbar as usize] != NO_CHANNEL) {
             let above = topology.head(self.up[xbar as usize]).xbar;
@@ -101,7 +101,7 @@ impl EscapeTrees {
     }
 }
 
-/// The xbar of each part that is nearest to all leaves there; of several the one with most cables.
+/// The xbar of each part that is nearest to all leaves there; among equals the one with most cables.
 pub(super) fn roots(subnet: &Subnet) -> Vec<u32> {
     let topology = &subnet.topology;
     let xbars = topology.xbar_count();

@@ -1,4 +1,4 @@
-//! Tables that were in force: their trees stay as far as they lead on, and as their turns close no circle.
+//! Tables that were in force. Their trees stay as far as they lead on and their turns close no circle.
 
 use super::search::{Found, Search};
 use super::turns::Turns;
@@ -8,7 +8,7 @@ use crate::tables::Tables;
 use crate::{Subnet, Topology};
 
 impl<'a> Router<'a> {
-    /// Routes in layers that keep what is right of tables that were in force.
+    /// Routes in layers that keep the trees of tables that were in force as far as these are right.
     ///
     /// Turns of escape trees block what those tables may need, so they are used from the start only if some address
     /// finds no route otherwise.
@@ -29,8 +29,8 @@ impl<'a> Router<'a> {
         router
     }
 
-    /// Routes all addresses of some xbars in a layer of their own. False if some address has no route, which cannot
-    /// be if the turns of the escape trees are used first.
+    /// Routes all addresses of some xbars in a layer of their own. Returns false if some address has no
+    /// route, which is impossible if the turns of the escape trees are used first.
     fn keep(&mut self, in_force: &Tables, ends: &[u32], escape_first: bool) -> bool {
         let topology = &self.subnet.topology;
         let mut turns = Turns::new(topology, &self.trees.places(topology));
@@ -67,8 +67,8 @@ impl<'a> Router<'a> {
         true
     }
 
-    /// Keeps the entries of xbars' own addresses that lead on. An xbar with hosts is reached as the first of these is
-    /// where they do not.
+    /// Keeps the entries of xbars' own addresses that lead on. Where they do not, an xbar with hosts is
+    /// reached as its first host is.
     fn keep_own_addresses(
         &mut self,
         in_force: &Tables,
@@ -84,11 +84,11 @@ impl<'a> Router<'a> {
         for end in 0..topology.xbar_count() as u32 {
             let slot = destinations.slot_of_xbar(end);
             let first = destinations.host_slots_of(end).next();
-            // These have been routed, as addresses of their own.
+            // These xbars were routed already, as addresses of their own.
             if is_end[end as usize] && first.is_none() {
                 continue;
             }
-            // What frames make of turns counts in the layer of the xbar alone.
+            // The turns that frames to it make count only in the layer of the xbar.
             if counts && !is_end[end as usize] {
                 continue;
             }
@@ -110,8 +110,8 @@ impl<'a> Router<'a> {
     }
 }
 
-/// Reads the channels that a row leads by. False if frames of a sender would not arrive, or an entry is of a port that
-/// leads nowhere, or round in a circle.
+/// Reads the channels of a row. Returns false if frames of a sender would not arrive, or if an entry leads
+/// nowhere or round in a circle.
 fn read(topology: &Topology, row: &[u8], end: u32, sends: &[bool], next: &mut [u32]) -> bool {
     filling::read_tree(topology, row, next);
     let part = topology.component(end);

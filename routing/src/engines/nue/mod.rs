@@ -8,16 +8,18 @@
 //!
 //! It differs from the paper in five points, all for the sake of the routes' quality:
 //!
-//! - Turns that are used early block others, so the first trees of a layer may be those of dnup or updn (`seed`), whose
-//!   turns agree with an order of xbars. But in trees whose routes are all shortest, trees that are grown freely
-//!   from the start are tried as well, and those with the better effective bisection are taken.
+//! - Turns that are used early block others, so the first trees of a layer may be those of dnup or updn
+//!   (`seed`), whose turns agree with an order of xbars. Unless the fabric is a tree in which all their
+//!   routes are shortest, trees that are grown freely from the start are tried as well, and those with the
+//!   better effective bisection are taken.
 //! - Hops come before loads, so that routes are shortest wherever no turn is blocked.
-//! - A turn is tried when a tree is complete, and only if frames make it: what no frame uses blocks nothing.
+//! - A turn is tried when a tree is complete, and only if frames make it, so that unused turns block nothing.
 //! - All trees are grown again once the loads of all are known, and are kept if they are found. Trees to service adapters,
 //!   which hardly receive, come last each time, and those to hosts are grown as if there were none.
-//! - Each time before, turns that no tree makes any more are free again, and so is what they alone blocked.
+//! - Before each time, turns that no tree makes any more become free again, and so do turns that only they
+//!   blocked.
 //!
-//! Where tables were in force, their trees come first, and stay as far as they still lead on (`kept`).
+//! If tables were in force, their trees come first, and stay as far as they still lead on (`kept`).
 
 mod escape;
 mod kept;
@@ -29,6 +31,7 @@ mod turns;
 
 use super::algorithm::Algorithm;
 use super::filling::{self, NO_CHANNEL};
+use super::shared::Shared;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::tables::{Layers, Tables};
 use crate::{Quality, Subnet, TableRoutes};
@@ -38,10 +41,11 @@ use search::{Found, Search, count_loads};
 use seed::Seed;
 use turns::Turns;
 
-/// How often all trees are grown again; once more where turns are blocked, as each time others are free.
+/// How often all trees are grown again. If turns are blocked, they are grown once more, as each time others
+/// are free.
 const ROUNDS: usize = 2;
 
-/// Any fabric, in as many layers as are allowed, one if nothing is said.
+/// Any fabric, in as many layers as are allowed, or in one by default.
 pub(super) struct Nue;
 
 impl Algorithm for Nue {
@@ -62,13 +66,21 @@ impl Algorithm for Nue {
     }
 
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        self.compute_sharing(subnet, settings, &Shared::new(subnet, settings))
+    }
+
+    fn compute_sharing(
+        &self,
+        subnet: &Subnet,
+        settings: &Settings,
+        shared: &Shared<'_>,
+    ) -> Result<Routing, EngineError> {
         let left = settings.layers_left().map_err(|why| EngineError::refuse(Engine::Nue, why))?;
         let most = settings.max_layers.map_or(1, |_| left);
         let layers = destinations_by_layer(subnet, settings.xbar_destinations, most);
-        let in_force = in_force::tables(subnet, settings);
-        let router = match in_force.map_err(|why| EngineError::refuse(Engine::Nue, why))? {
+        let router = match in_force::tables(settings) {
             Some(in_force) => Router::keeping(subnet, settings.xbar_destinations, in_force, &layers),
-            None => routed(subnet, settings, &layers),
+            None => routed(subnet, settings, shared, &layers),
         };
         let xbars = subnet.topology.xbar_count();
         let of_layers = if layers.len() > 1 {
@@ -89,14 +101,19 @@ impl Algorithm for Nue {
 }
 
 /// Routes in layers, from the seed, from nothing, or by the better of both.
-fn routed<'a>(subnet: &'a Subnet, settings: &Settings, layers: &[Vec<u32>]) -> Router<'a> {
+fn routed<'a>(
+    subnet: &'a Subnet,
+    settings: &Settings,
+    shared: &Shared<'_>,
+    layers: &[Vec<u32>],
+) -> Router<'a> {
     let xbar_destinations = settings.xbar_destinations;
     let freely = || {
         let mut router = Router::new(subnet, xbar_destinations);
         layers.iter().for_each(|ends| router.route(ends));
         router
     };
-    let Some(seed) = Seed::find(subnet, xbar_destinations, &layers.concat()) else { return freely() };
+    let Some(seed) = Seed::find(subnet, xbar_destinations, shared, &layers.concat()) else { return freely() };
     let from_seed = || {
         let mut router = Router::new(subnet, xbar_destinations);
         layers.iter().all(|ends| router.route_from(&seed, ends)).then_some(router)
@@ -149,7 +166,7 @@ struct Address {
     /// The xbar that it is at.
     end: u32,
     slot: u32,
-    /// What a route to it counts: nothing if it is an xbar's.
+    /// How much a route to it counts, which is nothing if it is that of an xbar.
     weight: i64,
     /// Whether it is a service adapter's.
     is_adapter: bool,
@@ -181,7 +198,8 @@ impl<'a> Router<'a> {
             tables: Tables::empty(xbars, subnet.destinations.slot_count()),
             escaped: 0,
         };
-        // What is not routed below, as frames to it need not arrive, is reached along the escape trees.
+        // Addresses that are not routed below, as frames to them need not arrive, are reached along the
+        // escape trees.
         let mut along = vec![NO_CHANNEL; xbars];
         for end in 0..xbars as u32 {
             router.trees.lead_to(topology, end, &mut along);
@@ -211,7 +229,8 @@ impl<'a> Router<'a> {
         self.finish(ends, &mut addresses, &mut search, &mut turns);
     }
 
-    /// Routes all addresses of some xbars in a layer of their own, at first along a seed. False if the seed closes a circle.
+    /// Routes all addresses of some xbars in a layer of their own, at first along a seed. Returns false if
+    /// the seed closes a circle.
     fn route_from(&mut self, seed: &Seed, ends: &[u32]) -> bool {
         let topology = &self.subnet.topology;
         let mut turns = Turns::new(topology, &self.trees.places(topology));
@@ -264,8 +283,8 @@ impl<'a> Router<'a> {
         self.escaped += addresses.iter().filter(|address| address.escapes).count();
     }
 
-    /// Lets those turns alone be used that the trees of some addresses make: those that only trees before them made are
-    /// free again, and so is what these blocked.
+    /// Marks only those turns as used that the trees of some addresses make. Turns that only earlier trees
+    /// made become free again, and so do turns that these blocked.
     fn use_again(&self, addresses: &[Address], search: &mut Search<'_>, turns: &mut Turns<'_>) {
         turns.forget();
         for address in addresses {
@@ -275,7 +294,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// Grows the tree of an address again, which is not counted so far.
+    /// Grows the tree of an address again. Its load must not be counted at that time.
     fn grow_again(&mut self, address: &mut Address, search: &mut Search<'_>, turns: &mut Turns<'_>) {
         if search.find(address.end, &self.loads, turns) == Found::Tree {
             self.write_found(address, search);
@@ -307,7 +326,7 @@ impl<'a> Router<'a> {
         addresses
     }
 
-    /// Adds what the tree of an address puts on channels, so many times.
+    /// Adds the loads that the tree of an address puts on channels, so many times.
     fn count(&mut self, address: &Address, search: &mut Search<'_>, times: i64) {
         let row = self.tables.of_slot(address.slot);
         filling::read_tree(&self.subnet.topology, row, &mut search.next);

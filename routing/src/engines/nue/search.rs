@@ -1,11 +1,11 @@
-//! The tree to one destination: shortest routes by the least loaded channels, as far as turns are free.
+//! Finds the tree to one destination: shortest routes by the least loaded channels, as far as turns are free.
 
 use super::escape::EscapeTrees;
 use super::turns::Turns;
 use crate::engines::filling::NO_CHANNEL;
 use crate::{Subnet, Topology};
 
-/// Stands for the place of an xbar that has none.
+/// The value that stands for no place.
 const NO_PLACE: u32 = u32::MAX;
 
 /// Tries before a destination is left to the escape tree.
@@ -16,7 +16,7 @@ const TRIES: usize = 24;
 pub(super) enum Found {
     /// A tree whose turns are all in use now.
     Tree,
-    /// No tree: some xbar cannot be reached, or turns were blocked again and again.
+    /// No tree was found: some xbar cannot be reached, or turns were blocked again and again.
     Impasse,
 }
 
@@ -82,8 +82,8 @@ impl<'a> Search<'a> {
         trees.lead_to(&self.subnet.topology, end, &mut self.next);
     }
 
-    /// Uses all turns that frames make along the tree that `next` holds, which reaches all that send. False if one is
-    /// blocked.
+    /// Uses all turns that frames make along the tree in `next`, which reaches all senders. Returns false if
+    /// one is blocked.
     pub(super) fn use_turns_of_senders(&mut self, end: u32, turns: &mut Turns<'_>) -> bool {
         let topology = &self.subnet.topology;
         let part = topology.component(end);
@@ -175,7 +175,8 @@ impl<'a> Search<'a> {
             })
     }
 
-    /// Joins xbars that were not reached: directly, or to one that can go on otherwise than it does.
+    /// Joins xbars that were not reached to the tree: directly, or by having another xbar go on by another
+    /// channel.
     fn rescue(&mut self, end: u32, turns: &Turns<'_>) {
         let part = self.subnet.topology.component(end);
         let is_lost = |xbar: &u32| self.place[*xbar as usize] == NO_PLACE;
@@ -218,7 +219,8 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Another channel for an xbar to go on by, which suits all that send to it and one channel more.
+    /// Another channel by which an xbar can go on, which is allowed behind all channels that lead to it and
+    /// behind one more.
     fn other_way(&self, xbar: u32, more: u32, end: u32, turns: &Turns<'_>) -> Option<u32> {
         let topology: &Topology = &self.subnet.topology;
         let place = self.place[xbar as usize];
@@ -228,7 +230,7 @@ impl<'a> Search<'a> {
             let arriving = topology.channels_of(xbar).map(|out| topology.reverse(out));
             let mut children =
                 arriving.filter(|&channel| self.next[topology.tail(channel).xbar as usize] == channel);
-            // What is not nearer may not be reached at all, or lead back here.
+            // An xbar that is not nearer may not be reached at all, or may lead back here.
             !topology.is_dead(onward)
                 && self.place[there as usize] < place
                 && goes_on()
@@ -238,7 +240,7 @@ impl<'a> Search<'a> {
         topology.channels_of(xbar).find(suits)
     }
 
-    /// Uses all turns of the tree that frames make. False if some are blocked.
+    /// Uses all turns of the tree that frames make. Returns false if some are blocked.
     fn use_turns(&mut self, end: u32, turns: &mut Turns<'_>) -> bool {
         let topology = &self.subnet.topology;
         self.carries.copy_from_slice(self.sends);
@@ -257,7 +259,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Tells what the tree that a search holds puts on channels: a frame from each host.
+/// Calls `add` with the load that the tree of a search puts on each channel: a frame from each host.
 pub(super) fn count_loads(search: &mut Search<'_>, end: u32, mut add: impl FnMut(usize, i64)) {
     let topology = &search.subnet.topology;
     // How many frames come to an xbar is known once all that send to it are counted.

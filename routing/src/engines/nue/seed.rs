@@ -1,34 +1,46 @@
 //! The trees to begin with: those of an engine whose routes keep to an order of xbars.
 
 use super::escape::roots;
-use crate::engines::{Engine, Settings};
+use crate::engines::shared::Shared;
+use crate::engines::{Engine, Routing, Settings};
 use crate::tables::Tables;
 use crate::{Subnet, Tiers, Topology};
 
-/// Stands for the hops of an xbar from which no entries lead on.
+/// The hops of an xbar from which no entries lead on.
 const NO_WAY: u32 = u32::MAX;
 
 /// Tables in which each destination has a route from all that send frames.
 pub(super) struct Seed {
     pub(super) tables: Tables,
-    /// Whether the fabric is a tree in which all these routes are shortest. Then trees that are grown freely
-    /// have no turns that these lack.
+    /// Whether the fabric is a tree in which all these routes are shortest, so that trees that are grown
+    /// freely would have no other turns.
     pub(super) is_enough: bool,
 }
 
 impl Seed {
-    /// The tables of dnup if they serve all pairs; else those that go up to the middle of the fabric and down
-    /// again, which do.
-    pub(super) fn find(subnet: &Subnet, xbar_destinations: bool, ends: &[u32]) -> Option<Self> {
+    /// The tables of dnup if they serve all pairs, or else tables whose routes go up to the middle of the
+    /// fabric and down again, which do.
+    pub(super) fn find(
+        subnet: &Subnet,
+        xbar_destinations: bool,
+        shared: &Shared<'_>,
+        ends: &[u32],
+    ) -> Option<Self> {
         let settings = Settings { xbar_destinations, ..Settings::default() };
-        let from_middle = || Settings { roots: Some(roots(subnet)), ..settings.clone() };
-        Self::by(Engine::Dnup, subnet, &settings, ends)
-            .or_else(|| Self::by(Engine::Updn, subnet, &from_middle(), ends))
+        let by_dnup = || match shared.dnup(&settings) {
+            Some(computed) => computed.clone().ok(),
+            None => Engine::Dnup.compute(subnet, &settings).ok(),
+        };
+        let from_middle = || {
+            let settings = Settings { roots: Some(roots(subnet)), ..settings.clone() };
+            Engine::Updn.compute(subnet, &settings).ok()
+        };
+        let seed = |routing: Routing| Self::of(routing.tables, subnet, &settings, ends);
+        by_dnup().and_then(seed).or_else(|| from_middle().and_then(seed))
     }
 
-    /// The tables of an engine, if they serve all pairs.
-    fn by(engine: Engine, subnet: &Subnet, settings: &Settings, ends: &[u32]) -> Option<Self> {
-        let tables = engine.compute(subnet, settings).ok()?.tables;
+    /// Tables, if they serve all pairs.
+    fn of(tables: Tables, subnet: &Subnet, settings: &Settings, ends: &[u32]) -> Option<Self> {
         let mut hops = Hops::new(&subnet.topology);
         let mut is_enough = is_tree(&subnet.topology);
         for &end in ends {
@@ -75,7 +87,7 @@ impl<'a> Hops<'a> {
         Self { topology, shortest: vec![NO_WAY; xbars], along: vec![NO_WAY; xbars], queue: Vec::new() }
     }
 
-    /// Along the entries of a row, and on the shortest way.
+    /// The hops along the entries of a row, and on the shortest way.
     fn of(&self, xbar: u32) -> (u32, u32) {
         (self.along[xbar as usize], self.shortest[xbar as usize])
     }

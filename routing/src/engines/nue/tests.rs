@@ -53,7 +53,7 @@ fn one_layer_is_no_worse_than_an_order_of_xbars() {
         ("cluster:leaves=24,spines=16,hosts=542,missing=5,service=every", 1.0),
         ("random:xbars=40,ports=16,hosts=110,links=100,seed=3", 1.03),
         ("dragonfly:a=8,p=1,h=7,groups=15", 1.03),
-        // An order of xbars, though all its routes are shortest, leads too many of them by its top.
+        // An order of xbars leads too many routes by its top, though all of them are shortest.
         ("hypercube:d=6,hosts=4", 1.05),
     ] {
         let subnet = subnet(spec, None);
@@ -64,7 +64,7 @@ fn one_layer_is_no_worse_than_an_order_of_xbars() {
 
 #[test]
 fn turns_that_no_tree_makes_any_more_block_nothing() {
-    // While they did, a channel of this mesh had 432 routes.
+    // When they were, a channel of this mesh had 432 routes.
     let subnet = subnet("mesh:x=6,y=6,hosts=2", None);
     let served = select(&subnet, &[Engine::Nue], &Settings::default(), false).unwrap();
     let quality = Quality::measure(&TableRoutes::new(&subnet, &served.routing.tables), 1);
@@ -76,7 +76,7 @@ fn what_is_forgotten_may_be_used_again() {
     let subnet = subnet("ring:n=3,hosts=1", None);
     let topology = &subnet.topology;
     let mut turns = Turns::new(topology, &(0..topology.channel_count() as u32).collect::<Vec<_>>());
-    // One way round, from the first channel on.
+    // The channels one way round, from the first one on.
     let mut round = vec![0];
     while round.len() < 3 {
         let last = *round.last().unwrap();
@@ -169,8 +169,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Tables that were in force stay, whoever made them, if they close no circle; and where a cable is gone, what is
-    /// left of them is completed to tables that hold.
+    /// Tables that were in force stay, whichever engine made them, if they close no circle. If a cable is
+    /// gone, what is left of them is completed to tables that hold.
     #[test]
     fn tables_in_force_stay_and_are_completed(seed: u64, most in 1_u8..3, gone: prop::sample::Index) {
         let map = random(seed);

@@ -11,7 +11,7 @@ enum State {
     Free,
     /// The turn is in the graph.
     Used,
-    /// The turn would close a circle, and will until others are forgotten, as what is used stays used.
+    /// The turn would close a circle. This stays so until used turns are forgotten.
     Blocked,
 }
 
@@ -24,14 +24,15 @@ pub(super) struct Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    /// No turn is used yet. The graph's order of channels begins with these places.
+    /// Turns of which none is used yet. The graph's order of channels begins with these places.
     pub(super) fn new(topology: &'a Topology, places: &[u32]) -> Self {
         let numbers = Numbers::new(topology);
         let states = vec![State::Free; numbers.count()];
         Self { numbers, states, graph: AcyclicGraph::in_order(places), some_blocked: false }
     }
 
-    /// Forgets what is used and what is blocked. The order of channels stays, so that what is used again costs little.
+    /// Forgets which turns are used and which are blocked. The order of channels stays, so that using the
+    /// same turns again costs little.
     pub(super) fn forget(&mut self) {
         self.states.fill(State::Free);
         self.graph.clear();
@@ -49,7 +50,7 @@ impl<'a> Turns<'a> {
         self.states[self.numbers.dependency(held, wanted).number as usize] != State::Blocked
     }
 
-    /// Uses a turn. False if it would close a circle: then it is blocked.
+    /// Uses a turn. Returns false if it would close a circle, so that it is blocked.
     pub(super) fn make_used(&mut self, held: u32, wanted: u32) -> bool {
         let state = &mut self.states[self.numbers.dependency(held, wanted).number as usize];
         if *state == State::Free {

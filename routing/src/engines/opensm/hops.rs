@@ -8,16 +8,16 @@ use rayon::prelude::*;
 use super::matrix::HopMatrix;
 use crate::Topology;
 
-/// No way: more hops than there can be.
+/// The value that stands for no way, which is more hops than there can be.
 pub(super) const NO_PATH: u8 = u8::MAX;
 
 /// The hops to one destination xbar.
 pub(super) struct Hops {
-    /// From the xbar that a channel leaves, if the first step is this channel.
+    /// The hops from the xbar that each channel leaves, if the first step is this channel.
     pub(super) by_channel: Vec<u8>,
-    /// The least from each xbar.
+    /// The least hops from each xbar.
     pub(super) least: Vec<u8>,
-    /// Xbars to visit, and what is known of them: kept between searches for their memory.
+    /// The xbars to visit, and what is known of them. They are kept between searches to reuse their memory.
     pub(super) visits: super::ranked::Visits,
     buckets: Vec<Vec<u32>>,
 }
@@ -55,7 +55,7 @@ pub(super) trait Search: Sync {
     fn fill(&self, destination: u32, hops: &mut Hops);
 }
 
-/// The shortest routes by the sum of their steps' weights. Sums past 254 are no way.
+/// The shortest routes by the sum of their steps' weights. Sums above 254 count as no way.
 pub(super) struct Minhop<'a> {
     topology: &'a Topology,
     /// What a step along each channel counts.
@@ -102,7 +102,7 @@ impl Search for Minhop<'_> {
     }
 }
 
-/// For each destination xbar, the channels that begin its shortest routes: a bit a channel.
+/// For each destination xbar, the channels that begin its shortest routes, a bit for each channel.
 pub(super) struct LeastHops {
     words: usize,
     bits: Vec<u64>,

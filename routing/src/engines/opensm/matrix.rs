@@ -17,7 +17,7 @@ pub struct HopMatrix {
 }
 
 impl HopMatrix {
-    /// No way leads on.
+    /// The hops where no way leads on.
     pub const NO_PATH: u8 = NO_PATH;
 
     /// The matrix of a topology, without a way from anywhere to anywhere.
@@ -48,7 +48,7 @@ impl HopMatrix {
         matrix
     }
 
-    /// Whether it is of a topology of this size.
+    /// Whether the matrix is for a topology of this size.
     pub(super) fn is_of(&self, topology: &Topology) -> bool {
         (self.channels, self.xbars) == (topology.channel_count(), topology.xbar_count())
     }

@@ -3,14 +3,14 @@
 //! 1. [`hops`] finds the least hops from each xbar to each destination's xbar, and which channels begin
 //!    such routes; [`ranked`] does so where routes must keep to up and down.
 //! 2. [`order`] says in which order destinations are served.
-//! 3. [`rows`] fills each xbar's table by itself, with a counter a port.
+//! 3. [`rows`] fills each xbar's table by itself, with a counter for each port.
 //!
-//! What is fixed there is the same here. Two things are not fixed by the fabric alone:
+//! All that the fabric decides in OpenSM is the same here. Two things depend on more than the fabric:
 //!
 //! - Its maps are sorted by GUIDs as numbers of the machine that it runs on. Here they are sorted as on
 //!   a little-endian machine, which compares GUIDs from their last byte on.
-//! - With scatter it draws from the C library's generator, across all xbars. Here each xbar has a
-//!   generator of its own, so these tables are as random, but others.
+//! - With scatter it draws from the C library's generator, across all xbars. Here each xbar has a generator
+//!   of its own, so these tables are equally random but different.
 
 mod hops;
 mod matrix;
@@ -32,7 +32,7 @@ use rows::Rows;
 
 pub use matrix::HopMatrix;
 
-/// Whether tables are to be made as OpenSM makes them: if its balance is asked for, and from hops that are
+/// Whether tables are to be made as OpenSM makes them, which is so if its balance is asked for or hops are
 /// given.
 pub(super) fn is_wanted(settings: &Settings) -> bool {
     settings.balance == Balance::Opensm || settings.hops.is_some()
@@ -41,8 +41,6 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 /// Why tables cannot be made as OpenSM makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 enum OpensmRefusal {
-    #[error("the previous tables are of another fabric; give those of this one, or none")]
-    OtherPrevious,
     #[error("the lid matrix is of another fabric; give that of this one, or none")]
     OtherMatrix,
     #[error("no root is given; name the xbars at the top in a file (--root-guid-file)")]
@@ -56,15 +54,9 @@ enum OpensmRefusal {
 /// The tables of minhop, updn, dnup or dor, exactly as OpenSM makes them.
 ///
 /// # Errors
-/// If the engine finds no roots or no leaves, or previous tables or hops are another fabric's.
+/// If the engine finds no roots or no leaves, or the hops are another fabric's.
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: OpensmRefusal| Err(EngineError::refuse(engine, Refusal::own(why)));
-    if let Some(previous) = &settings.previous
-        && (previous.xbar_count() != subnet.topology.xbar_count()
-            || previous.slot_count() != subnet.destinations.slot_count())
-    {
-        return refuse(OpensmRefusal::OtherPrevious);
-    }
     let least = match &settings.hops {
         Some(hops) if !hops.is_of(&subnet.topology) => {
             return refuse(OpensmRefusal::OtherMatrix);

@@ -7,7 +7,7 @@ use crate::tables::SlotEnd;
 /// A node that tables lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// The xbar that its routes lead to: itself, or the host's.
+    /// The xbar that its routes lead to: the node itself, or that of the host.
     pub(super) xbar: u32,
     /// Its first slot; the others follow.
     pub(super) slot: u32,
@@ -17,8 +17,8 @@ pub(super) struct Target {
 
 /// All destinations, in the order in which each xbar chooses ports for them.
 ///
-/// Those that the user puts first come first. Then come the hosts, those of the xbar with most hosts
-/// foremost, and then the xbars by GUID.
+/// First come those that the user puts first. Then come the hosts, those of the xbar with most hosts first,
+/// and then the xbars by GUID.
 pub(super) struct Order(pub(super) Vec<Target>);
 
 impl Order {
@@ -64,7 +64,7 @@ fn hosts_of(subnet: &Subnet, xbar: u32) -> impl Iterator<Item = Target> + '_ {
     slots.filter(cabled).map(move |slot| Target { xbar, slot, is_xbar: false })
 }
 
-/// A node of the user's; none if it is not there, or has no cable.
+/// A node that the user named; `None` if it is not there, or has no cable.
 fn target(subnet: &Subnet, node: SubnetNode) -> Option<Target> {
     match node {
         SubnetNode::Xbar(xbar) if (xbar as usize) < subnet.topology.xbar_count() => {

@@ -1,7 +1,7 @@
 //! The choice among least-hop ports where more than their counters decides.
 //!
-//! A host with several LIDs is to be reached by ways that differ: through other systems than its
-//! earlier LIDs, else through other nodes of them. Ports may be shifted, too, so that the same ports do
+//! The LIDs of a host are to be reached by ways that differ: through systems that its earlier LIDs do not
+//! use, or else through other nodes of the same systems. Ports may be shifted, too, so that the same ports do
 //! not serve the same destinations on all xbars.
 
 /// A node that earlier LIDs of a destination lead through.
@@ -11,7 +11,7 @@ pub(super) struct Used {
     pub(super) system: u64,
     /// The port by which it is entered; it counts only where frames keep to one neighbour.
     pub(super) arrival: u8,
-    /// How many LIDs.
+    /// How many LIDs lead through it.
     pub(super) paths: u32,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Candidate {
 struct Seen {
     system: bool,
     node: bool,
-    /// By how many of the destination's LIDs it is used; none if it is new.
+    /// How many of the destination's LIDs use it; `None` if it is new.
     paths: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ struct Best {
     any: Option<Candidate>,
     other_system: Option<Candidate>,
     other_node: Option<Candidate>,
-    /// Fewest LIDs of the destination through a neighbour.
+    /// The fewest LIDs of the destination that lead through a neighbour.
     paths: u32,
 }
 
@@ -83,7 +83,7 @@ impl Paths {
         self.candidates.push((candidate, Seen::default()));
     }
 
-    /// Says of each candidate whether earlier LIDs lead through its neighbour.
+    /// Finds out for each candidate whether earlier LIDs lead through its neighbour.
     pub(super) fn look_up(&mut self, used: &[Used], one_neighbour: bool) {
         let mut seen = Seen::default();
         for (candidate, place) in &mut self.candidates {
@@ -94,7 +94,7 @@ impl Paths {
             }
             seen.system = used.iter().any(|used| used.system == candidate.system);
             let same = used.iter().find(|used| seen.system && used.is(candidate.node, None));
-            // A new system says nothing of the node: what was found before stays.
+            // If the system is new, that shows nothing of the node, so what was found before stays.
             if seen.system {
                 seen.node = same.is_some();
             }
@@ -110,8 +110,9 @@ impl Paths {
         all.map(|(candidate, _)| candidate.place).collect()
     }
 
-    /// The place of the best candidate. `spread`: through a system that is not used yet, else a node
-    /// that is not used yet. `shift`: the scan starts further on the higher the counters are.
+    /// The place of the best candidate. With `spread` it is one through a system that is not used yet, or
+    /// else through a node that is not used yet. With `shift` the scan starts the further on, the higher the
+    /// counters are.
     pub(super) fn best(&self, spread: bool, shift: bool) -> u8 {
         let best = if shift { self.shifted(spread) } else { self.scanned(spread) };
         let other = best.other_system.or(best.other_node).filter(|_| spread);
@@ -151,7 +152,7 @@ impl Paths {
         best
     }
 
-    /// Takes a candidate if it is less loaded, or as loaded and its neighbour is used by fewer of the
+    /// Takes a candidate if it is less loaded, or equally loaded and its neighbour is used by fewer of the
     /// destination's LIDs.
     fn weigh(best: &mut Best, candidate: Candidate, paths: Option<u32>) {
         let fewer = paths.filter(|&paths| paths < best.paths);

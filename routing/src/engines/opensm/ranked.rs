@@ -1,9 +1,8 @@
 //! Hops of routes that keep to up and down.
 //!
-//! A search from the destination writes hops for each port of each xbar that it comes to. It visits
-//! an xbar again when another port of it got fewer hops than it had, and goes on from there by the
-//! direction of that step: so what it finds depends on the order of ports, and is followed here step
-//! by step.
+//! A search from the destination writes hops for each port of each xbar that it comes to. It visits an xbar
+//! again when another port of it got fewer hops than it had, and goes on from there by the direction of that
+//! step. So what it finds depends on the order of ports, and the search is repeated here step by step.
 
 use std::collections::VecDeque;
 
@@ -46,7 +45,7 @@ pub(super) struct Ranked<'a> {
     first: Step,
     /// Destination xbars to which the shortest of all routes lead.
     unbound: Vec<bool>,
-    /// What a forbidden step counts, if it may be taken at all.
+    /// How much a forbidden step counts, if it may be taken at all.
     penalty: Option<u8>,
 }
 
@@ -75,7 +74,7 @@ pub(super) fn updn<'a>(
         if up { Step::Up } else { Step::Down }
     };
     let steps = steps(topology, step);
-    // One root among those of a file has no other to be connected with.
+    // If a file names only one root, there is no other to connect it with.
     let connect = settings.connect_roots && (roots.len() > 1 || settings.roots.is_none());
     let unbound = ranks.iter().map(|&rank| connect && rank == 0).collect();
     Ok(Ranked { minhop, steps, first: Step::Up, unbound, penalty: None })
@@ -188,7 +187,7 @@ impl Ranked<'_> {
                 let Some(penalty) = self.penalty else { continue };
                 here = here.saturating_add(penalty);
                 if here >= LIMIT {
-                    // So far it does not count: also what was known of that port is dropped.
+                    // The step does not count so far, and even what was known of that port is dropped.
                     hops.by_channel[back as usize] = NO_PATH;
                 }
             }

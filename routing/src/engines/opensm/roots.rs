@@ -1,4 +1,4 @@
-//! Which xbars updn takes for roots where nobody names them.
+//! Which xbars updn takes for roots if none are named.
 
 use super::hops::{Hops, NO_PATH, Search};
 use crate::Subnet;

@@ -9,7 +9,7 @@ use mapper_proto::map::PortRef;
 use super::hops::LeastHops;
 use super::order::{Order, Target};
 use super::paths::{Candidate, Paths, Used};
-use crate::engines::Settings;
+use crate::engines::{Settings, in_force};
 use crate::tables::Tables;
 use crate::topology::Far;
 use crate::{Subnet, Topology};
@@ -76,7 +76,7 @@ fn transpose(from: &[u8], slots: usize, to: &mut [u8], xbars: usize) {
     });
 }
 
-/// What a row is computed in; kept from row to row.
+/// The memory in which a row is computed. It is kept from row to row.
 struct Memory {
     counters: Vec<u32>,
     candidates: Vec<u8>,
@@ -186,7 +186,7 @@ impl<'a> Row<'a> {
 
     /// The place of the port that was in force, if it still is one of the least hops.
     fn kept(&self, target: Target, slot: u32) -> Option<u8> {
-        let previous = self.rows.settings.previous.as_ref().filter(|_| !self.rows.settings.reassign)?;
+        let previous = in_force::tables(self.rows.settings)?;
         let port = PortRef { xbar: self.xbar, port: previous.port(self.xbar, slot) };
         let Far::Channel(channel) = self.topology.far(port) else { return None };
         let first = self.topology.channels_of(self.xbar).start;
@@ -231,7 +231,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Where in the order of ports a scan begins: behind the port of the destination's path before.
+    /// Where in the order of ports a scan begins, which is behind the port of the destination's previous
+    /// path.
     fn start(&self, slot: u32, path: u32) -> u32 {
         if path == 0 || self.rows.one_neighbour {
             return 1;
@@ -263,7 +264,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Where each port stands in an order that may leave out some: these follow, by rising number.
+/// Where each port stands in an order. Ports that the order leaves out follow, by rising number.
 fn port_ranks(order: &[u8]) -> Vec<u8> {
     let mut ranks = vec![0; usize::from(u8::MAX) + 1];
     let mut next = 1_u8;

@@ -68,7 +68,7 @@ fn destinations_and_ports_are_tried_in_the_order_given() {
     let order_first =
         vec![SubnetNode::Host(5), SubnetNode::Host(5), SubnetNode::Host(3), SubnetNode::Host(99)];
     let minhop = tables(Engine::Minhop, &subnet, &Settings { order_first, ..exact() });
-    // Host 5 first, then host 3, and the others by GUID.
+    // Host 5 is served first, then host 3, and the others by GUID.
     assert_eq!(ports(&subnet, &minhop, 0, 2..8), [3, 4, 4, 3, 3, 4]);
     let port_order = BTreeMap::from([(0, vec![4])]);
     let minhop = tables(Engine::Minhop, &subnet, &Settings { port_order, ..exact() });
@@ -200,7 +200,7 @@ fn tables_are_the_same_on_any_number_of_threads() {
 }
 
 proptest! {
-    /// Whatever the fabric, minhop and dor lead each way that there is by the least hops.
+    /// On any fabric, minhop and dor use the least hops wherever there is a way.
     #[test]
     fn shortest_routes_arrive(seed in 0..500_u64, lmc in 0..2_u8, port_shifting: bool) {
         let map = crate::fabrics::random(seed);

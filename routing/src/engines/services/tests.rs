@@ -9,13 +9,12 @@ use crate::engines::dispersive::AllHosts;
 use crate::engines::{Engine, Selection, Settings, best, select};
 use crate::tables::Layers;
 use crate::{
-    HostRoutes, Options, ProofRules, Quality, Shape, SourceRoutes, Subnet, TableRoutes, Tables, Tiers,
-    emptied_first, prove_tables,
+    HostRoutes, Options, ProofRules, Quality, Shape, SourceRoutes, Subnet, TableRoutes, Tiers, prove_tables,
 };
 
 const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Ftree, Engine::Dmodc];
 
-/// Engines that take shortest routes, wherever they turn: these may close circles, or need layers.
+/// Engines that take shortest routes, wherever these turn. Such routes may close circles, or need layers.
 const SHORTEST: [Engine; 3] = [Engine::Lash, Engine::Sssp, Engine::Dfsssp];
 
 fn serve(subnet: &Subnet, engine: Engine) -> Result<Selection, String> {
@@ -43,13 +42,13 @@ fn others(subnet: &Subnet) -> Vec<u32> {
     crate::hosts_in_order(&subnet.topology).into_iter().filter(is_other).collect()
 }
 
-/// What hosts that are no service adapters of spines get of their cables.
+/// The effective bisection of the hosts that are no service adapters of spines.
 fn bisection_of_others(subnet: &Subnet, selection: &Selection) -> f64 {
     let routes = TableRoutes::new(subnet, &selection.routing.tables);
     Quality::measure_in_order(&routes, &others(subnet), 1).effective_bisection
 }
 
-/// The shape that agents see, and the same by their routes, which are proved.
+/// The shape that agents see, and that bisection by their routes, which are proved.
 fn bisection_by_agents(subnet: &Subnet) -> Result<(Shape, f64), TestCaseError> {
     let all = AllHosts::new(&subnet.topology, Options::default(), false);
     let (proof, _) = all.prove().unwrap();
@@ -89,9 +88,7 @@ fn a_leaf_that_lost_its_cable_to_a_spine_reaches_that_spine_itself_by_few_more_e
     let rules = ProofRules { max_hops: 64, xbar_destinations: true };
     for spec in ["clos:hosts=32,ports=8", "xgft:h=3;m=3,3,4;w=1,3,3"] {
         let whole = generate(spec).unwrap();
-        let all = Subnet::new(&whole, None).unwrap();
-        for engine in [Engine::Ftree, Engine::Dmodc] {
-            let before = engine.compute(&all, &Settings::default()).unwrap().tables;
+        for engine in [Engine::Ftree, Engine::Dmodc, Engine::Updn, Engine::Dnup] {
             for cut in (0..whole.map.cables.len()).step_by(7) {
                 let mut fabric = whole.clone();
                 fabric.map.cables.remove(cut);
@@ -104,18 +101,6 @@ fn a_leaf_that_lost_its_cable_to_a_spine_reaches_that_spine_itself_by_few_more_e
                 let again = Settings { previous: Some(tables.clone()), ..Settings::default() };
                 let kept = engine.compute(&subnet, &again).unwrap().tables;
                 assert!(kept == tables, "{engine:?} on {spec} without cable {cut} changes right tables");
-                // Hosts do not wait for it: what they need is in force first, and this follows.
-                let in_force = Settings { previous: Some(before.clone()), ..Settings::default() };
-                let first = engine.compute(&subnet, &in_force).unwrap().tables;
-                let emptied =
-                    |old: &Tables, new: &Tables| emptied_first(&subnet, old, new, &Layers::single());
-                let waiting = emptied(&before, &first);
-                assert!(waiting.is_empty(), "{engine:?} on {spec} without cable {cut} empties {waiting:?}");
-                let after = Settings { previous: Some(first.clone()), ..Settings::default() };
-                let then = engine.compute(&subnet, &after).unwrap().tables;
-                assert!(emptied(&first, &then).is_empty(), "{engine:?} on {spec} without cable {cut}");
-                let proof = prove_tables(&subnet, &then, &Layers::single(), &rules);
-                assert!(proof.holds(), "{engine:?} on {spec} without cable {cut}, after a while");
             }
         }
     }
@@ -123,7 +108,8 @@ fn a_leaf_that_lost_its_cable_to_a_spine_reaches_that_spine_itself_by_few_more_e
 
 #[test]
 fn shortest_routes_in_layers_spread_over_all_cables_beside_service_adapters() {
-    // One tree to each xbar leads all its hosts through one cable; one to each host may need a second layer.
+    // With one tree to each xbar, all routes to its hosts go through one cable. With one tree to each host a
+    // second layer may be needed.
     let spec = "cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2";
     let plain = Subnet::new(&generate(spec).unwrap(), None).unwrap();
     let served = Subnet::new(&generate(&format!("{spec},service=every")).unwrap(), None).unwrap();
@@ -224,8 +210,8 @@ proptest! {
             prop_assert!(after.routing.layers.count == 1 || SHORTEST.contains(&engine));
             let (before, after) =
                 (bisection_of_others(&plain, &before), bisection_of_others(&served, &after));
-            // What balances as it goes does so less evenly in a small cluster, one time more and one time less; and lash
-            // takes a second layer only if that is worth much.
+            // Engines that balance while they choose routes do so unevenly in a small cluster, to the one
+            // side or the other, and lash takes a second layer only if that is worth much.
             let share = match engine {
                 Engine::Lash => 0.6,
                 _ if SHORTEST.contains(&engine) => 0.85,
@@ -235,8 +221,9 @@ proptest! {
         }
     }
 
-    /// Where agents see a Clos without the service adapters of its spines, they see it with them, and it costs the
-    /// other hosts nothing. Where cables are missing so that it is none, agents search for a root, and that is another.
+    /// If agents see a Clos without the service adapters of its spines, they also see one with them, and the
+    /// adapters cost the other hosts nothing. If cables are missing so that it is no Clos, agents search for
+    /// a root, which may be another one with the adapters.
     #[test]
     fn service_adapters_on_spines_cost_agents_nothing((fabric, _) in cluster()) {
         let served = Subnet::new(&fabric, None).unwrap();

@@ -1,50 +1,54 @@
-//! Tables that were in force: of their trees all that leads on along a shortest way stays.
+//! Tables that were in force. All entries of their trees that lead on along a shortest way stay.
 
 use mapper_proto::map::PortRef;
 
 use super::{Choice, Grower, Growing, ROUNDS};
+use crate::engines::shared::Shared;
 use crate::engines::trees::Trees;
-use crate::engines::{Refusal, Routing, Settings, in_force};
+use crate::engines::{Routing, Settings, in_force};
 use crate::tables::Layers;
 use crate::{Far, Subnet, Tables};
 
-/// What is told where the kept trees cannot serve.
+/// The note if the kept trees cannot serve.
 const ALL_ANEW: &str = "previous tables: with what is right in them, routes need more layers than may be used; all is routed anew";
 
 /// Trees that keep entries of tables that were in force.
-struct KeptTrees<'a> {
-    in_force: &'a Tables,
+pub(in crate::engines) struct KeptTrees {
     /// Shortest routes, one tree to each address of a host, or one to each xbar whose addresses have the same.
     trees: Trees,
+    /// Whether all frames can go along them in one layer.
+    are_in_one_layer: bool,
 }
 
-/// The tables that keep all of those in force that leads on along a shortest way, if there were some. They are in one layer if
-/// that is free of circles, or else in those that `layers_of` finds for their trees; if it finds none, `notes` says why all is
-/// routed anew.
-///
-/// # Errors
-/// If the tables that were in force are of another fabric.
+/// The tables that keep all entries of those in force that lead on along a shortest way, if there were tables
+/// in force. They are in one layer if that is free of circles, or else in those that `layers_of` finds for
+/// their trees; if it finds none, `notes` says why all is routed anew.
 pub(in crate::engines) fn serve(
     subnet: &Subnet,
     settings: &Settings,
+    shared: &Shared<'_>,
     notes: &mut Vec<String>,
     layers_of: impl FnOnce(&Trees) -> Option<Layers>,
-) -> Result<Option<Routing>, Refusal> {
-    let Some(in_force) = in_force::tables(subnet, settings)? else { return Ok(None) };
-    let kept = KeptTrees::grow(subnet, in_force);
-    let layers = if kept.trees.fit_one_layer(subnet, settings.xbar_destinations) {
+) -> Option<Routing> {
+    let in_force = in_force::tables(settings)?;
+    let kept = shared.kept(in_force);
+    let layers = if kept.are_in_one_layer {
         Some(Layers::starting_at(settings.first_layer))
     } else {
         layers_of(&kept.trees)
     };
     notes.extend(layers.is_none().then(|| ALL_ANEW.to_owned()));
-    Ok(layers.map(|layers| Routing { tables: kept.tables(subnet, settings), layers, notes: Vec::new() }))
+    layers.map(|layers| Routing {
+        tables: kept.tables(subnet, settings, in_force),
+        layers,
+        notes: Vec::new(),
+    })
 }
 
-impl<'a> KeptTrees<'a> {
-    /// Grows the trees. Entries that do not lead on are chosen by the least loads, when all that stay whole are counted; and
-    /// once more, when all are.
-    fn grow(subnet: &Subnet, in_force: &'a Tables) -> Self {
+impl KeptTrees {
+    /// Grows the trees. Entries that do not lead on are chosen by the least loads once all trees that stay
+    /// whole are counted, and again once all trees are.
+    pub(in crate::engines) fn grow(subnet: &Subnet, in_force: &Tables, xbar_destinations: bool) -> Self {
         let mut trees = Trees::begin(subnet.topology.xbar_count());
         let mut grower = Grower::new(subnet, Choice::LeastLoadedByHost);
         let (hosts, adapters) = grower.plant(&mut trees);
@@ -64,12 +68,14 @@ impl<'a> KeptTrees<'a> {
                 grower.grow(tree, &mut trees, row(tree));
             }
         }
-        Self { in_force, trees: trees.without_doubles() }
+        let trees = trees.without_doubles();
+        let are_in_one_layer = trees.fit_one_layer(subnet, xbar_destinations);
+        Self { trees, are_in_one_layer }
     }
 
-    /// The trees as tables. Entries for xbars' own addresses stay by themselves, unless frames for these are proved, too: then
-    /// they go along the trees, for which layers were found.
-    fn tables(&self, subnet: &Subnet, settings: &Settings) -> Tables {
+    /// The trees as tables. Entries for xbars' own addresses stay as they are. But if frames for these are
+    /// proved, too, they go along the trees, for which layers were found.
+    fn tables(&self, subnet: &Subnet, settings: &Settings, in_force: &Tables) -> Tables {
         let mut tables = self.trees.tables(subnet);
         if settings.xbar_destinations {
             return tables;
@@ -77,7 +83,7 @@ impl<'a> KeptTrees<'a> {
         let mut grower = Grower::new(subnet, Choice::LeastLoadedByHost);
         for end in 0..subnet.topology.xbar_count() as u32 {
             let own = subnet.destinations.slots_of(end).start;
-            let before = self.in_force.of_slot(own);
+            let before = in_force.of_slot(own);
             grower.search(end);
             let mut row = tables.of_slot(own).to_vec();
             for &xbar in &grower.reached[1..] {

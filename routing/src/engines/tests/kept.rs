@@ -5,7 +5,7 @@ use mapper_proto::map::PortRef;
 
 const KEEPING: [Engine; 4] = [Engine::Sssp, Engine::Dfsssp, Engine::Lash, Engine::Dmodc];
 
-/// Whether all was routed anew, which a note tells then.
+/// Whether all was routed anew, which a note says.
 fn is_anew(routing: &Routing) -> bool {
     routing.notes.iter().any(|note| note.contains("all is routed anew"))
 }
@@ -36,12 +36,34 @@ fn a_fabric_that_did_not_change_keeps_all_entries() {
     assert!(served >= 10, "{served}");
 }
 
+/// The tables of an engine that has none to load, or why it has none.
+fn anew(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    engine.compute(subnet, &Settings { previous: None, ..settings.clone() })
+}
+
 #[test]
-fn tables_of_another_fabric_are_refused() {
-    let subnet = Subnet::new(&generate("xgft:h=2;m=4,4;w=1,2").unwrap(), None).unwrap();
-    for engine in KEEPING {
-        let refused = after(engine, &subnet, &Tables::empty(4, 7)).unwrap_err();
-        assert!(refused.to_string().contains("4 xbars and 7 destinations"), "{engine}: {refused}");
+fn previous_tables_of_another_size_are_left_out_which_a_note_tells() {
+    let told = "the previous tables have 4 xbars and 7 destinations";
+    for spec in ["xgft:h=2;m=4,4;w=1,2", "torus:x=4,y=4,hosts=2"] {
+        let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
+        let previous = Some(Tables::empty(4, 7));
+        let of_fabric = Settings { previous, ..Settings::default() };
+        let of_opensm = Settings { balance: Balance::Opensm, ..of_fabric.clone() };
+        for (engine, settings) in
+            Engine::ALL.into_iter().flat_map(|one| [(one, &of_fabric), (one, &of_opensm)])
+        {
+            let Ok(before) = anew(engine, &subnet, settings) else { continue };
+            let after = engine.compute(&subnet, settings).unwrap();
+            assert!(after.tables == before.tables && after.layers == before.layers, "{engine} on {spec}");
+            let is_told = after.notes.iter().any(|note| note.starts_with(told));
+            assert_eq!(is_told, engine.obeys(settings).contains(&Setting::Previous), "{engine} on {spec}");
+            let again = engine.compute(&subnet, &Settings { reassign: true, ..settings.clone() }).unwrap();
+            assert!(!again.notes.iter().any(|note| note.starts_with(told)), "{engine} on {spec}");
+        }
+        let refused = Engine::File.compute(&subnet, &of_fabric).unwrap_err().why.to_string();
+        assert!(refused.starts_with("the tables are of 4 xbars and 7 destinations"), "{refused}");
+        let best = best::choose(&subnet, &of_fabric, &()).unwrap();
+        assert!(best.routing.notes.iter().any(|note| note.starts_with(told)), "{:?}", best.routing.notes);
     }
 }
 
@@ -56,7 +78,8 @@ fn what_needs_more_layers_than_may_be_used_is_not_kept_and_that_is_told() {
     assert!(!is_anew(&kept) && kept.layers.count > 1);
 }
 
-/// Hops from each xbar to one of them, found by taking all cables in turn until nothing gets nearer.
+/// Hops from each xbar to one of them, found by going over all cables again and again until no xbar gets
+/// nearer.
 fn hops_to(subnet: &Subnet, end: u32) -> Vec<u32> {
     let topology = &subnet.topology;
     let mut hops = vec![u32::MAX; topology.xbar_count()];
@@ -73,7 +96,8 @@ fn hops_to(subnet: &Subnet, end: u32) -> Vec<u32> {
     }
 }
 
-/// Entries that lead along a shortest way, and are others now. Those for xbars' own addresses count if `own`.
+/// How many entries that lead along a shortest way have changed. Those for xbars' own addresses count only
+/// with `own`.
 fn lost(subnet: &Subnet, before: &Tables, now: &Tables, own: bool) -> usize {
     let topology = &subnet.topology;
     let mut lost = 0;
@@ -113,7 +137,8 @@ fn without_cables(fabric: &Fabric, cut: &[usize]) -> Fabric {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every entry stays that leads along a shortest way when cables are gone, unless a note tells that none does.
+    /// Every entry that still leads along a shortest way when cables are gone stays, unless a note says that
+    /// all is routed anew.
     #[test]
     fn entries_that_still_lead_on_stay(
         seed: u64, cut in proptest::collection::vec(any::<usize>(), 0..4),

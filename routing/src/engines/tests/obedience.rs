@@ -1,11 +1,11 @@
-//! What an engine says that it obeys does decide what it answers.
+//! Settings that an engine says it obeys do decide what it answers.
 
 use super::*;
 use crate::engines::torus::TorusStatement;
 use crate::fabrics::{Builder, clos, ring};
 use mapper_proto::map::{Map, PortRef};
 
-/// Small fabrics: between them each setting of each engine makes a difference somewhere.
+/// Small fabrics, on some of which each setting of each engine makes a difference.
 fn fabrics() -> Vec<Subnet> {
     let specs = [
         "clos:hosts=16,ports=4",
@@ -38,7 +38,8 @@ fn double_ring() -> Map {
     builder.build()
 }
 
-/// Settings that others are changed from: none, OpenSM's balance, and what some settings need to mean anything.
+/// Settings from which a single one is changed: defaults, OpenSM's balance, and those without which some
+/// settings mean nothing.
 fn grounds(subnet: &Subnet) -> Vec<Settings> {
     let file = || Engine::Minhop.compute(subnet, &Settings::default()).ok().map(|routing| routing.tables);
     let on_roots = (2..subnet.topology.host_count() as u32).collect();
@@ -89,7 +90,7 @@ fn changed(setting: Setting, from: &Settings, subnet: &Subnet) -> Vec<Settings> 
             };
             vec![
                 heavy(&|at| at.xbar == 0 && at.port % 2 == 0),
-                // As unevenly far from all as this makes the last xbar, it is no root.
+                // These weights make the last xbar unevenly far from all others, so that it is no root.
                 heavy(&|at| at.xbar == xbars - 1 && at.port % 2 == 0),
             ]
         }
@@ -124,7 +125,7 @@ fn changed(setting: Setting, from: &Settings, subnet: &Subnet) -> Vec<Settings> 
     }
 }
 
-/// What an engine answers, as far as frames feel it: its routes, or that it does not serve.
+/// What an engine answers, as far as it matters to frames: its routes, or that it does not serve.
 fn answered(engine: Engine, subnet: &Subnet, settings: &Settings) -> String {
     match answer(subnet, &[engine], settings, true) {
         Ok(Answer::Tables(selection)) => {

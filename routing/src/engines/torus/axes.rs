@@ -1,8 +1,9 @@
-//! Other names for the axes of a grid: another dimension is X, or higher coordinates are the lower ones.
+//! Other names for the axes of a grid: another dimension may be X, and a dimension may be counted the other
+//! way.
 //!
-//! Direction order treats X, Y, Z, + and - unlike. A broken z link of a mesh cannot be gone round, as after z-
-//! only z may follow; a broken x link can, by y+ or z+ before X is done. What is broken does not care for
-//! names, so where they were chosen by us, others may serve.
+//! Direction order treats X, Y, Z, + and - unlike. A broken z link of a mesh cannot be gone round, as after
+//! z- only z may follow; a broken x link can, by y+ or z+ before X is done. So unless a user named the axes,
+//! other names may serve.
 
 use std::fmt;
 
@@ -51,7 +52,7 @@ impl Axes {
     /// A grid with its axes named so.
     ///
     /// # Errors
-    /// Errors do not occur if the grid is of this topology.
+    /// If the grid is not of this topology.
     pub(super) fn rename(&self, grid: &Grid, topology: &Topology) -> Result<Grid, GridError> {
         let dimensions: Vec<_> = self.0.iter().map(|&(from, _)| grid.dimensions()[from]).collect();
         let moved = |xbar: u32| {
@@ -73,7 +74,7 @@ pub fn under_other_names(grid: &Grid, topology: &Topology) -> impl Iterator<Item
 }
 
 impl fmt::Display for Axes {
-    /// Such as `x, y, z for y, -z, x`.
+    /// Writes the names such as `x, y, z for y, -z, x`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = ["x", "y", "z"];
         let old = self

@@ -14,8 +14,8 @@ const MOST_LINKS: usize = 8;
 /// A pair that the rules do not connect, in words: its routers, and the missing links that frames meet where
 /// the fabric's datelines are.
 ///
-/// A frame is sent by the rules until they know no way or it comes back, and every missing link next to
-/// its way along which it would go by default, or around, is to blame.
+/// A frame is followed by the rules until they know no way or it comes back. Every missing link next to its
+/// way that it would take by default, or to go round another one, is to blame.
 pub(super) fn explain(fabric: &Fabric<'_>, names: &Names, unconnected: Unconnected) -> String {
     let Unconnected { source, destination, anywhere, lost } = unconnected;
     let lattice = fabric.lattice;
@@ -48,7 +48,7 @@ pub(super) fn router_name(lattice: &Lattice, names: &Names, router: u32) -> Stri
     format!("xbar {router} {} '{}'", place(&lattice.coordinates(router)), names.xbar(router))
 }
 
-/// Where the datelines are, in words: between which coordinates of each ring of Y and Z. That of X bars
+/// Where the datelines are, in words: between which coordinates of each ring of Y and Z. The X dateline bars
 /// nothing.
 fn datelines(lattice: &Lattice) -> Option<String> {
     let rings = (1..3).filter(|&dimension| lattice.rings[dimension]);

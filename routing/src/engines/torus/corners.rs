@@ -1,4 +1,5 @@
-//! Layers by the corners of default routes: half as many in three dimensions, and in two, as by datelines.
+//! Layers by the corners of default routes. In two and three dimensions these are half as many as by
+//! datelines.
 
 use rayon::prelude::*;
 
@@ -11,8 +12,8 @@ use super::trees::Trees;
 /// Most routes other than the default ones that are put into layers one by one.
 pub(super) const MOST_DETOURS: usize = 250_000;
 
-/// The layers of all pairs, by destination, by source within, and how many they are. None if that takes more
-/// than `most`, or if too many routes are no default ones.
+/// How many layers there are, and those of all pairs, by destination and then by source. `None` if that takes
+/// more than `most`, or if too many routes are not the default ones.
 ///
 /// A default route turns at two corners: where its x is right, and where its y is.
 ///
@@ -69,7 +70,7 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// Adds a route to the first layer that has room, its own before all others. None if none has.
+    /// Adds a route to the first layer that has room, where its own layer is tried first. `None` if none has.
     fn add(&mut self, own: u8, channels: &[u32]) -> Option<u8> {
         let others = (0..self.layers.len() as u8).filter(|&other| other != own);
         for place in std::iter::once(own).chain(others) {
@@ -87,9 +88,10 @@ impl Stack<'_> {
 
 /// The halves of rings.
 struct Halves {
-    /// By x and y: the half of the rings of X and Y that a place is in. All in one if neither is a ring.
+    /// By x and y, the half of the rings of X and Y that a place is in. If neither is a ring, all places are
+    /// in one.
     first: Vec<Vec<u8>>,
-    /// By z: the half of the ring of Z that a place is in.
+    /// By z, the half of the ring of Z that a place is in.
     second: Vec<u8>,
     /// Whether X or Y is a ring.
     has_first: bool,
@@ -104,7 +106,8 @@ impl Halves {
                 (0, 1)
             }
         };
-        // The sum of the turns round both rings: along each ring it rises to a whole turn.
+        // The parts of a turn round both rings are added, so that the sum rises to a whole turn along each
+        // ring.
         let half = |(one, size): (u64, u64), (other, other_size): (u64, u64)| {
             let whole = size * other_size;
             u8::from(2 * ((one * other_size + other * size) % whole) >= whole)
@@ -161,7 +164,7 @@ impl Halves {
         self.half(place, dimension) == own && self.half(next, dimension) != own
     }
 
-    /// All that default routes with a label may make depend on each other.
+    /// All dependencies that default routes with a label may make.
     fn layer(&self, lattice: &Lattice, label: u8) -> Layer {
         let channels = 6 * lattice.router_count();
         let (mut onward, mut ranks) = (vec![0; channels], vec![0; channels]);
@@ -241,7 +244,8 @@ mod tests {
                 let mut broken = whole.clone();
                 broken.cut_cable(cable);
                 if broken.route(&Settings::default()).is_ok() {
-                    // However many these take, they are proved; the engine takes datelines if these are fewer.
+                    // The layers are proved however many they are. The engine takes those by datelines if
+                    // these are fewer.
                     layers(&broken);
                 }
             }

@@ -1,4 +1,5 @@
-//! The default routes, R1, all at once: what depends on what along them, and a table of one destination's.
+//! The default routes by rule R1, all at once: the dependencies that they make, and a table of those to one
+//! destination.
 
 use super::dependencies::{ClassSet, Dependencies};
 use super::heading::Heading;
@@ -6,7 +7,7 @@ use super::lattice::{Lattice, NOWHERE};
 use super::rules::{Aim, along};
 use super::tree::Class;
 
-/// What runs along a dimension may do: the set of "does not cross the dateline" (1) and "crosses it" (2).
+/// What runs along a dimension may do, as a set: 1 for "does not cross the dateline" and 2 for "crosses it".
 type Crossings = u8;
 
 /// The run of no step.
@@ -46,7 +47,7 @@ impl Runs {
                 });
                 let shortest = ways.iter().filter_map(|way| way.1).min();
                 for (heading, length) in ways {
-                    // Where both ways are as short, some take each.
+                    // If both ways are equally short, some routes take each.
                     if length == shortest {
                         runs.add(lattice, from, to, heading);
                     }
@@ -87,8 +88,8 @@ fn classes(x: Crossings, y: Crossings, z: Crossings) -> ClassSet {
     (0..8).filter(|&class| has(class)).fold(0, |set, class| set | 1 << class)
 }
 
-/// All dependencies of default routes, between any two places of the grid. Where routers lack hosts or
-/// links are missing there are fewer in truth.
+/// All dependencies of default routes between any two places of the grid. If some routers have no hosts, or
+/// links are missing, there are really fewer.
 pub(super) fn dependencies(lattice: &Lattice) -> Dependencies {
     let mut all = Dependencies::new(lattice.router_count());
     let runs = [0, 1, 2].map(|dimension| Runs::new(lattice, dimension));
@@ -135,7 +136,7 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// For this aim.
+    /// Sets the table for this aim.
     pub(super) fn set(&mut self, lattice: &Lattice, aim: &Aim) {
         for dimension in 0..3 {
             let runs = &mut self.along[dimension];

@@ -11,13 +11,13 @@ const _: () = assert!(CLASSES <= ClassSet::BITS as usize, "a bit for each class"
 
 /// For each channel and each heading on from its end, the classes of the routes that turn so.
 ///
-/// A channel here is a router and a heading: parallel cables count as one. What is free of circles so is
-/// free of them cable by cable, too: a circle of cables would be one of headings.
+/// A channel here is a router and a heading, so parallel cables count as one. If these are free of circles,
+/// so are single cables: a circle of cables would be one of headings.
 #[derive(Debug, Clone)]
 pub(super) struct Dependencies {
     /// `turns[6 * (6 * router + heading) + onward]`.
     turns: Vec<ClassSet>,
-    /// By router, the classes of what passes, while a tree is added.
+    /// For each router, the classes of the routes that pass it, while a tree is added.
     passing: Vec<ClassSet>,
 }
 
@@ -50,7 +50,7 @@ impl Dependencies {
         self.turns[6 * (6 * router as usize + heading.index()) + onward.index()] |= classes;
     }
 
-    /// Whether routes of some classes follow each other all the way round a ring. A circle that is found
+    /// Whether routes of some classes follow each other all the way round a ring. Such a circle is found
     /// quickly.
     pub(super) fn closes_a_ring(&self, lattice: &Lattice, classes: ClassSet) -> bool {
         let rings = Heading::ALL.into_iter().filter(|heading| lattice.rings[heading.dimension()]);
@@ -73,7 +73,7 @@ impl Dependencies {
         })
     }
 
-    /// Adds what others hold.
+    /// Adds the dependencies of another set.
     pub(super) fn merge(mut self, other: &Self) -> Self {
         for (turn, other) in self.turns.iter_mut().zip(&other.turns) {
             *turn |= other;
@@ -81,18 +81,18 @@ impl Dependencies {
         self
     }
 
-    /// Whether it holds all that others hold.
+    /// Whether it holds all dependencies of another set.
     #[cfg(test)]
     pub(super) fn holds(&self, other: &Self) -> bool {
         self.turns.iter().zip(&other.turns).all(|(own, other)| own & other == *other)
     }
 
-    /// The classes that any route is of, as far as it makes a turn or goes on.
+    /// The classes of all routes that make dependencies.
     pub(super) fn classes(&self) -> ClassSet {
         self.turns.iter().fold(0, |all, turn| all | turn)
     }
 
-    /// The dependencies of some classes, searched for a circle.
+    /// A circle of dependencies of some classes, if there is one.
     pub(super) fn circle(&self, lattice: &Lattice, classes: ClassSet) -> Option<Vec<(u32, Heading)>> {
         let channels = self.turns.len() / 6;
         let next = |channel: usize, onward: Heading| {
@@ -121,7 +121,8 @@ impl Dependencies {
         if left == 0 {
             return None;
         }
-        // What is left has a predecessor each that is left, too: walk back until the walk meets itself.
+        // Each channel that is left has a predecessor that is left, too, so walking back meets a channel
+        // twice.
         let mut before = vec![NOWHERE; channels];
         for channel in (0..channels).filter(|&channel| waiting[channel] != 0) {
             for onward in Heading::ALL.into_iter().filter_map(|onward| next(channel, onward)) {

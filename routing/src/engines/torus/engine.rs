@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::Subnet;
 use crate::engines::algorithm::Algorithm;
-use crate::engines::{Engine, EngineError, Refusal, Routing, Setting, Settings};
+use crate::engines::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::tables::Layers;
 use mapper_fabric::names::Names;
 
@@ -52,7 +52,7 @@ fn refuse(why: TorusRefusal) -> EngineError {
 /// stated.
 ///
 /// # Errors
-/// If the subnet is none; and see [`compute_on`].
+/// If the subnet is no torus or mesh, or [`compute_on`] fails.
 pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let grid = recognise(&subnet.topology, &settings.torus).map_err(|error| {
         let written_at = error.key().and_then(|key| settings.torus.written_at.get(key));
@@ -64,7 +64,7 @@ pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineEr
 
 /// Direction-order tables and layers of a grid, which must be of the subnet's topology.
 ///
-/// Where they cannot be found, other names for the axes are tried, unless any are stated. A note tells which
+/// If they cannot be found, other names for the axes are tried, unless any are stated. A note says which ones
 /// serve.
 ///
 /// # Errors
@@ -90,8 +90,9 @@ pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<R
     Err(refuse(TorusRefusal::WhateverAxes { as_named: Box::new(refusal.why), others: others.len() }))
 }
 
-/// Whether routes of one layer close a circle whatever the axes are called. They do in a ring of five routers or more that
-/// all have hosts, if nothing of the grid is missing: hosts two steps on are reached the shorter way, from each of its routers.
+/// Whether routes of one layer close a circle whatever the axes are called. They do in a ring of five routers
+/// or more that all have hosts, if nothing of the grid is missing, as each router reaches the hosts two steps
+/// on the shorter way.
 pub(super) fn closes_a_ring_by_any_name(subnet: &Subnet, settings: &Settings, grid: &Grid) -> bool {
     let lattice = Lattice::new(grid, &subnet.topology);
     let has_long_ring = (0..3).any(|dimension| lattice.rings[dimension] && lattice.sizes[dimension] >= 5);
@@ -115,26 +116,22 @@ pub(super) fn compute_as_named(
         refuse(TorusRefusal::Unconnected { explanation })
     })?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
-    let tables = HeadingPorts::new(grid, subnet).tables(subnet, &trees, previous(settings));
+    let tables = HeadingPorts::new(grid, subnet).tables(subnet, &trees, in_force::tables(settings));
     Ok(Routing { tables, layers, notes: notes(&lattice, &trees) })
 }
 
-/// The regions that are stated; one if none are.
+/// The regions that are stated; a single one if none are.
 fn stated_regions(settings: &Settings, lattice: &Lattice) -> Regions {
     let of = |sizes: &Vec<u8>| [0, 1, 2].map(|dimension| sizes.get(dimension).copied().unwrap_or_default());
     Regions::new(lattice, settings.torus.regions.as_ref().map(of))
 }
 
-/// The datelines that are stated, each as the coordinate below it: a statement names the one above.
+/// The datelines that are stated, each as the coordinate below it. A statement names the coordinate above.
 fn stated_datelines(settings: &Settings, lattice: &Lattice) -> [Option<u8>; 3] {
     let above = |dimension: usize| settings.torus.datelines.as_ref()?.get(dimension).copied();
     [0, 1, 2].map(|dimension: usize| {
         above(dimension).map(|at| at.checked_sub(1).unwrap_or(lattice.sizes[dimension] - 1))
     })
-}
-
-fn previous(settings: &Settings) -> Option<&crate::Tables> {
-    settings.previous.as_ref().filter(|_| !settings.reassign)
 }
 
 /// A lattice as it is to be routed.

@@ -37,7 +37,8 @@ impl Broken {
         };
         for (i, &(size, ring)) in dimensions.iter().enumerate() {
             if !ring && size > 2 {
-                // Without the cables that close the rings: they leave the last xbar upwards.
+                // In a mesh, the cables that would close the rings are removed. They leave the last xbar
+                // upwards.
                 let plus = 2 * i as u8 + 1;
                 let places: Vec<_> = (0..all.fabric.map.xbars.len() as u32).map(|x| all.place(x)).collect();
                 let closes = |end: PortRef| end.port == plus && places[end.xbar as usize][i] + 1 == size;
@@ -64,7 +65,7 @@ impl Broken {
         digits.fold(0, |index, (&at, d)| index * u32::from(d.size) + u32::from(at))
     }
 
-    /// Without the cable that leads from a place in a direction ("x+" to "z-").
+    /// The grid without the cable that leads from a place in a direction ("x+" to "z-").
     pub(super) fn cut(mut self, place: [u8; 3], heading: &str) -> Self {
         let xbar = self.at(place);
         let port = 1 + ["x+", "x-", "y+", "y-", "z+", "z-"].iter().position(|&h| h == heading).unwrap() as u8;
@@ -75,12 +76,12 @@ impl Broken {
         self
     }
 
-    /// Without a cable, by its number.
+    /// Removes a cable by its number.
     pub(super) fn cut_cable(&mut self, cable: usize) {
         self.fabric.map.cables.remove(cable);
     }
 
-    /// Without an xbar's cables and hosts.
+    /// Removes the cables and hosts of an xbar.
     pub(super) fn cut_xbar(&mut self, xbar: u32) {
         self.fabric.map.cables.retain(|cable| cable.a.xbar != xbar && cable.b.xbar != xbar);
         for host in &mut self.fabric.map.hosts {
@@ -110,7 +111,7 @@ impl Broken {
         chosen.map_or_else(|| "none".to_owned(), |heading| heading.to_string())
     }
 
-    /// Routes it with the axes as they are.
+    /// Routes the grid with the axes as they are.
     pub(super) fn route(&self, settings: &Settings) -> Result<(Subnet, Routing), String> {
         let subnet = self.subnet();
         let grid = self.grid(&subnet);
@@ -127,7 +128,7 @@ pub(super) struct Figures {
     pub(super) pairs: usize,
     /// Steps from xbar to xbar of all their routes.
     pub(super) steps: usize,
-    /// Those of shortest routes.
+    /// How many steps shortest routes would take.
     pub(super) shortest: usize,
     /// Routes over the busiest channel.
     pub(super) busiest: usize,

@@ -55,7 +55,7 @@ impl Dimension {
 /// Coordinates that do not fit a fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GridError {
-    /// Dimensions that there cannot be.
+    /// The dimensions are impossible.
     Shape(Vec<Dimension>),
     /// There are not as many places as xbars.
     Count {
@@ -64,7 +64,7 @@ pub enum GridError {
         /// How many xbars there are.
         xbars: usize,
     },
-    /// A place outside the grid.
+    /// A place is outside the grid.
     Outside {
         /// The xbar.
         xbar: u32,
@@ -73,14 +73,14 @@ pub enum GridError {
         /// The grid's dimensions.
         dimensions: Vec<Dimension>,
     },
-    /// Two xbars at one place.
+    /// Two xbars are at one place.
     PlaceTwice {
         /// The xbars.
         xbars: [u32; 2],
         /// Their place.
         at: [u8; 3],
     },
-    /// A cable between xbars that are not neighbours.
+    /// A cable joins xbars that are not neighbours.
     Misfit {
         /// The ports that it joins.
         ends: [PortRef; 2],
@@ -92,7 +92,7 @@ pub enum GridError {
 }
 
 impl GridError {
-    /// What is wrong, with the names that the fabric has.
+    /// Says what is wrong, with the names that the fabric has.
     pub fn describe(&self, names: &Names) -> String {
         match self {
             Self::Shape(dimensions) => format!(
@@ -122,7 +122,7 @@ impl GridError {
 }
 
 impl fmt::Display for GridError {
-    /// Writes it with numbers instead of names.
+    /// Writes the error with numbers instead of names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(&Names::default()))
     }
@@ -152,7 +152,7 @@ pub(crate) fn shape(dimensions: &[Dimension]) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
     dimensions: Vec<Dimension>,
-    /// Each xbar's coordinates; 0 in dimensions that there are not.
+    /// Each xbar's coordinates; 0 in dimensions that do not exist.
     coordinates: Vec<[u8; 3]>,
     /// The xbar at each place, X fastest; `u32::MAX` where one is missing.
     places: Vec<u32>,
@@ -162,14 +162,13 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid whose xbars stand at these coordinates (0 in dimensions that there are not).
+    /// The grid whose xbars stand at these coordinates (0 in dimensions that do not exist).
     ///
-    /// Every cable between two xbars must join neighbours, dead ones too; but the dead lead nowhere. What
-    /// joins an xbar to itself is ignored.
+    /// Every cable between two xbars must join neighbours, even a dead one, which leads nowhere. Cables that
+    /// join an xbar to itself are ignored.
     ///
     /// # Errors
-    /// If the dimensions cannot be, a place is outside them or taken twice, or a cable does not fit: the
-    /// first by xbar and port.
+    /// If the dimensions are impossible, a place is outside them or taken twice, or a cable does not fit. The error names the first by xbar and port.
     pub fn from_parts(
         topology: &Topology,
         dimensions: &[Dimension],
@@ -250,7 +249,7 @@ impl Grid {
         &self.dimensions
     }
 
-    /// How many coordinates a dimension has; 1 for dimensions that there are not.
+    /// How many coordinates a dimension has; 1 for dimensions that do not exist.
     pub fn size(&self, dimension: usize) -> u8 {
         self.dimensions.get(dimension).map_or(1, |d| d.size)
     }
@@ -271,8 +270,8 @@ impl Grid {
         (0..z).flat_map(move |c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c])))
     }
 
-    /// The place one step from another, unless the end of a line is reached. Whether an xbar stands there
-    /// or cables lead there is another matter.
+    /// The place one step from another, unless the end of a line is reached. There need not be an xbar there,
+    /// nor a cable to it.
     pub fn step(&self, place: [u8; 3], dimension: usize, way: Sense) -> Option<[u8; 3]> {
         let mut next = place;
         next[dimension] = self.dimensions.get(dimension)?.step(place[dimension], way)?;

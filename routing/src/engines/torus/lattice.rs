@@ -116,7 +116,7 @@ impl Lattice {
         }
     }
 
-    /// Whether a link that belongs there is missing, by itself or with the router behind it.
+    /// Whether a link that belongs there is missing, alone or together with the router behind it.
     pub(super) fn is_missing(&self, router: u32, heading: Heading) -> bool {
         let coordinate = self.coordinates(router)[heading.dimension()];
         !self.has(router, heading) && self.step(coordinate, heading).is_some()
@@ -143,8 +143,8 @@ impl Lattice {
         }
     }
 
-    /// The routers at which the rules may choose otherwise than by default: those that miss a link, that
-    /// have such a neighbour along X or Y, or whose column is broken. The rules look no farther.
+    /// The routers at which the rules may choose otherwise than by default: those that miss a link, those
+    /// with such a neighbour along X or Y, and those whose column is broken. The rules look no farther.
     pub(super) fn troubled(&self) -> Vec<u32> {
         let misses = |router: u32| Heading::ALL.into_iter().any(|heading| self.is_missing(router, heading));
         let near = |router: u32| {

@@ -9,18 +9,19 @@ pub(super) struct Layer {
     graph: AcyclicGraph,
     /// The headings that follow each channel, a bit each.
     onward: Vec<u8>,
-    /// The dependencies that the route has brought which is being added.
+    /// The new dependencies of the route that is being added.
     added: Vec<(u32, u32)>,
 }
 
 impl Layer {
-    /// Without dependencies.
+    /// A layer without dependencies.
     pub(super) fn new(lattice: &Lattice) -> Self {
         let channels = 6 * lattice.router_count();
         Self { graph: AcyclicGraph::new(channels), onward: vec![0; channels], added: Vec::new() }
     }
 
-    /// With these headings after each channel, a bit each. `ranks` rise from each channel to all that follow.
+    /// A layer with these headings after each channel, a bit each. `ranks` rise from each channel to all that
+    /// follow it.
     pub(super) fn with(lattice: &Lattice, onward: Vec<u8>, ranks: &[u32]) -> Self {
         let mut order: Vec<u32> = (0..onward.len() as u32).collect();
         order.sort_unstable_by_key(|&channel| (ranks[channel as usize], channel));
@@ -38,8 +39,8 @@ impl Layer {
         Self { graph, onward, added: Vec::new() }
     }
 
-    /// Adds a route, as the channels that it passes. False if a circle would come of it: then nothing is
-    /// added.
+    /// Adds a route, as the channels that it passes. Returns false if that would close a circle; nothing is
+    /// added then.
     pub(super) fn add(&mut self, channels: &[u32]) -> bool {
         self.added.clear();
         for pair in channels.windows(2) {

@@ -1,4 +1,4 @@
-//! The fewest layers.
+//! Puts classes of routes into the fewest layers.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub(super) struct ClassLayers {
 /// Puts classes of routes into the fewest layers of which none has a circle. None if a class has one by
 /// itself, or more layers than `most` were needed.
 ///
-/// Routes that cross the same datelines cannot wait for each other round a ring: those that do not cross
-/// it leave out its dateline, and those that do the place opposite. So there is a layer for each set of
-/// datelines at most, as service levels of torus-2QoS are assigned; lines need none, and short rings may
-/// share.
+/// Routes that cross the same datelines cannot wait for each other round a ring: those that do not cross a
+/// ring's dateline never pass it, and those that do never pass the place opposite to it. So at most one layer
+/// is needed for each set of datelines, as torus-2QoS assigns service levels. Lines need none of these, and
+/// short rings may share them.
 pub(super) fn by_class(lattice: &Lattice, dependencies: &Dependencies, most: u8) -> Option<ClassLayers> {
     let all = dependencies.classes();
     let classes: Vec<usize> = (0..CLASSES).filter(|class| all >> class & 1 == 1).collect();

@@ -2,12 +2,12 @@
 
 use super::grid::{Grid, Sense};
 
-/// A step of a grid that has fewer cables than it should, both its xbars being there.
+/// A step of a grid that has fewer cables than it should, although both its xbars are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingCable {
     /// The xbars that it should join, the second one step up from the first.
     pub xbars: [u32; 2],
-    /// Along which dimension.
+    /// The dimension along which the step leads.
     pub dimension: usize,
     /// How many cables there are.
     pub present: usize,
@@ -49,7 +49,7 @@ impl Grid {
     }
 }
 
-/// The number other than 0 that is there most often, the smallest of equals; 1 if there is none.
+/// The most frequent number other than 0, the smallest one among equally frequent ones; 1 if there is none.
 fn usual(numbers: impl Iterator<Item = usize>) -> usize {
     let mut count = std::collections::BTreeMap::<usize, usize>::new();
     numbers.filter(|&number| number > 0).for_each(|number| *count.entry(number).or_default() += 1);

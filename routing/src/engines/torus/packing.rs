@@ -11,10 +11,10 @@ pub(super) const MOST_STEPS: usize = 2_000_000;
 /// Puts each route between routers with hosts into the first layer that stays free of circles with it.
 /// None if that takes more than `most` layers, or the fabric is too large for it.
 ///
-/// That is how LASH does it (Skeie, Lysne, Theiss: "Layered Shortest Path Routing in Irregular System Area
-/// Networks", 2002). The routes come by class, and by falling length in each: those that cross no
-/// dateline fill the first layer, and what the others leave free is used up by the rest. Layers stand by
-/// destination, by source within.
+/// This is how LASH does it (Skeie, Lysne, Theiss: "Layered Shortest Path Routing in Irregular System Area
+/// Networks", 2002). The routes come class by class, and by falling length in each class: routes that cross
+/// no dateline fill the first layer, and later classes use what earlier ones leave free. Layers stand by
+/// destination and then by source.
 pub(super) fn by_route(fabric: &Fabric<'_>, trees: &Trees, most: u8) -> Option<(u8, Vec<u8>)> {
     let lattice = fabric.lattice;
     let routes = Routes::new(fabric, trees)?;
@@ -37,7 +37,7 @@ struct Routes {
 }
 
 impl Routes {
-    /// None if they are too many.
+    /// The routes of all pairs; `None` if they are too many.
     fn new(fabric: &Fabric<'_>, trees: &Trees) -> Option<Self> {
         let routers = fabric.lattice.router_count() as u32;
         if routers as usize * routers as usize > MOST_STEPS {
@@ -67,7 +67,7 @@ impl Routes {
         &self.channels[self.first[route as usize] as usize..self.first[route as usize + 1] as usize]
     }
 
-    /// Orders worth trying.
+    /// The orders that are worth trying.
     fn orders(&self, trees: &Trees) -> Vec<Vec<u32>> {
         let all = || (0..self.pairs.len() as u32).collect::<Vec<_>>();
         let class = |route: u32| {

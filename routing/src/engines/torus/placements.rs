@@ -11,11 +11,11 @@ use super::rules::place_datelines;
 use super::serve::Fabric;
 use super::trees::Trees;
 
-/// Most states that are looked at for a pair that no place of the datelines helps, once it is known that
-/// none helps all. A second's work; small fabrics take far less.
+/// Most states that are looked at to find a pair that no place of the datelines connects, once it is known
+/// that no place connects all. That takes about a second, and far less in small fabrics.
 const MOST_STATES: usize = 100_000_000;
 
-/// A pair that the rules do not connect, of a fabric whose pairs they do not all connect wherever the
+/// A pair that the rules do not connect, in a fabric in which they do not connect all pairs, wherever the
 /// datelines are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unconnected {
@@ -23,15 +23,15 @@ pub(super) struct Unconnected {
     pub(super) source: u32,
     /// Where they are to get to.
     pub(super) destination: u32,
-    /// Whether this pair is not connected wherever the datelines are. If not, other places of them connect
-    /// it, but then not others.
+    /// Whether no place of the datelines connects this pair. If false, some place connects it, but not some
+    /// other pair.
     pub(super) anywhere: bool,
     /// How many pairs are not connected where R4 would have the datelines.
     pub(super) lost: usize,
 }
 
-/// The trees of the first place of the datelines that connects all pairs, in the order of R4. The lattice
-/// then has these datelines; if there are none, those that R4 likes best.
+/// The trees of the first place of the datelines, in the order of R4, that connects all pairs. The lattice
+/// then has these datelines, or if there are none, those that R4 prefers.
 ///
 /// All places are looked at, but for most of them a few pairs are enough: a pair that was lost elsewhere
 /// often is lost here, too, and one search of R0 to R3 shows it.
@@ -74,13 +74,13 @@ pub(super) fn best_trees(
 
 /// The pairs without a route that should have one.
 fn lost_pairs<'a>(fabric: &'a Fabric<'_>, trees: &'a Trees) -> impl Iterator<Item = (u32, u32)> + 'a {
-    // Most fabrics have none, which need not be looked for.
+    // Most fabrics have no such pairs, and then there is no need to look for them.
     let routers = if trees.lost == 0 { 0..0 } else { 0..fabric.lattice.router_count() as u32 };
     let pairs = routers.clone().flat_map(move |source| routers.clone().map(move |end| (source, end)));
     pairs.filter(|&(source, end)| fabric.wants(source, end) && trees.heading(source, end).is_none())
 }
 
-/// The first of these pairs, by source, that is not connected wherever the datelines are.
+/// The first of these pairs, by source, that no place of the datelines connects.
 fn hopeless(lattice: &Lattice, places: &[[u8; 3]], lost: &[(u32, u32)]) -> Option<(u32, u32)> {
     let mut reach = Reach::new(lattice.router_count());
     let mut moved = lattice.clone();

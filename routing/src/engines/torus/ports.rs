@@ -1,4 +1,4 @@
-//! Headings become ports.
+//! Turns headings into ports.
 use crate::Subnet;
 use crate::engines::filling;
 use crate::tables::Tables;
@@ -49,15 +49,11 @@ impl HeadingPorts {
         &self.ports[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
-    /// Tables of the headings. Parallel cables share the hosts that they lead to, in turn. What was in
-    /// force before stays if it is among them.
+    /// The tables that follow the headings. Parallel cables take turns for the hosts that they lead to. A
+    /// port that was in force stays if it is one of these cables'.
     pub(super) fn tables(&self, subnet: &Subnet, trees: &Trees, previous: Option<&Tables>) -> Tables {
         let destinations = &subnet.destinations;
         let routers = subnet.topology.xbar_count();
-        let fits = |tables: &&Tables| {
-            tables.xbar_count() == routers && tables.slot_count() == destinations.slot_count()
-        };
-        let previous = previous.filter(fits);
         let first_ports = self.first_ports();
         filling::by_block(subnet, |destination, block| {
             let column = trees.column(destination);
@@ -72,7 +68,7 @@ impl HeadingPorts {
             for (slot, ports) in destinations.host_slots_of(destination).zip(of_hosts.chunks_mut(routers)) {
                 ports.copy_from_slice(own);
                 if self.has_parallel {
-                    // Hosts only are counted, so that those of one router each take turns as well.
+                    // Only hosts are counted, so that cables also take turns if each router has one host.
                     let rank = (slot - destination) as usize;
                     self.share(column, rank, previous.map(|tables| tables.of_slot(slot)), ports);
                 }
@@ -81,7 +77,7 @@ impl HeadingPorts {
         })
     }
 
-    /// The first port of each heading, eight places a router: none at the last two.
+    /// The first port of each heading, with eight places for each router, of which the last two are empty.
     fn first_ports(&self) -> Vec<u8> {
         let routers = (self.first.len() / 6) as u32;
         let of = |router: u32| {
@@ -94,7 +90,7 @@ impl HeadingPorts {
         (0..routers).flat_map(of).collect()
     }
 
-    /// Takes one of the parallel cables: what was taken before, or the next in turn.
+    /// Takes one of the parallel cables: the one that was taken before, or else the next in turn.
     fn share(&self, column: &[u8], rank: usize, before: Option<&[u8]>, ports: &mut [u8]) {
         for (router, (port, &cell)) in ports.iter_mut().zip(column).enumerate() {
             let Some(heading) = Heading::from_index(cell & 7) else { continue };

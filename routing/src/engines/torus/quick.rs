@@ -1,4 +1,5 @@
-//! One destination on a large grid: defaults, and only what differs is looked at.
+//! Serves one destination on a large grid: default routes are written, and only routes that differ from them
+//! are looked at.
 
 use super::defaults::Defaults;
 use super::dependencies::Dependencies;
@@ -19,7 +20,7 @@ pub(super) struct Quick {
 }
 
 impl Quick {
-    /// For a lattice of so many routers.
+    /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self {
             defaults: Defaults::default(),
@@ -34,12 +35,12 @@ impl Quick {
         &self.changed
     }
 
-    /// Writes the cells of a destination by the rules. False if not all routes arrive: then a search must
-    /// take the rules' place.
+    /// Writes the cells of a destination by the rules. Returns false if not all routes arrive, so that a
+    /// search must take the rules' place.
     ///
-    /// Only troubled routers can choose otherwise than by default. What leads through those that do is
-    /// found by going back from them, and only these routes are traced and add dependencies: those of all
-    /// default routes are known beforehand.
+    /// Only troubled routers can choose otherwise than by default. Routes through those that do are found by
+    /// going back from them, and only these routes are traced and add dependencies, as the dependencies of
+    /// all default routes are known beforehand.
     pub(super) fn serve(
         &mut self,
         fabric: &Fabric<'_>,
@@ -97,7 +98,7 @@ impl Quick {
         }
     }
 
-    /// Follows a route from a router and notes its turns. None if it does not arrive, or not by R0 and R2.
+    /// Follows a route from a router and notes its turns. `None` if it does not arrive, or breaks R0 or R2.
     fn trace(
         turns: &mut Vec<(u32, Heading, Heading)>,
         fabric: &Fabric<'_>,

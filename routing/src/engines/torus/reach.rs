@@ -14,12 +14,12 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// For a lattice of so many routers.
+    /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self { seen: vec![false; 3 * routers], queue: Vec::new() }
     }
 
-    /// Finds all that a router's frames can get to. Returns how many states these are.
+    /// Finds all states that a router's frames can get to. Returns how many these are.
     pub(super) fn search(&mut self, lattice: &Lattice, source: u32) -> usize {
         self.seen.fill(false);
         self.queue.clear();

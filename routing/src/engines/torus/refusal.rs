@@ -17,11 +17,11 @@ pub(super) enum TorusRefusal {
         error: NoTorus,
         /// What people call the fabric's nodes.
         names: Box<Names>,
-        /// Where what does not fit is stated, such as `t.toml:3`.
+        /// Where the statement that does not fit is written, such as `t.toml:3`.
         written_at: Option<String>,
     },
-    /// Regions whose tables no frame could follow: their sizes, the dimension that they cut, and the lower one in
-    /// which they are wider than one router.
+    /// No frame could follow the tables of these regions. Given are their sizes, the dimension that they cut,
+    /// and the dimension before it in which they are wider than one router.
     #[error(
         "regions of {} x {} x {} cannot be routed as one: frames that come in by {cut}- may not go along {wide} any \
          more; make regions as long as the fabric along {cut}, or 1 long along {wide}",

@@ -1,4 +1,4 @@
-//! Regions: what a router looks up router by router, and what as one.
+//! Regions: a router looks up the routers of its own region one by one, and each other region as one.
 
 use super::lattice::Lattice;
 use super::refusal::TorusRefusal;
@@ -33,10 +33,11 @@ impl Regions {
         Self { size: [clamp(0), clamp(1), clamp(2)] }
     }
 
-    /// Why no frame could follow these regions' tables, if so.
+    /// Why no frame could follow these regions' tables; `None` if frames can.
     ///
-    /// What comes into a region from a higher y came by y-, and cannot go along X any more; by z-, neither X
-    /// nor Y. So where regions cut a dimension, they must be one router wide in all higher ones.
+    /// A frame that comes into a region from a higher y came by y-, and cannot go along X any more. One that
+    /// came by z- can go neither along X nor along Y. So if regions cut a dimension, they must be one router
+    /// wide in all dimensions before it.
     pub(super) fn refusal(&self, lattice: &Lattice) -> Option<TorusRefusal> {
         let cut = (0..3).rev().find(|&dimension| self.size[dimension] < lattice.sizes[dimension])?;
         let wide = (0..cut).find(|&dimension| self.size[dimension] > 1)?;
@@ -44,7 +45,7 @@ impl Regions {
         Some(TorusRefusal::Regions { size: self.size, cut: name(cut), wide: name(wide) })
     }
 
-    /// Whether there is one region only.
+    /// Whether there is only one region.
     pub(super) fn is_whole(&self, lattice: &Lattice) -> bool {
         self.size == lattice.sizes
     }
@@ -54,7 +55,7 @@ impl Regions {
         [place[0] / self.size[0], place[1] / self.size[1], place[2] / self.size[2]]
     }
 
-    /// The whole fabric.
+    /// The whole fabric as an aim.
     pub(super) fn fabric(lattice: &Lattice) -> Aim {
         Aim { first: [0; 3], size: lattice.sizes }
     }

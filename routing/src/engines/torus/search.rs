@@ -1,4 +1,4 @@
-//! Routes by search, where the rules' own choices do not arrive, and towards regions.
+//! Finds routes by search, for destinations that the rules' own choices do not reach, and towards regions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use super::regions::Regions;
 use super::rules::{Aim, Phase, choose, wanted};
 use super::tree::{Dodge, after};
 
-/// A state from which nothing leads to the aim.
+/// The distance of a state from which nothing leads to the aim.
 pub(super) const FAR: u32 = u32::MAX;
 
 /// What is searched for.
@@ -22,7 +22,7 @@ pub(super) struct Task<'a> {
     pub(super) aim: Aim,
     /// Routes keep inside this box.
     pub(super) inside: Aim,
-    /// What a step counts.
+    /// How much a step counts.
     pub(super) step: u32,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Task<'a> {
 /// next router for the phase after that step. A router that is asked for a later phase chooses again, a
 /// heading that is shortest in that phase. It serves all earlier phases, too: a later phase forbids more.
 ///
-/// No loop can come of it: along the headings, the phase that routers are asked for never falls, and while
-/// it stays the same, the distance in it falls at each step. And every state that is asked for can reach the
-/// aim, as the one that asked could. So every pair that the rules can connect is connected.
+/// That cannot make a loop: along the headings, the phase that routers are asked for never falls, and while
+/// it stays the same, the distance in it falls at each step. Every state that is asked for can reach the aim,
+/// as the state that asked could. So every pair that the rules can connect is connected.
 #[derive(Debug, Clone)]
 pub(super) struct Search {
-    /// How far it is: `distances[3 * router + phase]`.
+    /// How far the aim is from each state: `distances[3 * router + phase]`.
     distances: Vec<u32>,
     heap: BinaryHeap<Reverse<(u32, u32)>>,
     /// Routers from which phase A leads to the aim, the nearest first.
@@ -53,7 +53,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// For a lattice of so many routers.
+    /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self {
             distances: vec![FAR; 3 * routers],
@@ -64,7 +64,8 @@ impl Search {
         }
     }
 
-    /// Finds how far it is from each state to the nearest of these, which are so far already.
+    /// Finds the distance of each state by way of the nearest of these ends, which have distances of their
+    /// own.
     pub(super) fn measure(&mut self, task: &Task<'_>, ends: impl Iterator<Item = (u32, Phase, u32)>) {
         self.distances.fill(FAR);
         self.order.clear();
@@ -86,7 +87,7 @@ impl Search {
         }
     }
 
-    /// Looks at the states before one.
+    /// Updates the distances of the states from which a step leads to one.
     fn relax(&mut self, task: &Task<'_>, router: u32, phase: Phase, distance: u32) {
         for heading in Heading::ALL {
             let Some(before) = task.lattice.next(router, heading.back()) else { continue };
@@ -124,7 +125,8 @@ impl Search {
         for &router in &self.order {
             self.dirty[router as usize] = true;
         }
-        // The farthest first: then most routers choose once, after all that send to them.
+        // The farthest routers come first, so that most routers choose only once, after all that send to
+        // them.
         let order = std::mem::take(&mut self.order);
         let mut changed = true;
         while changed {
@@ -139,8 +141,8 @@ impl Search {
         self.order = order;
     }
 
-    /// A router's heading for the phase that it is asked for: of the shortest ones the default, else what
-    /// the rules would take, else the first in the order of dimensions.
+    /// A router's heading for the phase that it is asked for. Of those on shortest routes it is the default
+    /// one, or else what the rules would take, or else the first in the order of dimensions.
     fn decide(&mut self, task: &Task<'_>, router: u32) -> Option<Heading> {
         let phase = self.asked[router as usize];
         let distance = self.distance(router, phase);

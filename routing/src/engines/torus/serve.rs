@@ -1,4 +1,4 @@
-//! One destination after another: the rules first, then the search.
+//! Serves one destination after another: by the rules first, and then by search.
 
 use crate::Topology;
 
@@ -12,7 +12,7 @@ use super::rules::{Aim, Phase, choose};
 use super::search::{FAR, Search, Task};
 use super::tree::{Dodge, Tree};
 
-/// What is routed.
+/// The fabric that is routed.
 pub(super) struct Fabric<'a> {
     pub(super) lattice: &'a Lattice,
     pub(super) topology: &'a Topology,
@@ -60,7 +60,7 @@ fn note_detours(all: &mut Vec<(u32, u32)>, sources: impl Iterator<Item = u32>, d
 /// What was found of some destinations.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
-    /// What their routes make depend on what.
+    /// The dependencies that their routes make.
     pub(super) dependencies: Dependencies,
     /// How many routes are missing.
     pub(super) lost: usize,
@@ -97,7 +97,7 @@ pub(super) struct Scratch {
     search: Search,
     quick: Quick,
     dependencies: Dependencies,
-    /// Frames enter nowhere in a later phase.
+    /// The phase in which frames enter each router at the latest, which is A everywhere.
     from_a: Vec<Phase>,
     lost: usize,
     searched: usize,
@@ -108,7 +108,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// For a lattice of so many routers.
+    /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self {
             tree: Tree::new(routers),
@@ -130,8 +130,8 @@ impl Scratch {
         Figures { dependencies, lost, searched, detours }
     }
 
-    /// Makes the tree of a destination: by the rules; by search, if not all frames arrive so; with R3's
-    /// exception, if more arrive then.
+    /// Makes the tree of a destination by the rules. If not all frames arrive, it is made by search, and with
+    /// R3's exception if more frames arrive then.
     pub(super) fn serve(&mut self, fabric: &Fabric<'_>, destination: u32) {
         let lattice = fabric.lattice;
         let aim = Aim::router(lattice.coordinates(destination));
@@ -154,7 +154,7 @@ impl Scratch {
         }
     }
 
-    /// Writes the cells of a destination by the rules, if all routes arrive so.
+    /// Writes the cells of a destination by the rules. Returns whether all routes arrive.
     pub(super) fn serve_quickly(&mut self, fabric: &Fabric<'_>, destination: u32, cells: &mut [u8]) -> bool {
         let served = self.quick.serve(fabric, destination, cells, &mut self.dependencies);
         if served {
@@ -178,7 +178,7 @@ impl Scratch {
         routers.filter(|&source| fabric.wants(source, destination) && !self.tree.arrives(source)).count()
     }
 
-    /// Counts and adds what the tree of a destination makes depend on what.
+    /// Counts the routes of a destination's tree, and adds the dependencies that they make.
     pub(super) fn finish(&mut self, fabric: &Fabric<'_>, destination: u32) {
         if !fabric.receives[destination as usize] {
             return;
@@ -195,7 +195,8 @@ impl Scratch {
         self.defaults.set(lattice, &Aim::router(lattice.coordinates(destination)));
         self.defaults.fill(lattice, &mut self.default_cells);
         let (tree, cells) = (&self.tree, &mut self.default_cells);
-        // Each router after the one that it sends to: one off the default way takes all behind it off, too.
+        // Routers stand behind the one that they send to, so a router off the default way takes all behind it
+        // off, too.
         let detours = tree.order.iter().skip(1).copied().filter(|&router| {
             let is_default = tree.next(lattice, router).is_some_and(|(heading, next)| {
                 cells[router as usize] & 7 == heading.index() as u8 && cells[next as usize] != OFF
@@ -211,10 +212,10 @@ impl Scratch {
     /// Makes the trees of a region's destinations, and shows each.
     ///
     /// Outside the region, routers have one heading for all of it; inside, one for each destination, and
-    /// routes do not leave the region again. First it is found how far it is, in the sum over the
-    /// destinations, from each state inside; then, from outside to the states from which all of them can be
-    /// reached; and then each destination's headings inside are chosen so that they serve every phase in
-    /// which frames come in.
+    /// routes do not leave the region again. First the sum of the distances to all destinations is found for
+    /// each state inside, then the distances from outside to the states from which all destinations can be
+    /// reached. At last each destination's headings inside are chosen so that they serve every phase in which
+    /// frames come in.
     pub(super) fn serve_region(
         &mut self,
         fabric: &Fabric<'_>,

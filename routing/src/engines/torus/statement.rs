@@ -1,4 +1,4 @@
-//! What a user states of a torus, where the map alone does not tell, or tells otherwise.
+//! What a user states of a torus, if the map alone does not show it, or suggests something else.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct TorusStatement {
     pub written_at: BTreeMap<&'static str, String>,
 }
 
-/// Most places that sizes may make: more than this no map can fill.
+/// Most places that sizes may make, as no map has more xbars.
 const MOST_PLACES: u64 = 65_535;
 
 impl TorusStatement {
@@ -68,7 +68,8 @@ impl TorusStatement {
         Some(shapes)
     }
 
-    /// Which directions a port leads, a bit each in the order of `ports`. All, if it is not stated.
+    /// The directions in which a port may lead, a bit each in the order of `ports`; all of them if none is
+    /// stated.
     pub(super) fn directions_of(&self, port: PortRef) -> u8 {
         let bits = (0..6).filter(|&i| self.ports[i].contains(port.port)).fold(0, |bits, i| bits | 1 << i);
         if bits == 0 { ALL_DIRECTIONS } else { bits }
@@ -82,7 +83,7 @@ impl TorusStatement {
     /// Checks what can be checked without a fabric.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first statement that is impossible.
     pub fn check(&self) -> Result<(), BadStatement> {
         let lists = [
             ("sizes", self.sizes.as_ref().map(Vec::len)),
@@ -144,7 +145,7 @@ impl TorusStatement {
     /// Checks what can be checked only with the dimensions that were found.
     ///
     /// # Errors
-    /// If there are not as many as are stated, or a dateline is stated where there can be none.
+    /// If there are not as many dimensions as are stated, or a dateline is stated where there can be none.
     pub(super) fn check_against(&self, grid: &Grid) -> Result<(), BadStatement> {
         let dimensions = grid.dimensions();
         for (key, list) in [("datelines", &self.datelines), ("regions", &self.regions)] {
@@ -192,13 +193,13 @@ impl TorusStatement {
     }
 }
 
-/// A statement that cannot be.
+/// An impossible statement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}`{key}`: {why}", .written_at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default())]
 pub struct BadStatement {
-    /// What of it is wrong.
+    /// The key that is wrong.
     pub key: &'static str,
-    /// Why it cannot be, and what was expected.
+    /// Why it is impossible, and what was expected.
     pub why: String,
     /// Where it was written, if in a file.
     pub written_at: Option<String>,

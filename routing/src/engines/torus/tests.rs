@@ -125,13 +125,13 @@ fn other_names_for_the_axes_are_found_and_told() {
     let routing = compute_on(&subnet, &Settings::default(), &grid).unwrap();
     prove(&subnet, &routing);
     assert_eq!(routing.notes[0], "torus: served with the axes x, y, z for x, z, y");
-    // Who says which is which is taken at his word.
+    // If a user states which dimension is which, the names are not changed.
     let torus = TorusStatement { sizes: Some(vec![2, 2, 3]), ..TorusStatement::default() };
     let error = compute_on(&subnet, &Settings { torus, ..Settings::default() }, &grid).unwrap_err();
     assert!(error.why.to_string().starts_with("the rules know no way"), "{}", error.why);
 }
 
-/// Puts a second cable beside each.
+/// Puts a second cable beside each cable.
 fn double(broken: &mut Broken) {
     for cable in broken.fabric.map.cables.clone() {
         let beside = |at: PortRef| PortRef { port: at.port + 20, ..at };
@@ -159,7 +159,7 @@ fn routers_outside_a_region_look_it_up_as_one() {
         let settings = with_regions(regions);
         let (subnet, routing) = broken.route(&settings).unwrap();
         let figures = prove(&subnet, &routing);
-        // Those that reach farther round than half a ring lose the shorter way.
+        // Regions that extend farther than half a ring lose the shorter way for some routes.
         assert!(figures.steps <= figures.shortest * 103 / 100, "{regions:?}");
         let region = |xbar: u32| {
             let place = broken.place(xbar);
@@ -180,7 +180,7 @@ fn routers_outside_a_region_look_it_up_as_one() {
     assert!(broken.route(&settings).unwrap_err().starts_with("regions of 2 x 2 x 2 cannot be routed as one"));
 }
 
-/// The quick way must come to the same trees, and to dependencies that hold all that there are.
+/// The quick way must give the same trees, and dependencies that include all real ones.
 #[test]
 fn the_quick_way_makes_the_same_trees() {
     for (dimensions, cuts) in [
@@ -236,7 +236,7 @@ fn before_and_after(whole: &Broken, cable: usize) -> Option<[(Subnet, Routing); 
     broken.cut_cable(cable);
     let after = broken.route(&settings).ok()?;
     prove(&after.0, &after.1);
-    // What was in force does not matter where the rules leave no choice.
+    // Tables that were in force do not matter where the rules leave no choice.
     let reassigned = broken.route(&Settings { reassign: true, ..settings }).ok()?;
     let anew = broken.route(&Settings::default()).ok()?;
     assert_eq!((reassigned.1.tables, &reassigned.1.layers), (anew.1.tables, &after.1.layers));
@@ -246,7 +246,7 @@ fn before_and_after(whole: &Broken, cable: usize) -> Option<[(Subnet, Routing); 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Where a cable of several fails, only entries that name it change.
+    /// If one of several parallel cables fails, only entries that name it change.
     #[test]
     fn entries_by_other_cables_stay(
         sizes in prop::array::uniform3((2_u8..5, any::<bool>())),
@@ -268,8 +268,8 @@ proptest! {
         }
     }
 
-    /// Where a link fails, only routers that the rules have look at it change entries, unless a
-    /// destination's routes are searched.
+    /// If a link fails, only routers at which the rules look at it change entries, unless a destination's
+    /// routes are searched.
     #[test]
     fn entries_stay_where_the_rules_see_no_broken_link(
         sizes in prop::array::uniform3((2_u8..6, any::<bool>())),
@@ -306,8 +306,8 @@ proptest! {
         prop_assert_eq!(on(1), on(2));
     }
 
-    /// Whatever is broken: each pair that R0 and R2 can connect is connected, and all that is let out is
-    /// free of loops and circles.
+    /// Whatever is broken, each pair that R0 and R2 can connect is connected, and all tables that are
+    /// returned are free of loops and circles.
     #[test]
     fn every_pair_that_the_rules_can_connect_is_connected(
         sizes in prop::array::uniform3((2_u8..5, any::<bool>())),

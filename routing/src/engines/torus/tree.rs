@@ -33,7 +33,7 @@ pub(super) type Class = u8;
 /// How many classes there are.
 pub(super) const CLASSES: usize = 16;
 
-/// A route makes use of R3.
+/// The bit of a route that makes use of R3.
 const DODGES: Class = 8;
 
 /// What tracing found of a router.
@@ -65,7 +65,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// For a lattice of so many routers.
+    /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self {
             headings: vec![None; routers],
@@ -86,9 +86,9 @@ impl Tree {
     /// Follows the headings from every router. A route counts only if it ends at the destination and keeps
     /// to R0 and R2. Returns from how many routers frames arrive.
     ///
-    /// A route's last part keeps to the rules if the whole does, for it begins in phase A at the latest. So
-    /// each router is looked at once, and its route is judged by the step there and by the last phase in
-    /// which a frame may enter the next router.
+    /// The last part of a route keeps to the rules if the whole route does, as a frame that begins there
+    /// begins in phase A. So each router is looked at only once, and its route is judged by the step there
+    /// and by the last phase in which a frame may enter the next router.
     pub(super) fn trace(&mut self, lattice: &Lattice, destination: u32, dodge: Dodge) -> usize {
         self.states.fill(State::New);
         self.order.clear();

@@ -1,4 +1,4 @@
-//! The headings to every destination, and what depends on what along them.
+//! The headings to every destination, and the dependencies along them.
 
 use rayon::prelude::*;
 
@@ -13,21 +13,21 @@ use super::tree::Class;
 pub(super) struct Trees {
     routers: usize,
     cells: Vec<u8>,
-    /// What the routes between routers with hosts make depend on what.
+    /// The dependencies of the routes between routers with hosts.
     pub(super) dependencies: Dependencies,
     /// How many of the routes that there should be are missing.
     pub(super) lost: usize,
     /// Destinations for which the rules' own choices were not enough.
     pub(super) searched: usize,
-    /// Routes that are no default ones, as source and destination, by destination; cut short beyond
-    /// [`MOST_DETOURS`](super::corners::MOST_DETOURS).
+    /// Routes that are not the default ones, as source and destination, by destination. The list is cut short
+    /// beyond [`MOST_DETOURS`](super::corners::MOST_DETOURS).
     pub(super) detours: Vec<(u32, u32)>,
 }
 
 /// A cell without a heading.
 pub(super) const NO_HEADING: u8 = 7;
 
-/// Fewest destinations that are worth a thread's own memory.
+/// The least number of destinations that are worth a thread's own memory.
 const MIN_DESTINATIONS: usize = 16;
 
 pub(super) fn cell(heading: Option<Heading>, class: Class) -> u8 {
@@ -35,7 +35,7 @@ pub(super) fn cell(heading: Option<Heading>, class: Class) -> u8 {
 }
 
 impl Trees {
-    /// Computes them.
+    /// Computes the trees to all destinations.
     pub(super) fn new(fabric: &Fabric<'_>) -> Self {
         let routers = fabric.lattice.router_count();
         let mut cells = vec![0; routers * routers];

@@ -98,7 +98,7 @@ fn a_mesh_that_direction_order_cannot_join_goes_up_and_down() {
     let spec = "mesh:x=3,y=3,z=3,hosts=1";
     let whole = topology(spec, &[]);
     let grid = recognise(&whole, &TorusStatement::default()).unwrap();
-    // Whichever dimension is Z: nothing but z follows z-, so no way leads round what is broken.
+    // Whichever dimension is Z, only z may follow z-, so no way leads round the broken link.
     let middle = grid.xbar_at([1, 1, 1]).unwrap();
     let dead = [0, 1, 2].map(|dimension| whole.tail(grid.channels(middle, dimension, Sense::Minus)[0]));
     let mut map = generate(spec).unwrap().map;

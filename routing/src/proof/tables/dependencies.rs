@@ -9,7 +9,8 @@ use crate::Topology;
 use crate::proof::{Cycle, UnionProof};
 use crate::tables::Layers;
 
-/// For each dependency, the layers that have it. What threads add in whatever order gives the same sets.
+/// For each dependency, the layers that have it. Threads may add to these sets in any order, and the result
+/// is the same.
 pub(super) struct Dependencies {
     /// A dependency has `1 << shift` bits, one a layer.
     shift: u32,

@@ -14,7 +14,7 @@ use mapper_fabric::wording::{counted, plural};
 trait Names {
     fn xbar(&self, xbar: u32) -> String;
     fn host(&self, host: u32) -> String;
-    /// Where frames begin that are for a slot.
+    /// The place where frames for a slot begin.
     fn source(&self, xbar: u32, slot: u32) -> String;
     /// Where a slot leads.
     fn end(&self, slot: u32) -> String;
@@ -105,7 +105,7 @@ impl Names for Labels<'_> {
 }
 
 impl TableViolation {
-    /// What is wrong, by the names of the subnet's nodes: where to look, and for what.
+    /// Says what is wrong, by the names of the subnet's nodes: where to look, and for what.
     pub fn describe(&self, subnet: &Subnet) -> String {
         self.told(&Labels { subnet })
     }

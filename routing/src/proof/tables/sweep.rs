@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Xbars whose entries lead no further: one cause for all the routes that end there.
+/// Xbars whose entries lead no further. Each is one cause for all the routes that end there.
 #[derive(Default)]
 pub(super) struct DeadEnds {
     xbars: Vec<Wrong>,
@@ -59,7 +59,8 @@ struct Wrong {
 }
 
 impl DeadEnds {
-    /// Most xbars that are told apart. Of more, some of the routes are counted in the sum alone.
+    /// The most xbars that are told apart. If there are more, some of the routes are counted in the sum
+    /// alone.
     const MOST: usize = 4 * TablesProof::MAX_LISTED;
 
     fn add(&mut self, from: u32, slot: u32, at: u32, why: DeadEnd) {
@@ -115,7 +116,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// With what was found of destinations that come later.
+    /// Adds what was found of destinations that come later.
     pub(super) fn and(self, later: Self) -> Self {
         Self {
             max_hops: self.max_hops.max(later.max_hops),
@@ -154,12 +155,13 @@ pub(super) struct Sweep<'a> {
     tables: &'a Tables,
     layers: &'a Layers,
     rules: &'a ProofRules,
-    /// Everything is in one layer.
+    /// Whether everything is in one layer.
     single: bool,
     wiring: Wiring,
     dependencies: Dependencies,
-    /// Xbars with hosts, and all xbars, of the part whose smallest xbar this is.
+    /// For each xbar that is the smallest of its part, the xbars of the part that have hosts.
     leaves: Vec<Vec<u32>>,
+    /// All xbars of that part.
     xbars: Vec<Vec<u32>>,
 }
 
@@ -299,8 +301,8 @@ impl<'a> Sweep<'a> {
         way
     }
 
-    /// Adds the dependencies of frames in several layers: what comes by an xbar is gathered from the far
-    /// ones to the near ones.
+    /// Adds the dependencies of frames in several layers. What comes by each xbar is gathered from the far
+    /// xbars to the near ones.
     fn add_dependencies(&self, scratch: &mut Scratch, ports: &[u8], sources: &[u32]) {
         for &xbar in &scratch.arriving {
             scratch.passing[xbar as usize] = 0;

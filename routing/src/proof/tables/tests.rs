@@ -197,7 +197,7 @@ proptest! {
     }
 }
 
-/// A ring of 4 with a host each; frames turn right all the way.
+/// A ring of 4 xbars with a host each, where frames turn right all the way.
 fn ring() -> (Fabric, Subnet, Tables) {
     let fabric = labelled(generate("ring:n=4,hosts=1").unwrap().map);
     let subnet = Subnet::new(&fabric, None).unwrap();

@@ -7,13 +7,13 @@ use crate::{Attachment, Far, Topology};
 pub(super) struct Step {
     /// The next xbar, or [`Self::HOST`] and a host, or [`Self::NOTHING`].
     to: u32,
-    /// Dependencies of the channel through this port on the channel out of port `p` of the next xbar have
+    /// The dependency of the channel through this port on the channel out of port `p` of the next xbar has
     /// the number `dependencies + p`.
     pub(super) dependencies: u32,
 }
 
 impl Step {
-    /// Xbars are fewer ([`Topology::MAX_XBARS`]).
+    /// This bit marks a host. It is free, as xbars are fewer ([`Topology::MAX_XBARS`]).
     const HOST: u32 = 1 << 31;
     const NOTHING: u32 = u32::MAX;
 

@@ -140,6 +140,6 @@ fn nodes_are_named_by_their_descriptions_too() {
     let first = |text: &str| FaultPlan::parse("file", text, &plant).map(|plan| plan.timed[0].fault);
     let spine = Fault::Cut(PlantPort { node: PlantNode::Xbar(1), port: 2 });
     assert_eq!(first("at 1s cut \"spine one\":2"), Ok(spine));
-    // An id is its own node's, whatever another is called.
+    // An id names the node that has it, even if another node is called so.
     assert_eq!(first("at 1s cut leaf:2"), Ok(Fault::Cut(PlantPort { node: PlantNode::Xbar(0), port: 2 })));
 }

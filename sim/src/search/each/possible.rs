@@ -8,8 +8,8 @@ use super::Case;
 use crate::fabric::{Plant, PlantNode, PlantPort};
 use crate::faults::Fault;
 
-/// Faults are mended while agents still take in that they struck, when a cable that was silent for longer than a path may
-/// be is held for dead and lives again, or when all have settled without what is gone.
+/// The times after which faults are mended: while agents are still finding out that they struck, when a cable
+/// that was silent for too long is held for dead, and when all have settled without what is gone.
 const MENDED_AFTER: [Duration; 3] =
     [Duration::from_millis(20), Duration::from_millis(120), Duration::from_millis(1500)];
 /// What an interface is set to by a fault, in bytes.
@@ -26,7 +26,8 @@ pub(super) fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item 
     })
 }
 
-/// Every fault that can strike at any moment: those of cables, of hosts, of xbars. Keys are changed where hosts sign.
+/// Every fault of cables, hosts and xbars that can strike at any moment. If hosts sign, changes of keys are
+/// among them.
 pub(super) fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
     let cables = cables(plant).into_iter().flat_map(|[end, _]| [Fault::Cut(end), Fault::Silence(end)]);
     let count = plant.hosts() as u32;
@@ -50,12 +51,12 @@ pub(super) fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
     cables.chain(hosts).chain(xbars).collect()
 }
 
-/// Whether a fault is one of what is cabled to what, or who runs there, and no more.
+/// Whether a fault changes only what is cabled to what, or which hosts run.
 pub(super) const fn changes_the_fabric(fault: &Fault) -> bool {
     matches!(fault, Fault::Cut(_) | Fault::Restart(_) | Fault::Remove(_) | Fault::Off(_) | Fault::Swap(_))
 }
 
-/// The first faults of pairs: each cable cut, and each end of each cable moved to the free port that comes first.
+/// The first faults of pairs: each cable is cut, and each end of each cable moves to the first free port.
 pub(super) fn firsts(plant: &Plant) -> Vec<Fault> {
     let cuts = cables(plant).into_iter().map(|[end, _]| Fault::Cut(end));
     let mut moves = moves(plant);
@@ -66,10 +67,10 @@ pub(super) fn firsts(plant: &Plant) -> Vec<Fault> {
     cuts.chain(moves).collect()
 }
 
-/// After how long a fault is mended, `None` for never.
+/// The times after which a fault is mended, each in a case of its own; `None` stands for never.
 pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
     let (mended, left) = match fault {
-        // There is nothing to mend, or all keep working as it is.
+        // After these faults there is nothing to mend, or all hosts go on working.
         Fault::Restart(_)
         | Fault::Swap(_)
         | Fault::Mtu { .. }
@@ -77,7 +78,8 @@ pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
         | Fault::Passes { .. }
         | Fault::Alias { .. }
         | Fault::Rekey(_) => (false, true),
-        // Nothing can be asked of a fabric as long as one of its hosts does as it pleases, or has another's address.
+        // Nothing can be demanded of a fabric as long as one of its hosts is hostile or has another's
+        // address.
         Fault::Hostile(_) | Fault::Twin { .. } => (true, false),
         _ => (true, true),
     };
@@ -85,7 +87,7 @@ pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
     mended.chain(left.then_some(None))
 }
 
-/// Each end of each cable to each free port of an xbar.
+/// Moves of each end of each cable to each free port of an xbar.
 pub(super) fn moves(plant: &Plant) -> Vec<Fault> {
     let is_free = |end: &PlantPort| matches!(end.node, PlantNode::Xbar(_)) && !plant.is_plugged(*end);
     let free: Vec<PlantPort> = plant.ends().filter(is_free).collect();

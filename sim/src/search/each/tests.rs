@@ -82,7 +82,7 @@ fn one_frame_is_lost_and_the_run_goes_on_otherwise() {
 #[test]
 fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
     let mut each = each("clos:hosts=2,ports=4", Xbars::Tagged);
-    // Both hosts stay, whatever becomes of the xbar.
+    // Both hosts stay, whatever happens to the xbar.
     let cases = each.cases().iter().enumerate();
     let numbers: Vec<usize> = cases.filter(|(_, case)| case.kind() == "swap").map(|(n, _)| n).collect();
     let run = |each: &Each| {
@@ -94,7 +94,7 @@ fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
         tried.failures.into_iter().map(|failure| failure.number).collect::<Vec<_>>()
     };
     assert!(run(&each).is_empty());
-    // Noise that never ends: frames are lost though nothing is wrong.
+    // With noise that never ends, frames are lost though nothing is wrong.
     each.setup.noise.loss = 0.3;
     let failed = run(&each);
     assert!(!failed.is_empty() && failed.is_sorted(), "{failed:?}");

@@ -1,7 +1,8 @@
-//! The kernels of nodes: what the host of each tells its kernel, and what the kernel tells it, as a daemon passes it on.
+//! The kernels of nodes. What a daemon would pass on between a host and its kernel is passed on here.
 //!
-//! A model stands for the kernel ([`mapper_fib::model`]): it holds what the host wants it to, and forwards packets of IP by
-//! that, hop by hop through the kernels of other nodes. A kernel goes on when its host's agent is gone.
+//! A model stands for the kernel ([`mapper_fib::model`]). It holds the objects that the host wants it to
+//! hold, and forwards IP packets by these, hop by hop through the kernels of other nodes. A kernel goes on
+//! when its host's agent is gone.
 
 mod packets;
 
@@ -13,7 +14,7 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::{LeftNeighbours, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
-use mapper_host::kernel_path::{KernelAbilities, KernelPort};
+use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{IpNetworkAddress, Mac};
 
@@ -27,14 +28,14 @@ use packets::Packets;
 const ABILITIES: u64 = 8;
 /// Names the stream of seeds of probes.
 const PROBES: u64 = 9;
-/// So often a daemon counts what its kernel has sent.
+/// How often a daemon counts what its kernel has sent.
 const COUNT_EVERY: Duration = Duration::from_millis(100);
-/// The number of the interface of users' frames, which is no port's.
+/// The number of the tap interface, which differs from those of all ports.
 const TAP: u32 = u32::MAX;
 /// The number of the interface of port 0; those of other ports follow.
 const FIRST_INTERFACE: u32 = 10;
 
-/// A run that finds higher numbers of nexthops than this begins at 0 again.
+/// If nexthops have higher numbers than this at a host's start, the host numbers its own from 0 again.
 const HIGH_NUMBERS: u32 = 1 << 20;
 
 /// The kernel of a node.
@@ -48,17 +49,19 @@ struct Kernel {
     ports: Vec<KernelPort>,
     /// How often its objects changed.
     changes: u64,
-    /// The port of its crossbar that its host was cabled to when it started.
+    /// The port of the crossbar to which its host was cabled when the host started.
     home: Option<PlantPort>,
     /// Whether a firewall drops all that comes in by its ports.
     drops: bool,
+    /// Whether its host said last that it sends packets on by their destination.
+    said_to_forward: bool,
     /// Whether its packets are counted.
     counted: bool,
-    /// Whether it holds nothing any more of an earlier run.
+    /// Whether it holds nothing of an earlier run any more.
     taken_over: bool,
     /// The neighbours that the earlier run had.
     left: LeftNeighbours,
-    /// The revision of its host's ports and routes by which it was last looked at what the earlier run left.
+    /// The revision of its host's ports and routes when the objects of the earlier run were last looked at.
     revision: u64,
 }
 
@@ -70,7 +73,7 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// The kernels of so many hosts. Some can do less than others, as `seed` decides.
+    /// The kernels of so many hosts. Some can do less than others, which `seed` decides.
     pub(super) fn new(hosts: usize, choice: KernelChoice, seed: u64) -> Self {
         let drawn = |host: u32| derive_seed(seed, ABILITIES, host.into());
         let hosts = (0..hosts as u32).map(|host| Kernel::new(host, abilities(choice, drawn(host))));
@@ -88,7 +91,7 @@ impl Kernels {
     }
 }
 
-/// What a kernel can do as its host is set, by a number that was drawn for it.
+/// What a kernel can do, by the setting of its host and a number that was drawn for it.
 const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
     let by_destination = match choice {
         KernelChoice::Auto => false,
@@ -123,6 +126,7 @@ impl Kernel {
             changes: 0,
             home: None,
             drops: false,
+            said_to_forward: false,
             counted: false,
             taken_over: false,
             left: LeftNeighbours::default(),
@@ -137,7 +141,8 @@ impl Kernel {
         highest.map_or(0, |highest| if highest < HIGH_NUMBERS { highest + 1 } else { 0 })
     }
 
-    /// The longest packet that it sends to an address, in bytes; `None` if it has no route of ours there.
+    /// The longest packet that it sends to an address, in bytes; `None` if the host has installed no route
+    /// there.
     fn mtu_towards(&self, to: IpAddr) -> Option<u32> {
         let mut routes = self.objects.routes.iter();
         routes.find_map(|(key, route)| match route {
@@ -153,7 +158,8 @@ fn link_address(xbar: u32, port: u8) -> Mac {
 }
 
 impl World {
-    /// A host starts, and begins to use its kernel. What that holds of an earlier run stays for now, as packets go by it.
+    /// Has a host that starts use its kernel. What the kernel holds of an earlier run stays for now, as
+    /// packets go by it.
     pub(super) fn begin_with_kernel(&mut self, host: u32, seed: u64) {
         if !self.kernels.are_there() {
             return;
@@ -166,7 +172,7 @@ impl World {
         kernel.taken_over = false;
         kernel.home = home;
         if home.is_none() {
-            // No daemon that uses a kernel runs here any more, and this one lets go of what is left.
+            // The host does not use the kernel any more, so what an earlier run has left is removed.
             kernel.objects = Objects::default();
         }
         kernel.left = LeftNeighbours::of(&kernel.objects);
@@ -184,7 +190,7 @@ impl World {
             real.set_kernel_abilities(now, abilities, agent_port);
         }
         real.set_addresses(now, addresses);
-        // Its neighbours hear of its kernel, too.
+        // Its neighbours are told of its kernel, too.
         self.show_all_kernel_ports();
         self.mend_kernel(host);
         self.drain(host);
@@ -212,7 +218,8 @@ impl World {
         self.drain(host);
     }
 
-    /// The ports of a host's own crossbar that have carrier and lead to another crossbar. Hellos are as fast as light here.
+    /// The ports of a host's own crossbar that have carrier and lead to another crossbar. Hellos take no time
+    /// in this model.
     fn kernel_ports(&self, host: u32) -> Vec<KernelPort> {
         let Some(own) = self.home_of(host) else { return Vec::new() };
         let PlantNode::Xbar(own_xbar) = own.node else { return Vec::new() };
@@ -221,10 +228,7 @@ impl World {
             let other = self.kernel_at(xbar);
             let abilities = other.map(|other| self.kernels.hosts[other as usize].abilities);
             let by_segments = abilities.is_some_and(|abilities| abilities.segments);
-            // A node's crossbar goes with its agent, as both are one process. Here the crossbar stays, and with it the map's
-            // cables, but nobody keeps the tables of its kernel.
-            let by_destination = abilities.is_some_and(|abilities| abilities.by_destination)
-                && other.is_some_and(|other| self.is_live(other));
+            let by_destination = other.is_some_and(|other| self.says_to_forward(other));
             let cabled = CabledPort {
                 port: near.port,
                 interface: FIRST_INTERFACE + u32::from(near.port),
@@ -239,8 +243,16 @@ impl World {
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
     }
 
-    /// The port of a host's own crossbar that it is cabled to. `None` also where its cable has moved since it started: a
-    /// node and its crossbar are one machine, which nobody takes apart.
+    /// Whether a host says that its kernel sends packets on by their destination. A real node's crossbar ends with
+    /// its agent, as both are one process. Here the crossbar stays, and the map's cables with it, but no agent
+    /// keeps the tables of its kernel.
+    fn says_to_forward(&self, host: u32) -> bool {
+        let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
+        self.is_live(host) && path.is_some_and(KernelPath::forwards_by_destination)
+    }
+
+    /// The port of a host's own crossbar that it is cabled to. It is also `None` if the host's cable has
+    /// moved since it started, as a node and its crossbar are one machine, which cannot be taken apart.
     fn home_of(&self, host: u32) -> Option<PlantPort> {
         let home = self.kernels.hosts[host as usize].home;
         self.plant.own_xbar(host).filter(|own| home == Some(*own))
@@ -257,7 +269,8 @@ impl World {
         other.map_or_else(|| mtu(one), |other| mtu(one).min(mtu(other)))
     }
 
-    /// Has a host's kernel hold what the host wants now. Nothing that the host says afterwards may leave before.
+    /// Has a host's kernel hold what the host wants now. To be called before any frame of the host leaves
+    /// that may depend on it.
     pub(super) fn serve_kernel(&mut self, host: u32) {
         if !self.kernels.are_there() {
             return;
@@ -271,46 +284,50 @@ impl World {
             changes.iter().for_each(|change| kernel.objects.apply(change));
             kernel.changes += 1;
             if self.kernels.go_by_destination() {
-                // Others' packets may be led otherwise from here on.
+                // Packets of other hosts may be forwarded otherwise from here on.
                 self.united.touch_kernels(0..self.hosts.len() as u32);
             } else {
                 self.united.touch_kernels([host]);
             }
         }
-        // What an earlier run left does not outlive the map that it was for.
+        // What an earlier run left is looked at anew when there is another map.
         let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
         let kernel = &self.kernels.hosts[host as usize];
         if !kernel.taken_over && path.is_some_and(|path| path.revision() != kernel.revision) {
             self.mend_kernel(host);
         }
+        let says = self.says_to_forward(host);
+        if std::mem::replace(&mut self.kernels.hosts[host as usize].said_to_forward, says) != says {
+            self.show_all_kernel_ports();
+        }
     }
 
-    /// It is time to count what a host's kernel has sent.
+    /// Counts what a host's kernel has sent, as it is time to.
     pub(super) fn look_at_kernel(&mut self, host: u32) {
         let now = self.now;
         self.queue.push(now + COUNT_EVERY, What::Kernel { host });
         let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
             return;
         };
-        // As of a kernel that does not count: all that it may send is taken for sent.
+        // A kernel that does not count gives no counts, and the host takes all its ways to be used.
         real.count_kernel_packets(now, &BTreeMap::new());
         self.drain(host);
         self.mend_kernel(host);
     }
 
-    /// A firewall is put up at a host's kernel, or taken down.
+    /// Puts up a firewall at a host's kernel, or takes it down.
     pub(super) fn set_firewall(&mut self, host: u32, drops: bool) {
         if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
             kernel.drops = drops;
         }
     }
 
-    /// All firewalls are taken down.
+    /// Takes down all firewalls.
     pub(super) fn open_firewalls(&mut self) {
         self.kernels.hosts.iter_mut().for_each(|kernel| kernel.drops = false);
     }
 
-    /// Somebody empties the tables of a host's kernel.
+    /// Empties the tables of a host's kernel, as somebody else on the machine may do.
     pub(super) fn flush_kernel(&mut self, host: u32) {
         let all = 0..self.hosts.len() as u32;
         if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
@@ -320,8 +337,27 @@ impl World {
         }
     }
 
-    /// Has a host's kernel hold what its host wants, whatever became of it meanwhile; and nothing that an earlier run left,
-    /// once this one has tried all its ways.
+    /// Has all hosts that run take it that their agents are to end once the mapping is complete, and to leave the routes in
+    /// their kernels.
+    pub fn hold_kernel_routes_once_complete(&mut self) {
+        for host in &mut self.hosts {
+            if let Some(real) = host.node.as_mut().and_then(|node| node.host_mut()) {
+                real.hold_kernel_routes_once_complete();
+            }
+        }
+    }
+
+    /// The hosts whose agents others may still need before they end.
+    pub fn needed_hosts(&self) -> Vec<u32> {
+        let is_needed = |host: &u32| {
+            let real = self.hosts[*host as usize].node.as_ref().and_then(|node| node.host());
+            real.and_then(|real| real.kernel_path()).is_some_and(|path| path.is_needed())
+        };
+        (0..self.hosts.len() as u32).filter(is_needed).collect()
+    }
+
+    /// Puts right whatever a host's kernel holds otherwise than its host wants. What an earlier run left
+    /// goes, too, once this run has tried all its ways.
     fn mend_kernel(&mut self, host: u32) {
         let kernel = &self.kernels.hosts[host as usize];
         let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
@@ -340,12 +376,12 @@ impl World {
         if kernel.objects != objects {
             kernel.changes += 1;
             kernel.objects = objects;
-            // Others' packets may go through this kernel.
+            // Packets of all hosts may go through this kernel.
             self.united.touch_kernels(all);
         }
     }
 
-    /// How often what leads a host's packets through the kernels has changed.
+    /// How often the kernels have changed that may forward a host's packets.
     pub(super) fn kernel_changes(&self, host: u32) -> u64 {
         if self.kernels.go_by_destination() {
             return self.kernels.hosts.iter().map(|kernel| kernel.changes).sum();

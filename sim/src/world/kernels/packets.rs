@@ -1,4 +1,4 @@
-//! Packets of IP on their way through the kernels.
+//! IP packets on their way through the kernels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -19,7 +19,7 @@ use crate::fabric::{PlantNode, PlantPort};
 
 /// Bytes of the headers of IPv6 and UDP in front of a datagram.
 const HEADERS_BYTES: usize = 48;
-/// The headers that a datagram has on a tap interface, behind the two addresses of Ethernet.
+/// Bytes of all headers in front of a datagram on a tap interface: those of Ethernet, IPv6 and UDP.
 const TAP_HEADER_BYTES: usize = 12 + 2 + HEADERS_BYTES;
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 /// Where the next header and the source address stand in the header of IPv6.
@@ -31,9 +31,10 @@ const NEXT_HEADER_UDP: u8 = 17;
 #[derive(Debug, Clone)]
 enum Carried {
     User(UserFrame),
-    /// The same at a kernel on its way that has no table for its destination, and sends it on by the tap interface.
+    /// A user's frame at a kernel on its way that has no table for its destination, so that it goes on by the
+    /// tap interface.
     Relayed(UserFrame),
-    /// Of a probe, from this address.
+    /// A datagram of a probe, from this address.
     Datagram {
         bytes: Vec<u8>,
         from: IpAddr,
@@ -63,12 +64,14 @@ pub(in crate::world) struct Followed {
     pub(in crate::world) channels: Vec<u32>,
     /// Where it is delivered, if it is.
     delivered: Option<u32>,
-    /// Where the kernel of a host on the way has no table for it, if it says nothing but its destination.
+    /// The host on its way whose kernel has no table for its destination, if the packet goes by its
+    /// destination alone.
     relayed: Option<u32>,
 }
 
 impl World {
-    /// Sends a user's packet through the kernel of its host, if that has a route to the destination. Returns whether it had.
+    /// Sends a user's packet through the kernel of its host, if the kernel has a route to the destination.
+    /// Returns whether it has one.
     pub(in crate::world) fn send_by_kernel(&mut self, frame: UserFrame, flow: u64, bytes: usize) -> bool {
         let Some(kernel) = self.kernels.hosts.get(frame.from as usize) else { return false };
         let ips = &self.kernels.hosts[frame.to as usize].ips;
@@ -96,10 +99,10 @@ impl World {
     }
 
     fn send_probe(&mut self, host: u32, probe: KernelProbe) {
-        let KernelProbe { towards, segments, source, destination, nonce, inner_bytes } = probe;
-        let bytes = Datagram::Question { nonce }.to_bytes().to_vec();
+        let bytes = probe.question().to_bytes().to_vec();
+        let KernelProbe { towards, segments, source, destination, inner_bytes, .. } = probe;
         self.trace.frame(self.now, host, &bytes);
-        // What has no segments leaves by the port that the probe says, whatever the kernel's other routes say.
+        // A probe without segments leaves by the port that it names, whatever the kernel's other routes say.
         let leaves = match self.port_towards(host, towards) {
             Some(port) if segments.is_empty() => Leaves::By(port),
             Some(_) => Leaves::AsRouted,
@@ -120,7 +123,7 @@ impl World {
         }
     }
 
-    /// A packet goes as far as the kernels take it, and arrives after as long as that takes.
+    /// Sends a packet as far as the kernels forward it, and books its arrival.
     fn forward(
         &mut self,
         from: u32,
@@ -130,8 +133,9 @@ impl World {
         carried: Carried,
     ) {
         let meant = packet.inner;
-        // A probe that is given its way finds out how kernels obey that. One that knows no compressed elements passes over all
-        // in an address and goes on with the next, so the probe may cross a cable again. Its segments come to an end.
+        // A probe with segments finds out whether kernels obey them. A kernel that knows no compressed
+        // elements passes over all elements of an address and goes on with the next address, so the probe may
+        // cross a cable again. It does not circle for ever, as its segments come to an end.
         let finds_out = !packet.segments.is_empty();
         let followed = self.follow(from, leaves, packet, bytes, flow);
         if !finds_out {
@@ -149,8 +153,8 @@ impl World {
         }
         let Some(host) = followed.delivered else { return };
         if !self.kernels.hosts[host as usize].ips.contains(&meant) {
-            // Probes find out where ways lead that are not in use: a kernel that knows no compressed elements, say, passes
-            // over all in an address. And to a host that no map lists any more old ways go on for a while.
+            // Probes may arrive elsewhere, as they find out where ways lead that are not in use. Old ways to
+            // a host that no map lists any more also stay for a while.
             if let Carried::User(frame) = carried
                 && self.joined_hosts()(from, frame.to)
             {
@@ -178,7 +182,7 @@ impl World {
         self.queue.push(at, What::Packet { number });
     }
 
-    /// A packet reaches the host that it is for.
+    /// Takes in that a packet reaches the host that it is for.
     pub(in crate::world) fn take_packet(&mut self, number: u32) {
         let Some((host, carried)) = self.kernels.packets.under_way.remove(&number) else { return };
         match carried {
@@ -192,7 +196,8 @@ impl World {
         }
     }
 
-    /// A datagram of a probe reaches a host, which may answer it by whatever way its kernel takes.
+    /// Takes in that a datagram of a probe reaches a host, which may answer it by whatever way its kernel
+    /// takes.
     fn take_datagram(&mut self, host: u32, from: IpAddr, bytes: &[u8]) {
         let now = self.now;
         let own = self.kernels.hosts[host as usize].ips.first().copied();
@@ -227,7 +232,8 @@ impl World {
         }
     }
 
-    /// A frame came by a host's tap interface: takes it if it carries a datagram of a probe.
+    /// Takes a frame that came by a host's tap interface, if it carries a datagram of a probe. Returns
+    /// whether it does.
     pub(in crate::world) fn take_tap_datagram(&mut self, host: u32, frame: &[u8]) {
         let Some((header, bytes)) = frame.split_at_checked(TAP_HEADER_BYTES) else { return };
         if !self.kernels.are_there() || header[12..14] != ETHERTYPE_IPV6 || Datagram::read(bytes).is_none() {
@@ -236,7 +242,7 @@ impl World {
         let source = header.get(14 + SOURCE_AT..14 + SOURCE_AT + 16);
         let Some(source) = source.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) else { return };
         let carried = Carried::Datagram { bytes: bytes.to_vec(), from: Ipv6Addr::from(source).into() };
-        // The host is being polled: it takes the datagram when it is done with that.
+        // The host is being polled, so it gets the datagram when that is over.
         self.book_packet(self.now, host, carried);
     }
 
@@ -251,7 +257,7 @@ impl World {
         // A packet has a hop limit, and each step takes one off it.
         loop {
             let kernel = &self.kernels.hosts[at as usize];
-            // Behind the kernel's tables for single hosts stands the route out of the tap interface.
+            // A packet that no route of the kernel to a single host fits goes out by the tap interface.
             let takes_tap =
                 arrival.is_some() && packet.segments.is_empty() && kernel.mtu_towards(packet.inner).is_none();
             let machine = Machine { objects: &kernel.objects, addresses: &kernel.ips };
@@ -287,8 +293,8 @@ impl World {
         }
     }
 
-    /// A packet of so many bytes leaves a kernel by an interface, for the neighbour of this link address. Returns the
-    /// host whose kernel gets it, and by which port.
+    /// Has a packet of so many bytes leave a kernel by an interface, for the neighbour with this link
+    /// address. Returns the host whose kernel gets it, and the port that it comes in by.
     fn cross(
         &self,
         at: u32,
@@ -308,7 +314,8 @@ impl World {
         (fits && link_address(xbar, far.port) == to).then_some((next, far.port))
     }
 
-    /// Which channels the kernel of a host has packets lead to, and from which, whatever their flow is.
+    /// The turns of all packets that the kernel of a host sends, whatever their flow is: pairs of a channel
+    /// and the channel that follows it.
     pub(in crate::world) fn kernel_turns_of(&self, host: u32) -> BTreeSet<(u32, u32)> {
         let mut turns = BTreeSet::new();
         let Some(kernel) = self.kernels.hosts.get(host as usize) else { return turns };
@@ -321,8 +328,8 @@ impl World {
         turns
     }
 
-    /// Which channels the kernels lead packets of a host to that say nothing but their destination, and from which, whatever
-    /// their flow is.
+    /// The turns of a host's packets that go by their destination alone, whatever their flow is: pairs of a
+    /// channel and the channel that follows it.
     pub(in crate::world) fn turns_by_destination_of(&self, host: u32) -> BTreeSet<(u32, u32)> {
         let mut turns = BTreeSet::new();
         let Some(kernel) = self.kernels.hosts.get(host as usize).filter(|_| self.is_live(host)) else {

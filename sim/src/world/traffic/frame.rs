@@ -2,14 +2,14 @@
 
 use mapper_proto::Mac;
 
-/// How a frame begins behind its two addresses: IPv4 and UDP, as most that users send, for the service that
-/// discards all (RFC 863).
+/// How a frame begins behind its two addresses. It is of UDP over IPv4, as most frames that users send, and
+/// for the discard service (RFC 863).
 const HEADERS: [u8; 30] =
     [8, 0, 0x45, 0, 0, 44, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0, 9, 0, 24, 0, 0];
-/// Where UDP's source port is, which tells flows apart.
+/// The offset of UDP's source port, which tells flows apart.
 const SOURCE_PORT_AT: usize = 22;
-/// The first of the ports that no service has (RFC 6335), so that nobody who looks at a recording takes the
-/// frames for those of some service.
+/// The first of the ports that no service has (RFC 6335), so that in a recording the frames do not look like
+/// those of some service.
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
 const ADDRESSES_BYTES: usize = 12;
 
@@ -19,16 +19,16 @@ pub(in crate::world) struct UserFrame {
     pub(in crate::world) from: u32,
     /// The host, or [`Self::ALL`].
     pub(in crate::world) to: u32,
-    /// How many went from one to the other before it.
+    /// How many frames went from one to the other before this one.
     pub(in crate::world) number: u64,
 }
 
 impl UserFrame {
-    /// Where a broadcast goes.
+    /// The destination of a broadcast.
     pub(in crate::world) const ALL: u32 = u32::MAX;
 
-    /// The frame, from its destination address on; it is of this flow. Every fourth one is made up to the most bytes
-    /// that fit, as those of a bulk transfer are.
+    /// The bytes of the frame as one of this flow, from its destination address on. Every fourth frame is
+    /// filled up to `most_bytes`, as those of a bulk transfer are.
     pub(in crate::world) fn encode(self, own: Mac, to: Mac, flow: u64, most_bytes: usize) -> Vec<u8> {
         let mut headers = HEADERS;
         let source_port = FIRST_DYNAMIC_PORT | (self.to as u16).wrapping_add((flow as u16) << 8);
@@ -46,7 +46,7 @@ impl UserFrame {
         bytes.first_chunk().map(|bytes| Mac(*bytes))
     }
 
-    /// `None` if it is no such frame, or garbled.
+    /// Reads a frame. `None` if it is no frame of these users, or is garbled.
     pub(in crate::world) fn decode(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.get(ADDRESSES_BYTES + HEADERS.len()..)?;
         let (body, sum) = rest.get(..20)?.split_at_checked(16)?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use mapper_proto::Instant;
 
-/// A frame that has not arrived so long after it was sent counts as lost: one that a host sends again waits for 50 ms at most,
-/// twice.
+/// How long after it was sent a frame that has not arrived counts as lost. A frame that a host sends again
+/// waits for at most 50 ms, and at most twice.
 pub const LOST_AFTER: Duration = Duration::from_millis(250);
 
 /// A time in which all frames from one host to another were lost.
@@ -14,32 +14,32 @@ pub const LOST_AFTER: Duration = Duration::from_millis(250);
 pub(super) struct Gap {
     /// When the first of them was sent.
     pub(super) from: Instant,
-    /// When the first behind them was sent.
+    /// When the first frame that arrived behind them was sent.
     pub(super) to: Instant,
-    /// When the two last had to find each other anew, before it.
+    /// When the two hosts last had to find each other anew before the gap.
     pub(super) renewed_at: Option<Instant>,
 }
 
-/// How often a host's flows had to leave their routes, and its frames came back, so far: as long as it stays
-/// as it is, flows keep to their routes.
+/// How often a host's flows had to leave their routes and its frames came back so far. As long as none of
+/// these counts changes, flows keep to their routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Upheavals {
-    /// The agents that were started there.
+    /// How many agents were started there.
     pub(super) starts: u64,
-    /// Changes of what its kernel holds.
+    /// How often what its kernel holds has changed.
     pub(super) kernel_changes: u64,
-    /// Flows that moved.
+    /// How many flows moved.
     pub(super) flows_moved: u64,
-    /// Frames that were sent again.
+    /// How many frames were sent again.
     pub(super) resent: u64,
 }
 
 /// How a frame arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Behind all of its flow that were sent before it and arrived.
+    /// It arrived behind all frames of its flow that were sent before it and arrived at all.
     InOrder,
-    /// Behind one of its flow that was sent after it.
+    /// It arrived behind a frame of its flow that was sent after it.
     Overtaken {
         /// When it was sent.
         sent_at: Instant,
@@ -74,22 +74,23 @@ pub(super) struct Pair {
     pub(super) sent: u64,
     pub(super) delivered: u64,
     pub(super) lost: u64,
-    /// By flow: the newest that arrived, and one.
+    /// For each flow, one more than the number of the newest frame that arrived.
     newest: Vec<u64>,
     /// Whether no cables lead from one to the other now.
     pub(super) parted: bool,
-    /// When cables last joined them again, or one of them started.
+    /// When cables last joined the two hosts again, or one of them started.
     pub(super) renewed_at: Option<Instant>,
     /// The frames that may be under way still, oldest first.
     young: VecDeque<Young>,
-    /// Since when all were lost.
+    /// Since when all frames were lost.
     lost_since: Option<Instant>,
-    /// The moment of the last fault that hit it.
+    /// The moment of the last fault that made this pair lose frames.
     pub(super) hit_at: Option<Instant>,
 }
 
 impl Pair {
-    /// Frames to this host, of so many flows in turn.
+    /// A pair of which no frame was sent yet, whose frames go to this host and belong to so many flows in
+    /// turn.
     pub(super) fn new(to: u32, flows: u64) -> Self {
         Self {
             to,
@@ -105,7 +106,7 @@ impl Pair {
         }
     }
 
-    /// The next frame is sent. Returns its number.
+    /// Takes in that the next frame is sent. Returns its number.
     pub(super) fn send(&mut self, now: Instant) -> u64 {
         let upheavals = Upheavals::default();
         let (excused, renewed_at) = (self.parted, self.renewed_at);
@@ -114,14 +115,14 @@ impl Pair {
         self.sent - 1
     }
 
-    /// What had happened at the sender when it had found the newest frame a route.
+    /// Notes what had happened at the sender when it had found a route for the newest frame.
     pub(super) fn note_upheavals(&mut self, upheavals: Upheavals) {
         if let Some(newest) = self.young.back_mut() {
             newest.upheavals = upheavals;
         }
     }
 
-    /// The frame of this number arrived.
+    /// Takes in that the frame of this number arrived.
     pub(super) fn arrive(&mut self, number: u64) -> Arrival {
         let first = self.sent - self.young.len() as u64;
         let place = number.checked_sub(first).and_then(|place| self.young.get_mut(place as usize));
@@ -140,15 +141,15 @@ impl Pair {
         Arrival::InOrder
     }
 
-    /// Decides on the frames that are not young any more. Returns a gap that is over; to be called until
-    /// there is none.
+    /// Decides which of the frames that can be under way no more were lost. Returns a gap that is over; to be
+    /// called until there is none.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Gap> {
         while let Some(&Young { sent_at, arrived, excused, renewed_at, .. }) =
             self.young.front().filter(|frame| now.since(frame.sent_at) >= LOST_AFTER)
         {
             self.young.pop_front();
             self.lost += u64::from(!arrived);
-            // Before a host was gone it may have lost a frame: what it did not send meanwhile is no gap.
+            // A gap does not reach back beyond a time in which a host was gone, as it sent nothing meanwhile.
             self.lost_since = self.lost_since.filter(|&since| renewed_at.is_none_or(|anew| since >= anew));
             match (arrived, excused) {
                 (true, _) => {
@@ -165,7 +166,7 @@ impl Pair {
         None
     }
 
-    /// The gap that is not over.
+    /// The gap that is not over yet, if there is one.
     pub(super) fn open_gap(&self, now: Instant) -> Option<Gap> {
         let arrived = self.young.iter().find(|frame| frame.arrived);
         let (to, renewed_at) =
@@ -226,7 +227,7 @@ mod tests {
     fn a_host_that_was_gone_sent_nothing() {
         let mut pair = Pair::new(1, 1);
         assert_eq!(pair.send(ms(0)), 0);
-        // What it sends last is lost, and what it sends first once it is back.
+        // The last frame that a host sends before it is gone and the first once it is back are lost.
         assert_eq!(pair.send(ms(10)), 1);
         let renewed_at = Some(ms(500));
         pair.renewed_at = renewed_at;

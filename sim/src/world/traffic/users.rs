@@ -1,4 +1,4 @@
-//! Users at work: what they send, what reaches them, and what of it must never happen.
+//! Users at work: what they send, what reaches them, and what must never happen to their frames.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,14 +13,14 @@ use super::frame::UserFrame;
 use super::pair::Upheavals;
 use crate::fabric::PlantNode;
 
-/// What users leave for the Ethernet header, and for the route and the way back over the deepest of fabrics.
+/// The room that users leave in a frame for the Ethernet header, the route and the way back on any fabric.
 const ROOM_BYTES: usize = 200;
 const ETHERNET_HEADER_BYTES: usize = 14;
-/// The address of all hosts.
+/// The broadcast address.
 const EVERYBODY: Mac = Mac([0xff; 6]);
 
 impl World {
-    /// Users begin to send, each at its own moment within the first turn.
+    /// Has users begin to send, each at its own moment within the first turn.
     pub(in crate::world) fn start_users(&mut self) {
         let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.started) else { return };
         traffic.started = true;
@@ -31,14 +31,15 @@ impl World {
         }
     }
 
-    /// Users send no more.
+    /// Has users send no more.
     pub fn stop_users(&mut self) {
         if let Some(traffic) = &mut self.traffic {
             traffic.stopped = true;
         }
     }
 
-    /// Between moments: users begin when all are configured, and a new map everywhere is noted.
+    /// Has users begin once all are configured, and notes when all hosts have a new map. To be called between
+    /// moments.
     pub(in crate::world) fn follow_users(&mut self) {
         let Some(traffic) = &self.traffic else { return };
         let starts = !traffic.started && self.options.traffic.is_some_and(|options| options.from.is_none());
@@ -56,7 +57,7 @@ impl World {
         }
     }
 
-    /// The user at a host sends a frame, if a host runs there.
+    /// Has the user at a host send a frame, if an agent runs there.
     pub(in crate::world) fn send_user_frame(&mut self, host: u32) {
         let live = self.is_live(host);
         let (now, own) = (self.now, self.mac(host));
@@ -85,14 +86,15 @@ impl World {
         self.drain(host);
     }
 
-    /// The longest frame that fits all cables which hosts' frames to each other may cross: the cables of nodes have their
-    /// hosts' MTUs. Users learn of it by ICMP messages.
+    /// The longest frame that fits all cables which hosts' frames to each other may cross, where the cables
+    /// of nodes have their hosts' MTUs. Users learn it by ICMP messages.
     fn least_mtu_on_ways(&self) -> u16 {
         let of_nodes = self.hosts.iter().filter(|_| self.kernels.are_there()).map(|slot| slot.mtu_bytes);
         of_nodes.min().unwrap_or(u16::MAX)
     }
 
-    /// A kernel on the way of a user's packet sends it on by the tap interface of its host, if an agent runs there.
+    /// Has a kernel on the way of a user's packet send it on by the tap interface of its host, if an agent
+    /// runs there.
     pub(in crate::world) fn relay_user_frame(&mut self, at: u32, frame: UserFrame) {
         let Some(other) = self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac) else { return };
         let (now, own) = (self.now, self.mac(at));
@@ -111,15 +113,15 @@ impl World {
         self.note_upheavals(frame);
     }
 
-    /// Notes of a frame that was just sent what had happened at its sender by then.
+    /// Notes what had happened at the sender of a frame when it was sent, which was just now.
     fn note_upheavals(&mut self, frame: UserFrame) {
         let upheavals = self.upheavals(frame.from);
         let Some(traffic) = &mut self.traffic else { return };
         traffic.pairs_to(frame.from, frame.to).for_each(|pair| pair.note_upheavals(upheavals));
     }
 
-    /// A frame leaves a host: notes if it is a user's and goes in a circle, though all hosts use one map that is that
-    /// of the fabric as it is. Where a cable has just been moved, a route may lead twice across another one.
+    /// Notes if a frame that leaves a host is a user's and goes in a circle, although all hosts use one map
+    /// of the fabric as it is. If a cable has just been moved, a route may lead twice across another one.
     pub(in crate::world) fn note_loops(&mut self, host: u32, payload: &[u8]) {
         let Ok((_, frame)) = split_route(payload) else { return };
         if FrameKind::of(frame) != Ok(FrameKind::Data) || Data::is_check(frame) || !self.is_live(host) {
@@ -129,7 +131,7 @@ impl World {
         self.note_circle(host, &channels);
     }
 
-    /// As [`Self::note_loops`], of what leaves crossbars by these channels.
+    /// Does the same as [`Self::note_loops`] for a packet that leaves crossbars by these channels.
     pub(in crate::world) fn note_circle(&mut self, from: u32, channels: &[u32]) {
         let distinct: BTreeSet<u32> = channels.iter().copied().collect();
         if distinct.len() < channels.len() && self.is_of_one_true_map() {
@@ -138,8 +140,8 @@ impl World {
         }
     }
 
-    /// A packet for an address would be delivered at a host that does not have it: notes it if all hosts use one map that
-    /// is that of the fabric as it is.
+    /// Notes that a packet for an address would be delivered at a host that does not have it, if all hosts
+    /// use one map of the fabric as it is.
     pub(in crate::world) fn note_astray(&mut self, from: u32, at: u32, meant: IpAddr) {
         if self.is_of_one_true_map() {
             let [from, at] = [from, at].map(|host| self.plant.name(PlantNode::Host(host)));
@@ -174,7 +176,7 @@ impl World {
             let Some(frame) = UserFrame::decode(bytes) else {
                 let bytes = bytes.to_vec();
                 self.take_tap_datagram(host, &bytes);
-                // All other frames are such that noise has garbled, and as good as lost.
+                // Any other frame was garbled by noise, and counts as lost.
                 continue;
             };
             let addressed = UserFrame::destination(bytes);
@@ -182,7 +184,8 @@ impl World {
         }
     }
 
-    /// A user's frame has come to the user of a host. `addressed` is the address that it was sent to, if it has one.
+    /// Takes in that a user's frame has come to the user of a host. `addressed` is the address that it was
+    /// sent to, if it has one.
     pub(in crate::world) fn give_to_user(&mut self, host: u32, frame: UserFrame, addressed: Option<Mac>) {
         let upheavals = self.upheavals(frame.from);
         let here = self.mac(host);
@@ -193,7 +196,8 @@ impl World {
         };
         let is_for_here = match frame.to {
             UserFrame::ALL => frame.from != host,
-            // Who it is for may have had the address of this host when it was sent, and its own again by now.
+            // The host that it is for may have had the address of this host when it was sent, and its own
+            // again by now.
             to => to == host || addressed == Some(here),
         };
         if !is_for_here {

@@ -3,7 +3,8 @@
 use std::net::{Ipv6Addr, ToSocketAddrs};
 
 use mapper_acm::wire::{Address, COUNTERS, EndpointInfo, EntryFlags, PathRecord, Status};
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::probe::{Probed, probe};
 use super::{AddressFormat, Args, CounterChoice, address, expanded};
@@ -104,49 +105,35 @@ impl From<PathRecord> for PathShown {
     }
 }
 
+/// What the counters are called in JSON, in the order of the message that carries them.
+const COUNTER_NAMES: [&str; COUNTERS] = [
+    "errors",
+    "resolved",
+    "no_data",
+    "address_queries",
+    "address_cache_hits",
+    "route_queries",
+    "route_cache_hits",
+];
+
 /// The counters of an endpoint, or of all.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct CounterList {
     /// The number of the endpoint; `None` for all together, or for one that was named by its address.
     pub(super) endpoint: Option<u8>,
-    pub(super) errors: u64,
-    pub(super) resolved: u64,
-    pub(super) no_data: u64,
-    pub(super) address_queries: u64,
-    pub(super) address_cache_hits: u64,
-    pub(super) route_queries: u64,
-    pub(super) route_cache_hits: u64,
+    /// The counters in the order of the message that carries them.
+    pub(super) values: [u64; COUNTERS],
 }
 
-impl CounterList {
-    fn new(endpoint: Option<u8>, counters: [u64; COUNTERS]) -> Self {
-        let [errors, resolved, no_data, address_queries, address_cache_hits, route_queries, route_cache_hits] =
-            counters;
-        Self {
-            endpoint,
-            errors,
-            resolved,
-            no_data,
-            address_queries,
-            address_cache_hits,
-            route_queries,
-            route_cache_hits,
+impl Serialize for CounterList {
+    /// An object with the endpoint, and each counter by its name.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(1 + COUNTERS))?;
+        object.serialize_entry("endpoint", &self.endpoint)?;
+        for (name, value) in COUNTER_NAMES.iter().zip(self.values) {
+            object.serialize_entry(name, &value)?;
         }
-    }
-
-    /// The counters in the order of the message that carries them.
-    pub(super) fn values(&self) -> [u64; COUNTERS] {
-        let Self {
-            endpoint: _,
-            errors,
-            resolved,
-            no_data,
-            address_queries,
-            address_cache_hits,
-            route_queries,
-            route_cache_hits,
-        } = *self;
-        [errors, resolved, no_data, address_queries, address_cache_hits, route_queries, route_cache_hits]
+        object.end()
     }
 }
 
@@ -220,16 +207,20 @@ fn counters(
     all: &mut Vec<CounterList>,
 ) -> Result<(), ClientError> {
     match choice {
-        CounterChoice::Row | CounterChoice::Column => all.push(CounterList::new(None, client.counters(0)?)),
-        CounterChoice::Of(endpoint) => all.push(CounterList::new(Some(endpoint), client.counters(endpoint)?)),
+        CounterChoice::Row | CounterChoice::Column => {
+            all.push(CounterList { endpoint: None, values: client.counters(0)? });
+        }
+        CounterChoice::Of(endpoint) => {
+            all.push(CounterList { endpoint: Some(endpoint), values: client.counters(endpoint)? });
+        }
         CounterChoice::OfSource => {
             let source = address(args.source.as_deref().unwrap_or_default());
-            all.push(CounterList::new(None, client.counters_of(source)?));
+            all.push(CounterList { endpoint: None, values: client.counters_of(source)? });
         }
         CounterChoice::Each => {
             for endpoint in 1..=u8::MAX {
                 match client.counters(endpoint) {
-                    Ok(counters) => all.push(CounterList::new(Some(endpoint), counters)),
+                    Ok(values) => all.push(CounterList { endpoint: Some(endpoint), values }),
                     // Endpoints are numbered without gaps, so there are no more.
                     Err(ClientError::Refused(_)) => break,
                     Err(error) => return Err(error),

@@ -50,7 +50,7 @@ fn write(args: &Args, asked: &Asked, labels: &mut Labels, text: &mut String) -> 
         writeln!(text, "{service}: Failed to query perf data: {error}")?;
     }
     for list in &asked.counters {
-        let values = list.values();
+        let values = list.values;
         if args.counters == Some(CounterChoice::Column) {
             writeln!(text, "{service}")?;
             for (name, value) in COUNTERS.iter().zip(values) {

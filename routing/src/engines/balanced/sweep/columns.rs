@@ -1,4 +1,4 @@
-//! A target's entries while they are chosen: by xbar, where tables go by slot.
+//! A target's entries while they are chosen. They are grouped by xbar, whereas tables are grouped by slot.
 
 use super::LANES;
 use crate::Tables;
@@ -9,13 +9,13 @@ pub(super) type Column = [u8; LANES];
 /// No entries.
 pub(super) const EMPTY: Column = [Tables::NONE; LANES];
 
-/// Xbars in a strip that is written at once.
+/// How many xbars are written at once.
 const STRIP: usize = 32;
 
 /// The entries of all xbars. Xbars whose entries are the same may have one column together.
 pub(super) struct Columns {
     columns: Vec<Column>,
-    /// By xbar: its column.
+    /// For each xbar the number of its column.
     of_xbar: Vec<u32>,
 }
 

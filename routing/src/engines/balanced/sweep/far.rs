@@ -1,4 +1,4 @@
-//! Far to near: the routes are counted, and slots left open get ports by the loads.
+//! The pass from far to near: routes are counted, and slots that were left open get ports by the loads.
 
 use rand::RngExt;
 
@@ -9,7 +9,8 @@ use super::{Slots, Sweeper, Target};
 use crate::Tables;
 
 impl Sweeper<'_> {
-    /// Counts the routes, and gives ports to the slots left open that frames come by for: the least loaded.
+    /// Counts the routes, and gives the least loaded ports to slots that were left open and for which frames
+    /// pass.
     pub(super) fn far_to_near(&mut self, target: Target<'_>) {
         let order = target.ways.order_to(target.place);
         for &xbar in order {
@@ -80,12 +81,12 @@ impl Sweeper<'_> {
         column: &mut [u8],
         (xbar, lanes): (u32, u64),
     ) {
-        // What is wrong counts for nothing while others are chosen.
+        // Wrong entries do not count while others are chosen.
         each_bit(lanes, |lane| column[lane] = Tables::NONE);
         each_bit(lanes, |lane| self.choose_one(slots, set, column, xbar, lane));
     }
 
-    /// Counts the routes of entries that are there: adds them to the loads, or takes them away.
+    /// Adds the routes of entries that are there to the loads, or takes them away.
     pub(in super::super) fn recount(&mut self, target: Target<'_>, entries: &[u8], add: bool) {
         let lanes = target.lanes;
         let order = target.ways.order_to(target.place);
@@ -154,8 +155,8 @@ impl Sweeper<'_> {
         self.random.as_mut().map_or(fixed, |random| random.random::<u32>() as usize)
     }
 
-    /// The least loaded port of a set, whose first has the number `base`; from turn to turn another of those
-    /// that are as loaded.
+    /// The least loaded port of a set, whose first port has the number `base`. Among equally loaded ones it
+    /// depends on the turn.
     fn least_loaded(&mut self, set: &[u64], base: usize, turn: usize) -> Option<usize> {
         let mut turns = Turns::new(set, self.turn(turn));
         let count: u32 = set.iter().map(|word| word.count_ones()).sum();

@@ -1,4 +1,4 @@
-//! Near to far: the slots whose chains can be joined get the ports that lead there.
+//! The pass from near to far: slots whose chains can be joined get the ports that lead there.
 
 use super::super::ranks::each_bit;
 use super::super::spread::Spread;
@@ -7,7 +7,8 @@ use super::columns::{Column, EMPTY};
 use super::{Sweeper, Target};
 
 impl Sweeper<'_> {
-    /// How far from the destination chains reach: beyond, only their tops matter.
+    /// How many xbars are so near to the destination that chains reach them. Beyond, only the tops of chains
+    /// matter.
     fn near(&self, target: Target<'_>) -> usize {
         let longest = (0..target.lanes).map(|lane| self.chain(target, lane).len()).max().unwrap_or_default();
         target.ways.within(target.place, longest)
@@ -47,7 +48,8 @@ impl Sweeper<'_> {
         column
     }
 
-    /// Gives ports to those of an xbar's open slots whose chains can be joined. `near`: chains may reach so far.
+    /// Gives ports to those of an xbar's open slots whose chains can be joined. `near` says whether chains
+    /// may reach so far.
     fn join(&mut self, target: Target<'_>, (xbar, near): (u32, bool), column: &mut Column, mut open: u64) {
         let at = xbar as usize;
         if near && self.in_chain[at] & open != 0 {
@@ -76,7 +78,7 @@ impl Sweeper<'_> {
         self.open[at] = open;
     }
 
-    /// At an xbar that is in chains: these go on along their own links. Returns the slots left.
+    /// At an xbar that is in chains, has these go on along their own links. Returns the slots that are left.
     fn follow_chain(&self, target: Target<'_>, column: &mut Column, xbar: u32, open: u64) -> u64 {
         let mut left = open;
         each_bit(self.in_chain[xbar as usize] & open, |lane| {
@@ -89,7 +91,7 @@ impl Sweeper<'_> {
         left
     }
 
-    /// Joins chains wherever they can be. Returns the slots left.
+    /// Joins chains wherever possible. Returns the slots that are left.
     fn join_below_top(&self, target: Target<'_>, column: &mut Column, xbar: u32, open: u64) -> u64 {
         let set = target.set(self.ports, xbar);
         let mut left = open;
@@ -106,7 +108,7 @@ impl Sweeper<'_> {
         left
     }
 
-    /// Gives an xbar's open slots its ports in turn: no frames may come by for them.
+    /// Gives an xbar's open slots its ports in turn. This is for slots for which no frames may pass.
     fn take_turns(&mut self, target: Target<'_>, xbar: u32, column: &mut Column) {
         let turn = self.turn(target.slots().to as usize);
         let mut turns = Turns::new(target.set(self.ports, xbar), turn);
@@ -117,7 +119,7 @@ impl Sweeper<'_> {
         });
     }
 
-    /// Enters a port for slots; if several of the set lead to the same xbar, they take turns.
+    /// Enters a port for slots. If several ports of the set lead to the same xbar, they take turns.
     fn enter(&self, target: Target<'_>, column: &mut Column, number: usize, set: &[u64], lanes: u64) {
         let ports = self.ports;
         let xbar = ports.xbar_of(number);
@@ -137,7 +139,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Does for hosts of several addresses what [`Self::near_to_far`] does for those of one.
+    /// Does for hosts with several addresses what [`Self::near_to_far`] does for hosts with one.
     pub(super) fn near_to_far_spread(
         &mut self,
         target: Target<'_>,

@@ -1,16 +1,16 @@
-//! Xbars that are alike: what was computed for the first of them serves all.
+//! Shares entries between xbars that are alike: what was computed for the first of them serves all.
 
 use super::{Sweeper, Target};
 
 /// The xbar of a class that a target's entries were computed for.
 #[derive(Clone, Default)]
 pub(super) struct First {
-    /// The target, by count.
+    /// The number of the target.
     target: u64,
     pub(super) xbar: u32,
     /// How many hosts the xbars of the class have whose routes were counted together.
     sources: u32,
-    /// By bit of a set of ports: how many slots' entries name it. Empty as long as nobody asked.
+    /// For each port, by its bit in a set, how many slots' entries name it. Empty until it is asked for.
     uses: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Sweeper<'_> {
         true
     }
 
-    /// Makes what was chosen for an xbar known to others of its class.
+    /// Makes what was chosen for an xbar available to others of its class.
     pub(super) fn lead(&mut self, xbar: u32, class: u32) {
         let first = &mut self.firsts[class as usize];
         (first.target, first.xbar, first.sources) = (self.target, xbar, 0);
@@ -59,8 +59,8 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Hands on the routes that were counted together. To be called at the first xbar of the class, which is the last of
-    /// them that is come to from afar.
+    /// Hands on the routes that were counted together. To be called at the first xbar of the class, which is
+    /// the last one of it in the pass from far to near.
     pub(super) fn hand_on(&mut self, xbar: u32, class: u32, lanes: usize) {
         let first = &mut self.firsts[class as usize];
         let sources = std::mem::take(&mut first.sources);

@@ -4,8 +4,8 @@ use super::super::reach::Reach;
 use super::super::spines::Spine;
 use super::super::tree::Tree;
 
-/// What one host's spine covers: an xbar from which the way up to the spine and then down it is as short
-/// as any.
+/// What one host's spine covers. An xbar is covered if the way up to the spine and then down along it is as
+/// short as any other way from there.
 pub(super) struct Cover<'a> {
     tree: &'a Tree<'a>,
     reach: &'a Reach,
@@ -32,8 +32,9 @@ impl<'a> Cover<'a> {
         })
     }
 
-    /// Those of some xbars (1) that are not covered, and that some way leads from. `missing` is room for a
-    /// byte an xbar: the sweeps over all xbars are what damaged and full trees alike wait for.
+    /// The xbars among those marked with 1 in `xbars` that are not covered and from which some way leads.
+    /// `missing` is memory for a byte for each xbar, which is reused, as these passes over all xbars take
+    /// most of the time.
     pub(super) fn missing(&self, xbars: &[u8], missing: &mut Vec<u8>) -> Option<Vec<u32>> {
         let steps = self.reach.of(self.to);
         missing.clear();

@@ -49,6 +49,6 @@ pub(super) fn of_templates(tree: &Tree<'_>, spines: &Spines, templates: &Templat
             layer.xbars.iter().for_each(|&xbar| weights[xbar as usize] = 0);
         }
     }
-    // Half of the range is room for detours: all routes of the largest fabric do not fill it.
+    // Half of the range is left for detours. All routes of the largest fabric do not fill it.
     loads.into_iter().map(|load: u64| load.min(1 << 31) as u32).collect()
 }

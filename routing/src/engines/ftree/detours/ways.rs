@@ -8,7 +8,7 @@ use super::super::tree::Tree;
 use super::cover::Cover;
 use super::{Detour, Served};
 
-/// More than the steps of the longest way: a tree has at most 8 ranks.
+/// A number above the steps of the longest way, as a tree has at most 8 ranks.
 const MOST_LEVELS: usize = 16;
 
 /// No place.
@@ -16,15 +16,16 @@ const NOWHERE: u32 = u32::MAX;
 
 /// All channels of a tree, those up and then those down, by the xbar that they leave.
 ///
-/// What is compared of them stands side by side: thousands of choices a host are made here.
+/// The values that are compared stand side by side in memory, as thousands of choices are made here for each
+/// host.
 pub(super) struct StepsOn<'a> {
     tree: &'a Tree<'a>,
     channels: Vec<u32>,
     /// The xbar that each leads to.
     far: Vec<u32>,
-    /// Where those down begin.
+    /// Where the channels down begin.
     down: usize,
-    /// By channel: its place here.
+    /// The place of each channel here.
     places: Vec<u32>,
 }
 
@@ -69,7 +70,7 @@ impl<'a> StepsOn<'a> {
     }
 }
 
-/// Gives ways, one after another, by the load of all channels so far, in routes.
+/// Gives ways, one after another, by how many routes all channels carry so far.
 ///
 /// In traffic where each host receives from one other at a time, routes to the same host never meet. So a way
 /// costs the routes to *other* hosts on its channels: a detour that comes down where its host's other
@@ -79,18 +80,18 @@ pub(super) struct Ways<'a> {
     tree: &'a Tree<'a>,
     reach: &'a Reach,
     steps_on: &'a StepsOn<'a>,
-    /// The routes of all hosts to one.
+    /// How many routes lead to one host: one from each host.
     hosts: u32,
-    /// By place in `steps_on`. While an xbar is served: without the routes of its hosts' spines but on the
-    /// last channel.
+    /// The loads, by place in `steps_on`. While an xbar is served, the routes along its hosts' spines are not
+    /// counted, except on the last channels.
     loads: Vec<u32>,
-    /// For the xbar at hand: what the cheapest way costs from each xbar that a way may go on by, and the
-    /// place of its first step.
+    /// For the destination xbar at hand, what the cheapest way costs from each xbar by which a way may go on,
+    /// and the place of its first step.
     ahead: Vec<u32>,
     first: Vec<u32>,
-    /// For the host at hand: what the cheapest way costs from each xbar that a way may go on by.
+    /// For the host at hand, what the cheapest way costs from each xbar by which a way may go on.
     ahead_of_host: Vec<u32>,
-    /// Of the host at hand: the xbars that still need a way, by the steps from it.
+    /// For the host at hand, the xbars that still need a way, by their steps from it.
     levels: Vec<Vec<u32>>,
     /// How many hosts send by each of these xbars.
     weights: Vec<u32>,
@@ -118,7 +119,7 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Learns what others loaded.
+    /// Adds what others have loaded.
     pub(super) fn add(&mut self, routes: &[(u32, u32)]) {
         for &(place, routes) in routes {
             let load = &mut self.loads[place as usize];
@@ -141,8 +142,8 @@ impl<'a> Ways<'a> {
         served
     }
 
-    /// Takes the routes down the spines of an xbar's hosts from the loads, but those of the last channels,
-    /// or adds them again.
+    /// Takes the routes down the spines of an xbar's hosts from the loads, except on the last channels, or
+    /// adds them again.
     fn count_spines(&mut self, to: u32, spines: &Spines, count: fn(u32, u32) -> u32) {
         for slot in self.tree.subnet.destinations.host_slots_of(to) {
             for &channel in spines.of_slot(slot).channels().iter().skip(1) {
@@ -152,13 +153,13 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Finds the cheapest way to an xbar from all others but those that are below none.
+    /// Finds the cheapest way to an xbar from all other xbars that have xbars below them.
     fn look_ahead(&mut self, to: u32) {
         self.ahead.fill(u32::MAX);
         self.first.fill(NOWHERE);
         self.look_up(to);
         let steps = self.reach.of(to);
-        // From the others ways go up first: those of higher ranks are known before.
+        // From the other xbars ways go up first, so higher ranks are computed before lower ones.
         for &xbar in self.tree.ranks.xbars.iter().flatten() {
             let at = xbar as usize;
             let passed = !self.tree.down.of(xbar).is_empty();
@@ -208,7 +209,8 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Serves one host, far xbars first: so each xbar knows how many send by it before it chooses.
+    /// Serves one host, far xbars first, so that it is known how many hosts send by an xbar before its way is
+    /// chosen.
     fn serve(
         &mut self,
         to: u32,
@@ -243,7 +245,7 @@ impl<'a> Ways<'a> {
                     }
                 }
             }
-            // The room stays for the next host.
+            // The memory is kept for the next host.
             self.levels[level] = xbars;
         }
         detours
@@ -261,8 +263,8 @@ impl<'a> Ways<'a> {
         self.cheapest(places, &self.ahead_of_host, steps, nearer).map(|(_, place)| place)
     }
 
-    /// The cheapest way that begins at one of some places and whose next xbar has so many steps to go: what
-    /// it costs, and the place. Of equal ones the first.
+    /// The cost and the place of the cheapest way that begins at one of some places and whose next xbar has
+    /// so many steps to go. Among equals it is the first.
     fn cheapest(
         &self,
         places: Range<usize>,
@@ -271,7 +273,7 @@ impl<'a> Ways<'a> {
         nearer: u8,
     ) -> Option<(u32, usize)> {
         let (loads, far) = (&self.loads[places.clone()], &self.steps_on.far[places.clone()]);
-        // Without branches: which way is cheapest cannot be foretold.
+        // There are no branches here, as a processor could not predict which way is cheapest.
         let best = (0_u64..).zip(loads).zip(far).fold(u64::MAX, |best, ((place, &load), &far)| {
             let farther = u64::from(steps[far as usize] != nearer).wrapping_neg();
             let cost = load.saturating_add(ahead[far as usize]);

@@ -6,7 +6,7 @@ const TREE: &str = "xgft:h=3;m=4,4,8;w=1,4,4";
 const LEAVES: u32 = 32;
 const MIDS: u32 = 32;
 
-/// The tree less the first cable up from an xbar; its ends, the lower one first.
+/// The tree without the first cable up from an xbar, and that cable's ends, the lower one first.
 fn without_first_up(low: u32) -> (Fabric, [u32; 2]) {
     let mut fabric = generate(TREE).unwrap();
     let ends =
@@ -34,8 +34,8 @@ fn pod(leaf: u32) -> u32 {
     leaf / 4
 }
 
-/// How many other hosts each way to a host outside a pod meets on its way down, at most; and how many ways
-/// meet any. Of each channel only those hosts count that most routes down it lead to.
+/// The most other hosts that a way to a host outside a pod meets on its way down, and how many ways meet any.
+/// On each channel only the hosts count to which most routes down it lead.
 fn hosts_met(subnet: &Subnet, tables: &Tables, but: u32) -> (usize, usize) {
     let ways = ways(subnet, tables);
     let mut routes = vec![std::collections::BTreeMap::new(); subnet.topology.channel_count()];
@@ -57,7 +57,8 @@ fn detours_round_a_cable_to_a_root_meet_one_other_host() {
     let (fabric, [mid, root]) = without_first_up(LEAVES + 6);
     assert!(mid < LEAVES + MIDS && root >= LEAVES + MIDS);
     let (subnet, routing) = route(&fabric, &Settings::default()).unwrap();
-    // The root served a host of each other pod; those of this pod have fewer roots than they are.
+    // The root served a host of each other pod. The hosts of this pod are now more than the roots that serve
+    // them.
     assert_eq!(hosts_met(&subnet, &routing.tables, pod(mid - LEAVES)), (1, 7 * 4));
 }
 
@@ -69,7 +70,7 @@ fn detours_round_a_cable_of_a_leaf_meet_one_host_of_their_destinations_leaf() {
     assert_eq!(hosts_met(&subnet, &routing.tables, pod(leaf)), (1, 28));
     let mut leaves_below = vec![BTreeSet::new(); subnet.topology.channel_count()];
     for (to, _, way) in ways(&subnet, &routing.tables) {
-        // One plane fewer leads to this leaf than it has hosts, so that some share theirs.
+        // The planes that lead to this leaf are one fewer than its hosts, so some hosts share one.
         if pod(to) != pod(leaf) {
             way.iter().for_each(|&channel| _ = leaves_below[channel as usize].insert(to));
         }

@@ -1,8 +1,9 @@
 //! Puts the xbars of a fabric at the places of a torus or mesh, so that all links join neighbours.
 //!
-//! The first xbar goes anywhere. Then always the one comes next that has the fewest places left, next to
-//! all its neighbours that stand already: mostly one place, for squares of links close everywhere but
-//! around what is missing. Where an xbar has none left, the last choice is taken back.
+//! The first xbar is put anywhere. Then the xbar comes next that has the fewest places left, which are those
+//! next to all its neighbours that were put down already. Mostly there is only one place, as links close
+//! squares everywhere except around missing parts. If an xbar has no place left, the last choice is taken
+//! back.
 
 use super::super::grid::Dimension;
 use super::links::Links;
@@ -13,17 +14,16 @@ use super::space::{Before, GridPlace, Space};
 pub(super) enum Outcome {
     /// All xbars stand.
     Found {
-        /// The dimensions, lines only as long as they are in use; so perhaps of size 1.
+        /// The dimensions. Lines are only as long as they are in use, and so may have size 1.
         dimensions: Vec<Dimension>,
         /// Each xbar's coordinates.
         coordinates: Vec<[u8; 3]>,
     },
-    /// There is no way; or none was found in so many steps. The link that had no place when most xbars
-    /// stood, if it failed at a link.
+    /// There is no way to put all xbars down, or none was found in so many steps.
     Failed {
         /// How many xbars stood.
         deepest: usize,
-        /// A link that has no place then.
+        /// The link that had no place at that time, if the search failed at a link.
         link: Option<(u32, u32)>,
     },
 }
@@ -74,7 +74,7 @@ struct Choice {
 /// Most places next to an xbar.
 const MOST: usize = 6;
 
-/// Stands for the count of an xbar that is not next to any xbar that stands.
+/// The count of places of an xbar that is not next to any xbar that was put down.
 const FAR: u8 = u8::MAX;
 
 struct Search<'a> {
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
             *steps -= 1;
             let xbar = choice.xbar;
             if choice.rest.is_empty() && choice.depth > 0 {
-                // Nothing to come back to: what fails later falls to the choice before.
+                // This choice has no other places left, so a later failure goes back to the choice before.
                 choices.pop();
             }
             if self.put_down(xbar, place) {
@@ -169,8 +169,8 @@ impl<'a> Search<'a> {
         self.place[xbar as usize].is_none() && usize::from(self.left[xbar as usize]) == count
     }
 
-    /// Of those with as many places left, the one with the most neighbours that stand, then with the most
-    /// links.
+    /// Of the xbars with `count` places left, the one with the most neighbours that were put down, and among
+    /// equals the one with the most links.
     fn best_of(&mut self, count: usize) -> u32 {
         let mut all = std::mem::take(&mut self.waiting[count]);
         all.sort_unstable();
@@ -186,8 +186,8 @@ impl<'a> Search<'a> {
         best.unwrap_or(0)
     }
 
-    /// Drops places that are like others by symmetry. Only an xbar with one neighbour that stands can
-    /// have such.
+    /// Drops places that are like others by symmetry. Only an xbar with a single neighbour that was put down
+    /// can have such places.
     fn drop_alike(&self, xbar: u32, places: &mut Vec<GridPlace>) {
         if self.links.are_restricted() {
             return;
@@ -213,7 +213,8 @@ impl<'a> Search<'a> {
         if self.for_each_place(xbar, |_| count += 1) { count } else { FAR }
     }
 
-    /// False if none of the neighbours stands.
+    /// Calls `each` with the places that an xbar can be put at. Returns false if none of its neighbours was
+    /// put down.
     fn for_each_place(&self, xbar: u32, mut each: impl FnMut(GridPlace)) -> bool {
         let around = self.links.of_xbar(xbar);
         let Some((first, from)) =
@@ -266,7 +267,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Counts the places of those again that an xbar at a place concerns. One that has none, if any.
+    /// Counts again the places of the xbars that an xbar at a place concerns. Returns one that has none left,
+    /// if there is one.
     fn count_again(&mut self, xbar: u32, place: GridPlace) -> Option<u32> {
         let mut stuck = None;
         let links = self.links;
@@ -282,7 +284,7 @@ impl<'a> Search<'a> {
         stuck
     }
 
-    /// Enters an xbar among those that wait. Itself if it has no place left.
+    /// Enters an xbar among those that wait. Returns the xbar if it has no place left.
     fn enter(&mut self, xbar: u32) -> Option<u32> {
         if self.place[xbar as usize].is_some() {
             return None;

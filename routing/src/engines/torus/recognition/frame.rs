@@ -28,7 +28,7 @@ pub(super) fn settle(topology: &Topology, placed: Placed, statement: &TorusState
     let ports = usual_ports(topology, &placed);
     let by_ports = ports.iter().all(UsualPorts::are_telling);
     for (i, ports) in ports.iter().enumerate() {
-        // Turning is last, so that the first xbar of a ring stays at 0.
+        // Directions are chosen last, so that the first xbar of a ring stays at 0.
         shift(&mut placed, i, origin.unwrap_or(0));
         let turn = match (statement.has_ports(), origin) {
             (true, _) => false,
@@ -52,7 +52,7 @@ pub(super) fn settle(topology: &Topology, placed: Placed, statement: &TorusState
         return placed;
     }
     if statement.sizes.is_some() {
-        // Only what is alike may change places.
+        // Only dimensions that are alike may change places.
         let mut alike = order.clone();
         alike.sort_by_key(|i| (placed.0[*i], rank(i)));
         let mut slots = order.clone();
@@ -121,7 +121,7 @@ fn shift((dimensions, coordinates): &mut Placed, i: usize, origin: u32) {
     }
 }
 
-/// What a coordinate becomes where the dimension is counted the other way; 0 stays 0 in a ring.
+/// The coordinate if the dimension is counted the other way. In a ring 0 stays 0.
 fn mirrored(Dimension { size, is_ring }: Dimension, at: u8) -> u8 {
     match (is_ring, at) {
         (true, 0) => 0,
@@ -145,7 +145,8 @@ fn bare_rows(topology: &Topology, (dimensions, coordinates): &Placed, i: usize) 
     if dimensions[i].size < 3 {
         return 0;
     }
-    // By the coordinates across the row: how many xbars, and whether any has a link along it.
+    // For each row, by its coordinates in the other dimensions, how many xbars it has and whether any has a
+    // link along it.
     let mut rows: BTreeMap<[u8; 3], (usize, bool)> = BTreeMap::new();
     for (xbar, at) in (0..).zip(coordinates) {
         let mut across = *at;

@@ -1,4 +1,5 @@
-//! What ports suggest: where each dimension is cabled by the same ports everywhere, these are its directions.
+//! What ports suggest: if each dimension is cabled by the same ports everywhere, these ports show its
+//! directions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use crate::Topology;
 /// The directions that ports suggest, if there are few enough pairs of ports that cables join: one pair a
 /// dimension, with the lower port leading up. (A hypercube joins like ports: these lead both ways.)
 ///
-/// It is a suggestion only. Ports of plain xbars need not be right, and nobody is forced to cable alike.
+/// It is only a suggestion. Port numbers of plain xbars need not be right, and a fabric need not be cabled
+/// regularly.
 pub(super) fn of(topology: &Topology) -> Option<TorusStatement> {
     let mut pairs: BTreeMap<[u8; 2], usize> = BTreeMap::new();
     for channel in 0..topology.channel_count() as u32 {

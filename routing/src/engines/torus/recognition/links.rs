@@ -50,12 +50,12 @@ impl Links {
         self.directions.is_some()
     }
 
-    /// How many xbars.
+    /// How many xbars there are.
     pub(super) fn xbars(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// How many pairs of neighbours.
+    /// How many pairs of neighbours there are.
     pub(super) fn count(&self) -> usize {
         self.neighbours.iter().map(Vec::len).sum::<usize>() / 2
     }
@@ -75,7 +75,7 @@ impl Links {
         self.of_xbar(a).iter().filter(|&&neighbour| self.joins(neighbour, b)).count()
     }
 
-    /// Most neighbours of an xbar.
+    /// The most neighbours that an xbar has.
     pub(super) fn degree(&self) -> usize {
         self.neighbours.iter().map(Vec::len).max().unwrap_or(0)
     }

@@ -1,10 +1,10 @@
 //! Finds the torus or mesh in a map: its dimensions, and where each xbar stands.
 //!
-//! Ports say nothing for sure: those of plain xbars are known up to an offset only. So the links alone must
-//! do. [`shapes`] lists what a fabric may be, the fewest missing links first; [`embedding`] tries to put the
-//! xbars at the places of a shape so that each link joins neighbours. The first shape that takes them all
-//! is the one. Shapes with as many links are told apart by ports, then by what they cost. [`frame`] says which
-//! dimension is X, and where coordinates begin.
+//! Ports prove nothing, as those of plain xbars are known only up to an offset. So only the links are used.
+//! [`shapes`] lists what a fabric may be, the fewest missing links first; [`embedding`] tries to put the
+//! xbars at the places of a shape so that each link joins neighbours. The first shape that takes them all is
+//! chosen. Between shapes with equally many links, ports decide, and then the cost of routing. [`frame`] says
+//! which dimension is X, and where coordinates begin.
 
 mod embedding;
 mod frame;
@@ -37,7 +37,7 @@ use crate::Topology;
 /// not change when a cable dies. A statement may leave everything open ([`TorusStatement::default`]).
 ///
 /// # Errors
-/// If it is none, or not the one that is stated; the error names the first cable that does not fit.
+/// If it is no torus or mesh, or not the one that is stated. The error names the first cable that does not fit.
 pub fn recognise(topology: &Topology, statement: &TorusStatement) -> Result<Grid, NoTorus> {
     statement.check()?;
     let xbars = topology.xbar_count();
@@ -81,7 +81,8 @@ struct Failure {
     link: Option<(u32, u32)>,
 }
 
-/// Most steps of a search, in xbars put down: so many for each xbar of the fabric, and so many more.
+/// Most steps of a search, in xbars put down. Each limit is a number for each xbar of the fabric, and a
+/// number to add.
 #[derive(Debug, Clone, Copy)]
 struct Budget {
     for_each_shape: (u64, u64),
@@ -94,10 +95,10 @@ const BUDGET: Budget = Budget { for_each_shape: (20, 5_000), for_all_shapes: (10
 /// The budget for the fabric without one of its links, to tell which does not fit.
 const SMALL_BUDGET: Budget = Budget { for_each_shape: (5, 500), for_all_shapes: (10, 5_000) };
 
-/// The shapes of a fabric, once they are asked for. What ports suggest does not matter to them.
+/// The shapes of a fabric, once they are asked for. They do not depend on what ports suggest.
 type Shapes = OnceCell<Vec<Candidate>>;
 
-/// The places of the shape with the fewest missing links; those that ports suggest, if none is better.
+/// The places of the shape with the fewest missing links, or those that ports suggest, if no other is better.
 fn search(
     topology: &Topology,
     links: &Links,
@@ -115,7 +116,7 @@ fn search(
     let mut failure = Failure::default();
     let mut best = by_ports.map(|placed| (Rank::of(topology, &placed), placed));
     for Candidate { links: whole, dimensions } in candidates(links, statement, shapes) {
-        // Those that go by ports are the first choice among equals.
+        // Among equals, those that agree with ports are preferred.
         let is_no_better = |(rank, _): &(Rank, _)| rank.links + u64::from(rank.is_against_ports) <= whole;
         if best.as_ref().is_some_and(is_no_better) || for_all == 0 {
             break;
@@ -183,21 +184,22 @@ fn orders(dimensions: &[Dimension]) -> Vec<Vec<Dimension>> {
     all
 }
 
-/// Without dimensions of which one coordinate alone is in use.
+/// The placement without dimensions of which only one coordinate is in use.
 fn trimmed(dimensions: &[Dimension], coordinates: &[[u8; 3]]) -> frame::Placed {
     let kept: Vec<usize> = (0..dimensions.len()).filter(|&i| dimensions[i].size > 1).collect();
     let moved = |at: &[u8; 3]| std::array::from_fn(|i| kept.get(i).map_or(0, |&from| at[from]));
     (kept.iter().map(|&i| dimensions[i]).collect(), coordinates.iter().map(moved).collect())
 }
 
-/// What a way to see a fabric costs; the least is chosen.
+/// The cost of a way to see a fabric. The one with the least cost is chosen.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     /// Links of the whole shape.
     links: u64,
     /// Whether ports tell no directions.
     is_against_ports: bool,
-    /// Whether there are rings, which take a second layer: a ring of four is a square, too.
+    /// Whether there are rings, which need a second layer. A ring of four can also be seen as a square of
+    /// lines.
     has_rings: bool,
     dimensions: usize,
 }

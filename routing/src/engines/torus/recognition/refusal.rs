@@ -33,20 +33,20 @@ pub enum NoTorus {
         /// What the fabric is without it.
         dimensions: Vec<Dimension>,
     },
-    /// An xbar with more neighbours than three dimensions give it.
+    /// An xbar has more neighbours than three dimensions allow.
     Neighbours {
         /// How many xbars it is cabled to.
         neighbours: usize,
-        /// The ports that the first cable joins that is too many.
+        /// The ports of the first cable to a neighbour too many.
         ends: [PortRef; 2],
     },
     /// No shape takes all xbars.
     Misfit {
-        /// Most xbars that stood.
+        /// The most xbars that could be put down.
         placed: usize,
         /// How many there are.
         xbars: usize,
-        /// The ports that a cable joins that then had no place.
+        /// The ports of a cable that had no place then.
         ends: [PortRef; 2],
         /// Whether the shape is stated.
         is_stated: bool,
@@ -60,44 +60,44 @@ pub enum NoTorus {
         /// How many links it has.
         links: u64,
     },
-    /// Fewer places than xbars.
+    /// There are fewer places than xbars.
     Places {
         /// How many places the stated sizes make.
         places: u64,
         /// How many xbars there are.
         xbars: usize,
     },
-    /// No shape is near.
+    /// No shape comes near the fabric.
     NoShape {
         /// How many xbars there are.
         xbars: usize,
         /// Whether the shape is stated.
         is_stated: bool,
     },
-    /// A cable whose ports are stated to lead in directions that do not agree.
+    /// The ports of a cable are stated to lead in directions that do not agree.
     Directions {
         /// The ports that the cable joins.
         ends: [PortRef; 2],
     },
-    /// An origin that is not there.
+    /// The stated origin does not exist.
     NoOrigin {
         /// Its number.
         origin: u32,
         /// How many xbars there are.
         xbars: usize,
     },
-    /// An origin in the midst of a line.
+    /// The stated origin is in the middle of a line.
     OriginInLine {
         /// The xbar.
         origin: u32,
         /// Its coordinate.
         at: u8,
-        /// In which dimension.
+        /// The dimension of that line.
         dimension: usize,
     },
-    /// A statement that cannot be.
+    /// A statement is impossible.
     Statement(BadStatement),
-    /// Coordinates that do not fit after all.
+    /// The coordinates do not fit after all.
     Grid(GridError),
 }
 
@@ -156,7 +156,8 @@ impl NoTorus {
         }
     }
 
-    /// The key of a statement that a fabric fails at, if it does: for who wrote it.
+    /// The key of the statement that the fabric contradicts, if there is one, so that whoever wrote it finds
+    /// it.
     pub(in super::super) fn key(&self) -> Option<&'static str> {
         match self {
             Self::Misfit { is_stated: true, .. }
@@ -164,14 +165,14 @@ impl NoTorus {
             | Self::Places { .. } => Some("sizes"),
             Self::Directions { .. } => Some("ports"),
             Self::NoOrigin { .. } | Self::OriginInLine { .. } => Some("origin"),
-            // A statement that cannot be says itself where it is.
+            // An impossible statement says itself where it is written.
             _ => None,
         }
     }
 }
 
 impl fmt::Display for NoTorus {
-    /// Writes it with numbers instead of names.
+    /// Writes the reason with numbers instead of names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(&Names::default()))
     }
@@ -220,7 +221,7 @@ fn opposite(directions: u8) -> u8 {
     (directions & 0b01_0101) << 1 | (directions & 0b10_1010) >> 1
 }
 
-/// That a stated origin is at the end of each line.
+/// Checks that a stated origin is at the end of each line.
 pub(super) fn check_origin(
     (dimensions, coordinates): &Placed,
     statement: &TorusStatement,
@@ -273,11 +274,12 @@ pub(super) fn of(
     }
 }
 
-/// Longest line of the mesh that a fabric is tried in which no shape is near: room for most that are sparse.
+/// The longest line of the mesh in which a fabric is tried if no shape comes near. It has room for most
+/// sparse fabrics.
 const ANY_MESH: usize = 16;
 
-/// Tries to put a fabric into a mesh with room to spare, however many links are missing then: what has no
-/// place there fits no torus either, or only one that is sparser still.
+/// Tries to put a fabric into a mesh with room to spare, however many links are missing then. What has no
+/// place there fits no torus either, or only one that is even sparser.
 fn in_any_mesh(links: &Links) -> Outcome {
     let size = links.xbars().clamp(2, ANY_MESH) as u8;
     let mesh = [Dimension { size, is_ring: false }; 3];
@@ -307,8 +309,8 @@ fn seventh(topology: &Topology, xbar: u32) -> Option<[PortRef; 2]> {
     None
 }
 
-/// The cable without which the fabric is a torus, if there is one: looked for among those whose ends have the
-/// most neighbours and that lie in the fewest squares.
+/// The cable without which the fabric is a torus, if there is one. It is looked for among those whose ends
+/// have the most neighbours and that lie in the fewest squares.
 fn chord(topology: &Topology, links: &Links, statement: &TorusStatement) -> Option<NoTorus> {
     if (0..links.xbars() as u32).filter(|&xbar| links.of_xbar(xbar).len() > MOST_NEIGHBOURS).count() > 2 {
         return None;
@@ -325,7 +327,7 @@ fn chord(topology: &Topology, links: &Links, statement: &TorusStatement) -> Opti
     })
 }
 
-/// Less for links that are more likely to be too many.
+/// A key that is lower for links that are more likely to be one too many.
 fn suspicion(links: &Links, (a, b): (u32, u32)) -> (std::cmp::Reverse<usize>, usize) {
     let degree = links.of_xbar(a).len().min(links.of_xbar(b).len());
     let others = links.of_xbar(a).iter().filter(|&&near| near != b);

@@ -6,14 +6,15 @@ use super::super::grid::Dimension;
 use super::links::Links;
 use super::walks;
 
-/// Most xbars of fabrics for which every shape there is may be tried. Others are tried with what their
-/// straight walks show.
+/// Most xbars of a fabric for which every possible shape may be tried. Larger ones are tried with the sizes
+/// that straight walks show.
 const MAX_XBARS_FOR_ALL: usize = 512;
 
 /// How many of the sizes that are observed in a large fabric are tried before all others.
 const WELL_OBSERVED: usize = 4;
 
-/// Links that may be missing for one that is there, as a fraction. With fewer, anything sparse is a torus.
+/// How many links may be missing for each that is there, as a fraction. If more were allowed, anything sparse
+/// would be a torus.
 const MISSING: (u64, u64) = (1, 2);
 
 /// A shape, and how many links it has when whole.
@@ -83,7 +84,7 @@ pub(super) fn place_count(dimensions: &[Dimension]) -> u64 {
     dimensions.iter().map(|d| u64::from(d.size)).product()
 }
 
-/// What a shape must meet.
+/// The limits that a shape must keep to.
 struct Limits {
     xbars: u64,
     links: std::ops::RangeInclusive<u64>,
@@ -105,7 +106,7 @@ impl Limits {
         }
     }
 
-    /// Whether the shape has too many links, and so all with larger sizes.
+    /// Whether the shape has too many links, so that all shapes with larger sizes do, too.
     fn is_too_large(&self, dimensions: &[Dimension]) -> bool {
         let smallest: Vec<_> = dimensions.iter().map(|d| Dimension { is_ring: false, ..*d }).collect();
         link_count(&smallest) > *self.links.end()

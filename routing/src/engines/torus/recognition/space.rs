@@ -1,4 +1,4 @@
-//! The places that xbars can be put at while the offset of lines is not known yet.
+//! The places that xbars can be put at while it is not known yet where lines begin.
 
 use super::super::grid::Dimension;
 
@@ -8,10 +8,10 @@ pub(super) type GridPlace = [u16; 3];
 /// No xbar.
 const NOBODY: u32 = u32::MAX;
 
-/// Places of one to three dimensions, and who stands there.
+/// Places of one to three dimensions, and the xbars that stand there.
 ///
-/// Of a line only so many coordinates may be in use as it is long, but which these are shows only as
-/// xbars are put down: there is room for it on both sides of the first xbar.
+/// Of a line only as many coordinates may be in use as it is long. Which these are shows only while xbars are
+/// put down, so there is room for the line on both sides of the first xbar.
 #[derive(Debug, Clone)]
 pub(super) struct Space {
     dimensions: Vec<Dimension>,
@@ -60,7 +60,7 @@ impl Space {
         &self.dimensions
     }
 
-    /// The dimensions, lines only as long as they are in use.
+    /// The dimensions, where lines are only as long as they are in use.
     pub(super) fn used_dimensions(&self) -> Vec<Dimension> {
         let used = self.dimensions.iter().zip(self.used);
         let shrunk = used.map(|(&d, (least, greatest))| match d.is_ring {
@@ -75,7 +75,7 @@ impl Space {
         usize::from(x) + width * (usize::from(y) + height * usize::from(z))
     }
 
-    /// Who stands at a place.
+    /// The xbar that stands at a place.
     pub(super) fn occupant(&self, place: GridPlace) -> Option<u32> {
         Some(self.occupants[self.index(place)]).filter(|&xbar| xbar != NOBODY)
     }

@@ -1,4 +1,5 @@
-//! Chooses among places that fit as well: a hole explains the links that are missing around it.
+//! Chooses among places that fit equally well, by the rule that a hole explains the links that are missing
+//! around it.
 //!
 //! ```text
 //!     a---b---c        d hangs on a and e only. It may stand in the middle, too; but then its links to
@@ -16,7 +17,7 @@ const NOBODY: u32 = u32::MAX;
 /// Moves xbars into holes where fewer of their links are missing, until there is none to move.
 pub(super) fn tidy(links: &Links, placed: Placed) -> Placed {
     let mut room = Room::new(placed);
-    // Each move leaves fewer links missing between xbars that stand, so there is an end.
+    // After each move fewer links between xbars are missing, so this ends.
     let mut moved = true;
     while std::mem::take(&mut moved) {
         for hole in room.holes() {

@@ -6,7 +6,7 @@
 //!     p ---> q ---> r        that follow each other and lie in a square nowhere lead straight on.
 //! ```
 //!
-//! Steps from class to class show the size of a dimension even where each single row has lost a link.
+//! Steps from class to class show the size of a dimension even if each single row has lost a link.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use super::links::Links;
 /// No class.
 const NONE: u32 = u32::MAX;
 
-/// The dimensions that walks show: how long those are that close, and those that do not. Those with most
-/// hops come first.
+/// The dimensions that walks show: rings from walks that close, and lines from those that do not. Those with
+/// most hops come first.
 pub(super) fn observed(links: &Links) -> Vec<(usize, Dimension)> {
     let hops = Hops::new(links);
     let pairs = hops.pairs();
@@ -31,7 +31,7 @@ pub(super) fn observed(links: &Links) -> Vec<(usize, Dimension)> {
         let mut see = |dimension| *hops_of.entry(dimension).or_default() += hops;
         see(Dimension { size, is_ring });
         if size == 2 {
-            // Rings of four never go straight on: they are squares.
+            // In rings of four no hops lead straight on, as such rings are squares.
             see(Dimension { size: 4, is_ring: true });
         }
     }
@@ -128,16 +128,16 @@ impl<'a> Hops<'a> {
     }
 }
 
-/// The share of a class's hops that another must follow to be taken for what leads on: stray hops beside
-/// what is missing lie in no square either.
+/// A class counts as leading straight on only if it follows at least one in so many of another's hops, as
+/// stray hops beside missing parts lie in no square either.
 const SHARE: usize = 8;
 
-/// The class that leads straight on from each: of those that never lie in a square with it, the one that
-/// follows it most often, if it does so often enough.
+/// For each class the one that leads straight on from it. Of the classes that never lie in a square with it,
+/// it is the one that follows it most often, if that is often enough.
 fn straight_on(size_of: &[usize], pairs: &[(u32, u32, bool)]) -> Vec<u32> {
     let mut next = vec![(0, NONE); size_of.len()];
     for alike in pairs.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        // Sorted, so that a pair in a square comes last.
+        // The pairs are sorted, so one that lies in a square comes last.
         if let Some(&(class, on, false)) = alike.last()
             && class != on
             && alike.len() > next[class as usize].0

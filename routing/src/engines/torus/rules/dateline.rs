@@ -42,8 +42,8 @@ pub(in super::super) fn place_datelines(lattice: &Lattice, stated: [Option<u8>; 
     all.into_iter().map(|(_, datelines)| datelines).collect()
 }
 
-/// What a dateline above a coordinate would cost: routers that would have to cross it in need, and then
-/// those that might.
+/// What a dateline above a coordinate would cost: how many routers would have to cross it to go round a
+/// broken link, and then how many might.
 fn cost(lattice: &Lattice, dimension: usize, at: u8) -> (usize, usize) {
     let lacks = |router: u32, headings: &[Heading]| headings.iter().any(|&h| lattice.is_missing(router, h));
     let (x, y) = (&Heading::ALL[..2], &Heading::ALL[2..4]);
@@ -76,9 +76,9 @@ mod tests {
         let rings = [(3, false), (3, true), (3, true)];
         let place = |broken: Broken| place_datelines(&broken.lattice(), [None; 3])[0];
         assert_eq!(place(Broken::new(&rings, 1)), [2, 2, 2]);
-        // From (0,2,z) frames go y+ instead of x+: not across a dateline.
+        // From (0,2,z) frames go y+ instead of x+, which must not cross a dateline.
         assert_eq!(place(Broken::new(&rings, 1).cut([0, 2, 1], "x+")), [2, 1, 2]);
-        // Neither x+ nor y+: z+ it is, so Z's dateline is not above z = 2.
+        // Here frames can take neither x+ nor y+ and go z+, so Z's dateline is not above z = 2.
         let broken = Broken::new(&rings, 1).cut([0, 2, 2], "x+").cut([0, 2, 2], "y+");
         assert_eq!(place(broken), [2, 1, 1]);
         assert_eq!(place_datelines(&Broken::new(&rings, 1).lattice(), [None, Some(0), None])[0], [2, 0, 2]);

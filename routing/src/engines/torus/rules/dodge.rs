@@ -12,10 +12,10 @@ use super::Phase;
 ///   ------------------ x
 /// ```
 ///
-/// Along a ring of Y the row at y = Ymax is like any other, and the exception does not exist. On a mesh
-/// it is free of circles only as far as no route goes the other way round: up by y+ into the highest row
-/// and along it. So it is used only for destinations that cannot be reached without it, and the layers
-/// are proved with it.
+/// Along a ring of Y the row at y = Ymax is like any other, and there is no exception. On a mesh the
+/// exception is free of circles only if no route goes the other way round, up by y+ into the highest row and
+/// along it. So it is used only for destinations that cannot be reached without it, and the layers are proved
+/// with it.
 ///
 /// The phase after a step, with the exception.
 pub(in super::super) fn after_dodge(

@@ -23,8 +23,8 @@ use super::heading::Heading;
 use super::lattice::Lattice;
 use super::regions::Regions;
 
-/// Where frames are to get to: a destination's router, or a region of routers that is looked up as one.
-/// A box of coordinates that does not reach over where they wrap.
+/// Where frames are to get to: a destination's router, or a region of routers that is looked up as one. It is
+/// a box of coordinates that does not extend across the place where they wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Aim {
     /// Its smallest coordinates.
@@ -55,8 +55,8 @@ impl Aim {
     }
 }
 
-/// The heading that the rules choose for frames with this aim. None at the aim, and where the rules know
-/// no way.
+/// The heading that the rules choose for frames with this aim; `None` at the aim, and if the rules know no
+/// way.
 pub(super) fn choose(lattice: &Lattice, regions: &Regions, router: u32, aim: &Aim) -> Option<Heading> {
     let heading = wanted(lattice, router, aim)?;
     match heading.dimension() {

@@ -29,7 +29,7 @@ pub(in super::super) enum Phase {
 }
 
 impl Phase {
-    /// All of them, in order.
+    /// All phases, in their order.
     pub(in super::super) const ALL: [Self; 3] = [Self::A, Self::B, Self::C];
 
     /// The phase after a step, if the step is allowed.

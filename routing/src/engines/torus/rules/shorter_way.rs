@@ -4,8 +4,8 @@ use super::super::heading::Heading;
 use super::super::lattice::Lattice;
 use super::Aim;
 
-/// R1: the heading of the first dimension that is not right yet, the shorter way round a ring. None at
-/// the aim.
+/// R1: the heading along the first dimension whose coordinate is not right yet, the shorter way round a ring;
+/// `None` at the aim.
 ///
 /// ```text
 ///   y

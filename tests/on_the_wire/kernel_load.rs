@@ -1,0 +1,83 @@
+//! What is on its way through the kernels when an agent is killed.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::can_carry_ip;
+use crate::lab::wait_for;
+use crate::ring::Ring;
+
+/// No byte is waited for longer: then the connection is dead.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says that the sender is to end, also when the test fails.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_again() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    // Agents are patient, as on a busy machine none must hold a live cable for dead at the moment of the crash.
+    let options = ["--liveness-misses", "10"];
+    let mut daemons = ring.start_all(&options, "srv6");
+    let listener = ring.machines[1].enter(|| TcpListener::bind("10.1.0.2:0").unwrap());
+    let address = listener.local_addr().unwrap();
+    let mut sender = ring.machines[0].enter(|| TcpStream::connect(address).unwrap());
+    let (mut receiver, _) = listener.accept().unwrap();
+    sender.set_write_timeout(Some(PATIENCE)).unwrap();
+    receiver.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (ends, sent, received) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !ends.load(Ordering::Relaxed) {
+                sender.write_all(&[7; 16 * 1024]).unwrap();
+                sent.fetch_add(16 * 1024, Ordering::Relaxed);
+                // About 130 Mbit/s, so that agents get time as well.
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            sender.shutdown(std::net::Shutdown::Write).unwrap();
+        });
+        let receiving = threads.spawn(|| {
+            let mut buffer = vec![0; 64 * 1024];
+            loop {
+                match receiver.read(&mut buffer).unwrap() {
+                    0 => break,
+                    bytes => received.fetch_add(bytes as u64, Ordering::Relaxed),
+                };
+            }
+        });
+        let ending = Ending(&ends);
+        let goes_on = |when: &str| {
+            let before = received.load(Ordering::Relaxed);
+            wait_for(&format!("TCP goes on {when}"), || {
+                (received.load(Ordering::Relaxed) > before + 1_000_000).then_some(())
+            });
+        };
+        goes_on("before the crash");
+        let crashed = daemons.remove(1);
+        crashed.signal(Signal::KILL);
+        drop(crashed);
+        goes_on("while the others hold the agent for alive, or its cables for dead");
+        wait_for("the others have a map without it", || (ring.board(0, &[])["hosts"] == 2).then_some(()));
+        goes_on("by a map without the host");
+        let _again = ring.start_addressed(1, &options);
+        ring.wait_for_kind(1, "srv6");
+        ring.wait_for_kind(0, "srv6");
+        goes_on("by what the next run has installed");
+        drop(ending);
+        receiving.join().unwrap();
+    });
+    assert_eq!(sent.load(Ordering::Relaxed), received.load(Ordering::Relaxed));
+}
