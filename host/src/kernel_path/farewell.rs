@@ -1,5 +1,6 @@
-//! Agents that end one by one, and leave their routes, tell each other when they need no more answers: who has tried all
-//! ways to a host asks it a last question, which says so, and stays itself until all others have said it.
+//! Agents that are told to leave their routes in the kernel when they end tell each other when they need no more answers.
+//! An agent that has tried all its ways to a host asks that host a last question, which says so. It does not end itself
+//! before all other hosts have asked theirs.
 
 use std::time::Duration;
 
@@ -11,21 +12,21 @@ use super::prober::Ends;
 
 /// How long an answer to the last question is waited for.
 const ANSWER_WITHIN: Duration = Duration::from_millis(200);
-/// How often the last question is asked at most: who answers none has ended, or answers nobody.
+/// How often the last question is asked at most. A host that answers none of them has ended, or answers nobody.
 const MOST_TRIES: u8 = 10;
 
-/// What is said and heard of the end between this host and another.
+/// What this host and another have told each other about their last questions.
 #[derive(Debug)]
 pub(super) struct Farewell {
-    /// Whether the other one needs no more answers of this host.
+    /// Whether the other host has asked its last question, so that it needs no more answers of this one.
     is_heard: bool,
-    /// Whether the other one has answered the last question of this host.
+    /// Whether the other host has answered the last question of this one.
     is_answered: bool,
-    /// How often that was asked.
+    /// How often this host has asked its last question.
     tries: u8,
-    /// Its nonce when it was asked last.
+    /// The nonce with which the last question was asked the latest time.
     nonce: Option<u64>,
-    /// When it is to be asked again.
+    /// When the last question is to be asked again if no answer came.
     again_at: Instant,
 }
 
@@ -36,26 +37,26 @@ impl Default for Farewell {
 }
 
 impl Farewell {
-    /// Whether nobody waits for anything.
+    /// Whether neither of the two hosts waits for the other any more.
     const fn is_over(&self) -> bool {
         self.is_heard && (self.is_answered || self.tries >= MOST_TRIES)
     }
 
-    /// When the last question is to be asked; `None` if that is no use any more.
+    /// When the last question is to be asked next; `None` if it was answered, or asked often enough.
     fn due_at(&self) -> Option<Instant> {
         (!self.is_answered && self.tries < MOST_TRIES).then_some(self.again_at)
     }
 }
 
 impl Destination {
-    /// Whether all ways to it are tried, and some of them take packets.
+    /// Whether all ways to this host were tried, and some of them take packets.
     fn is_settled(&self) -> bool {
         self.is_carried() && self.ways.iter().all(|way| way.is_proved() || way.is_refuted())
     }
 }
 
 impl KernelPath {
-    /// Asks all hosts the last question whose ways are tried, if agents are to end.
+    /// If agents are to end, asks the last question of all hosts to which all ways were tried.
     pub(super) fn say_farewells(&mut self, now: Instant) {
         if !self.is_holding() {
             return;
@@ -89,7 +90,7 @@ impl KernelPath {
         }
     }
 
-    /// Whether the last question to a host had this nonce. Then it is done with, as this is about its answer.
+    /// Whether an answer with this nonce is that to the last question to a host. If so, that question is done with.
     pub(super) fn is_farewell_answered(&mut self, mac: Mac, nonce: u64) -> bool {
         let farewell = self.destinations.get_mut(&mac).map(|it| &mut it.farewell);
         let Some(farewell) = farewell.filter(|it| it.nonce == Some(nonce)) else {
@@ -99,8 +100,8 @@ impl KernelPath {
         true
     }
 
-    /// Whether hosts that packets are sent to may still need this one: not all of them have said that they do not,
-    /// or have answered the same word of this one.
+    /// Whether some host to which packets are sent may still need this one, because it has not asked its last question
+    /// yet, or has not answered that of this host.
     pub fn is_needed(&self) -> bool {
         self.is_holding() && self.destinations.values().any(|it| it.is_carried() && !it.farewell.is_over())
     }

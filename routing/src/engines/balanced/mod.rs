@@ -47,8 +47,8 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     compute_in_order(engine, subnet, settings).map(|(routing, _)| routing)
 }
 
-/// Computes the tables of updn or dnup, and adds the entries by which xbars above the leaves are reached by their own addresses where
-/// no legal way leads there.
+/// Computes the tables of updn or dnup. Adds the entries by which xbars above the leaves are reached by their own
+/// addresses where no legal way leads there.
 ///
 /// # Errors
 /// As [`compute`].
@@ -60,7 +60,7 @@ pub(super) fn compute_with_xbars(
     let (mut routing, order) = compute_in_order(engine, subnet, settings)?;
     let tiers = Tiers::of(&subnet.topology);
     if let Some(order) = order.filter(|_| tiers.served().is_empty()) {
-        let in_force = in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
+        let in_force = in_force::tables(settings);
         services::reach_xbars(subnet, &tiers, || order, in_force, &mut routing.tables);
     }
     Ok(routing)
@@ -85,8 +85,7 @@ fn compute_in_order(
     if order.is_some() {
         notes.extend(services::note(topology, &tiers));
     }
-    let in_force = in_force::tables(settings);
-    let previous = in_force.map(Previous::new);
+    let previous = in_force::tables(settings).map(Previous::new);
     let ports = XbarPorts::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let chains = Chains::new(subnet, settings, &ports);
