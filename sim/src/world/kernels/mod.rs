@@ -351,7 +351,7 @@ impl World {
     pub fn needed_hosts(&self) -> Vec<u32> {
         let is_needed = |host: &u32| {
             let real = self.hosts[*host as usize].node.as_ref().and_then(|node| node.host());
-            real.and_then(|real| real.kernel_path()).is_some_and(|path| path.is_needed())
+            real.and_then(|real| real.kernel_path()).is_some_and(KernelPath::is_needed)
         };
         (0..self.hosts.len() as u32).filter(is_needed).collect()
     }
