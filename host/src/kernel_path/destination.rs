@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use mapper_fib::{NexthopId, Objects};
 use mapper_proto::Instant;
+use mapper_proto::map::MapVersion;
 
 use super::Numbers;
 use super::farewell::Farewell;
@@ -25,6 +26,8 @@ const LEAST_MTU: u32 = 1280;
 /// How long after a host itself answered a probe others may turn at the crossbar before it. If its agent has
 /// crashed, there is a map without it by then.
 const TURNS_FOR: Duration = Duration::from_secs(10);
+/// The most ways to a host that are set aside.
+const MOST_SET_ASIDE: usize = 16;
 /// A host counts as used for this long after packets to it were counted last.
 const USED_FOR: Duration = Duration::from_secs(1);
 
@@ -37,6 +40,12 @@ pub(super) struct Destination {
     number: u32,
     addresses: Vec<IpAddr>,
     pub(super) ways: Vec<Way>,
+    /// The map whose hops the ways have.
+    map: Option<MapVersion>,
+    /// Ways of that map that were proved before a cable on them was held for dead, and since when no probe was
+    /// answered. If it is the host's agent that is gone, nothing answers on the ways around that cable, while the
+    /// kernels on these ways still send packets on.
+    set_aside: Vec<Way>,
     slots: Slots,
     /// Whether the table that ways were last derived from went around dead cables, so that another table of the
     /// same map may have other routes.
@@ -66,6 +75,8 @@ impl Destination {
             number,
             addresses,
             ways,
+            map: None,
+            set_aside: Vec::new(),
             slots: Slots::default(),
             is_altered: false,
             left_ports: BTreeSet::new(),
@@ -162,9 +173,18 @@ impl Destination {
         self.ways_in_use().any(|way| way.course != Course::Destination)
     }
 
-    /// Takes the cables that are held for dead to be alive, as it is the host's agent that is gone.
+    /// Takes the cables that are held for dead to be alive, as it is the host's agent that is gone. Ways across them
+    /// that were proved are used again if no other way is.
     pub(super) fn trust_dead_cables(&mut self) {
         self.left_ports.clear();
+        if !self.ways.iter().any(Way::is_proved) {
+            self.ways.append(&mut self.set_aside);
+        }
+    }
+
+    /// Forgets the ways that were set aside, as the host's agent answers probes.
+    pub(super) fn forget_set_aside(&mut self, numbers: &mut Numbers) {
+        self.set_aside.drain(..).for_each(|way| numbers.give_back(way.number));
     }
 
     /// Forgets the ways for which `is_lost` is true. Returns whether there were any.
@@ -186,11 +206,23 @@ impl Destination {
         self.addresses.contains(&address)
     }
 
-    /// Replaces the ways. A way that goes through the same ports as an earlier one stays as it was. Returns
-    /// the numbers of the new ones.
-    pub(super) fn replace_ways(&mut self, found: Vec<Found>, numbers: &mut Numbers) -> Vec<u32> {
+    /// Replaces the ways by those that were found in a table of this map. A way that goes through the same ports as
+    /// an earlier one stays as it was. If dead cables cut the host off, so that the table leads across them again,
+    /// that holds for ways that were set aside as well. Returns the numbers of the new ones.
+    pub(super) fn replace_ways(
+        &mut self,
+        found: Vec<Found>,
+        (map, is_cut_off): (Option<MapVersion>, bool),
+        numbers: &mut Numbers,
+    ) -> Vec<u32> {
+        if self.map != map {
+            self.forget_set_aside(numbers);
+        }
         let mut before: Vec<Way> = std::mem::take(&mut self.ways);
         let mut fresh = Vec::new();
+        if is_cut_off {
+            before.append(&mut self.set_aside);
+        }
         for found in found {
             let same = before.iter().position(|way| found.is(way));
             let Found { path: RoutePath { hops, way: round_trip }, course, leaving } = found;
@@ -209,14 +241,22 @@ impl Destination {
             way.place = self.ways.len() as u32;
             self.ways.push(way);
         }
-        before.into_iter().for_each(|way| numbers.give_back(way.number));
+        let is_same_map = std::mem::replace(&mut self.map, map) == map;
+        for way in before {
+            if is_same_map && way.is_proved() && self.set_aside.len() < MOST_SET_ASIDE {
+                self.set_aside.push(way);
+            } else {
+                numbers.give_back(way.number);
+            }
+        }
         fresh
     }
 
     /// All numbers that the destination holds.
     pub(super) fn numbers(self) -> impl Iterator<Item = u32> {
         let slots: Vec<u32> = self.slots.iter().map(|slot| slot.number).collect();
-        [self.number].into_iter().chain(slots).chain(self.ways.into_iter().map(|way| way.number))
+        let ways = self.ways.into_iter().chain(self.set_aside).map(|way| way.number);
+        [self.number].into_iter().chain(slots).chain(ways)
     }
 
     /// Has the group lead along the ways that are proved. Source routes are preferred to crossbars' tables by

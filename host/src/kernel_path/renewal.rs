@@ -71,10 +71,14 @@ impl KernelPath {
             let around = Surroundings { abilities, agent_port, ports, narrow, tables };
             destination.routes(table, &around)
         });
-        let fresh = destination.replace_ways(found, numbers);
-        destination.ways.iter().filter(|way| fresh.contains(&way.number)).for_each(|way| {
-            prober.schedule(now, mac, way);
-        });
+        let of = table.as_ref().map(|table| (table.version(), table.is_cut_off(destination.host))).unzip();
+        let fresh = destination.replace_ways(found, (of.0, of.1.unwrap_or(false)), numbers);
+        for way in &destination.ways {
+            // A way that had been set aside may not be scheduled any more.
+            if fresh.contains(&way.number) || !prober.has(mac, way.number) {
+                prober.schedule(now, mac, way);
+            }
+        }
         self.update(mac);
     }
 

@@ -86,6 +86,13 @@ const ABLE: KernelAbilities =
 const PLAIN: KernelAbilities =
     KernelAbilities { segments: false, compressed: false, by_destination: true, left_unused: LEFT_UNUSED };
 
+/// The table of a node, with routes by destination.
+fn table_of(map: &Map, node: usize) -> Arc<RouteTable> {
+    let basis = Arc::new(Basis::new(Arc::new(map.clone())).unwrap());
+    let table = RouteTable::compute(&basis, mac(node), &Options { max_hops: 11, ..Options::default() });
+    Arc::new(table.unwrap().with_next_hops().unwrap())
+}
+
 impl Ring {
     fn new(count: usize, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
         let basis = Arc::new(Basis::new(Arc::new(map(count, 1))).unwrap());

@@ -53,10 +53,11 @@ impl KernelPath {
         let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
         let (is_news, next) = way.answered(now, every);
+        self.prober.schedule(next, mac, way);
         if !turns {
             destination.answered_at = Some(now);
+            destination.forget_set_aside(&mut self.numbers);
         }
-        self.prober.schedule(next, mac, way);
         if is_news {
             self.update(mac);
         }

@@ -16,7 +16,7 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     assert_eq!(ring.check_plain(), 2 * 5 * 4);
     // Ways that the new map does not have go out of use before other hosts hear of it, and the other ways
     // stay.
-    let table = plain_table(&map_without(5, 0, 2), 0);
+    let table = table_of(&map_without(5, 0, 2), 0);
     ring.install(0, &table);
     ring.change(0);
     assert!(ring.flows(0, 1, v4(1)).is_empty(), "packets went by the cable that is not there any more");
@@ -25,7 +25,7 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
         assert_eq!(ring.flows(0, to, v4(to))[0], Some(way_round), "packets to n{to} go on");
     }
     for node in 1..5 {
-        ring.install(node, &plain_table(&map_without(5, 0, 2), node));
+        ring.install(node, &table_of(&map_without(5, 0, 2), node));
         ring.change(node);
     }
     for node in 0..5 {
@@ -73,7 +73,7 @@ fn a_node_without_routes_that_fit_those_of_others_says_that_it_forwards_nothing_
     // No cable leads from its agent any more, and so it is alone.
     let alone = Host { at: None, ..map(3, 3).hosts[2] };
     let alone = Map { hosts: vec![alone], xbars: Vec::new(), cables: Vec::new(), ..map(3, 3) };
-    ring.install(0, &plain_table(&alone, 0));
+    ring.install(0, &table_of(&alone, 0));
     assert!(!says(&ring) && !leads_on(&ring));
     assert!(!Ring::new(3, |_| ABLE).nodes[0].kernel.forwards_by_destination(), "it goes by segments");
 }
@@ -88,13 +88,6 @@ fn map_without(count: usize, node: usize, counter: u32) -> Map {
     let without = Cable::new(port(node, 1), port((node + 1) % count, 2));
     map.cables.retain(|cable| *cable != without);
     map
-}
-
-/// The table of a node, with routes by destination.
-fn plain_table(map: &Map, node: usize) -> Arc<RouteTable> {
-    let basis = Arc::new(Basis::new(Arc::new(map.clone())).unwrap());
-    let table = RouteTable::compute(&basis, mac(node), &Options { max_hops: 11, ..Options::default() });
-    Arc::new(table.unwrap().with_next_hops().unwrap())
 }
 
 impl Ring {
@@ -124,7 +117,7 @@ proptest! {
             let (node, counter) = (node % count, newest.version.counter);
             if held[node] != counter {
                 held[node] = counter;
-                ring.install(node, &plain_table(&newest, node));
+                ring.install(node, &table_of(&newest, node));
                 ring.change(node);
             } else if held.iter().all(|&held| held == counter) {
                 let now = ring.now;
@@ -158,14 +151,14 @@ fn what_is_proved_stays_though_agents_end_one_by_one_where_that_is_wanted() {
             let before = ring.nodes[node].kernel.wanted();
             let table = Arc::new(ring.nodes[node].table.repair(&dead).unwrap());
             ring.install(node, &table);
-            ring.install(node, &plain_table(&without, node));
+            ring.install(node, &table_of(&without, node));
             ring.change(node);
             ring.wait(10);
             assert_eq!(ring.nodes[node].kernel.wanted(), before);
         }
         // A later map with all of the hosts and others is still taken.
         for node in 0..3 {
-            let table = plain_table(&map(5, 3), node);
+            let table = table_of(&map(5, 3), node);
             ring.nodes[node].kernel.install(ring.now, &table, BTreeMap::new());
             assert_eq!(ring.nodes[node].kernel.version(), Some(table.version()));
         }
@@ -240,7 +233,7 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
     let mut without = map(4, 2);
     without.hosts.retain(|host| host.mac != mac(1));
     for node in [0, 2, 3] {
-        ring.install(node, &plain_table(&without, node));
+        ring.install(node, &table_of(&without, node));
         ring.change(node);
     }
     ring.nodes[1].addresses = vec![v4(1), v6(1)];
@@ -263,7 +256,7 @@ impl Ring {
     /// Puts a map into force at all these nodes, which then know that all have it.
     fn complete(&mut self, map: &Map, nodes: &[usize]) {
         for &node in nodes {
-            self.install(node, &plain_table(map, node));
+            self.install(node, &table_of(map, node));
             self.change(node);
         }
         for &node in nodes {

@@ -162,3 +162,37 @@ fn a_host_that_falls_silent_is_sent_packets_for_a_while_and_goes_on_when_it_is_b
     let objects = ring.nodes[0].kernel.wanted();
     assert!(objects.len() < before.len() && objects.groups.len() == 2, "in the end it is given up");
 }
+
+#[test]
+fn a_way_that_was_proved_is_used_again_when_the_agent_at_its_end_is_gone_and_nothing_leads_around_it() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    ring.settle();
+    let has_route = |ring: &Ring, node: usize| {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(1)) };
+        ring.nodes[node].kernel.wanted().routes.contains_key(&key)
+    };
+    assert!(has_route(&ring, 0) && has_route(&ring, 2));
+    // The agent of node 1 has crashed. One of its cables looks dead, and nobody answers on the way around it.
+    ring.nodes[1].addresses.clear();
+    let cables = [PortRef { xbar: 0, port: 1 }, PortRef { xbar: 1, port: 1 }];
+    let install_repaired = |ring: &mut Ring, cables: &[PortRef]| {
+        let dead = DeadCables::from(BTreeSet::from_iter(cables.iter().copied()));
+        for node in [0, 2] {
+            let table = Arc::new(ring.nodes[node].table.repair(&dead).unwrap());
+            ring.install(node, &table);
+            ring.change(node);
+        }
+    };
+    install_repaired(&mut ring, &cables[..1]);
+    ring.settle();
+    // Then both look dead, and then there is a map without the node.
+    install_repaired(&mut ring, &cables);
+    assert!(has_route(&ring, 0) && has_route(&ring, 2), "its kernel may go on");
+    let mut without = map(3, 2);
+    without.hosts.retain(|host| host.mac != mac(1));
+    for node in [0, 2] {
+        ring.install(node, &table_of(&without, node));
+        ring.change(node);
+    }
+    assert!(has_route(&ring, 0) && has_route(&ring, 2), "it is sent packets for a while");
+}
