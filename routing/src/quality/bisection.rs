@@ -9,6 +9,8 @@ use crate::{Subnet, Topology};
 
 /// One in so many matchings already tells about how good routes are.
 const ONE_OF: usize = 4;
+/// Among so many hosts all matchings are looked at, which takes milliseconds.
+const FEW_HOSTS: usize = 256;
 
 /// What matchings showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,9 +122,10 @@ impl Matchings {
         self.hosts.is_some()
     }
 
-    /// Looks at the first quarter of the matchings of all hosts.
+    /// Looks at the first quarter of the matchings of all hosts, or at all matchings if there are few hosts.
     pub fn begin(&self, routes: &impl PairRoutes) -> Measured {
-        let first = self.all.matchings.len() / ONE_OF;
+        let all = self.all.matchings.len();
+        let first = if self.all.hosts.len() <= FEW_HOSTS { all } else { all / ONE_OF };
         Measured { all: look(routes, &self.all, 0..first) }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! 1. All engines compute, and what several of them begin with is computed once. If two of them lead frames alike, one of
 //!    them is proved and measured for both.
-//! 2. Tables that are proved are measured by the first matchings. Tables that are so far behind that they are neither the
-//!    best nor the next best are out, with the bisection that was seen so far.
+//! 2. Tables that are proved are measured by the first matchings, which are all matchings if there are few hosts. Tables
+//!    that are so far behind that they are neither the best nor the next best are out, with the bisection that was seen
+//!    so far.
 //! 3. All others are measured by all matchings. If hosts are told apart from service adapters, those that are as good as
 //!    the best are measured by matchings of hosts alone, too, and these decide among them.
 //!
