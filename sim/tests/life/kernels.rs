@@ -186,22 +186,3 @@ fn a_leader_that_starts_again_takes_over_from_its_kernel_which_has_carried_the_p
     assert_eq!((after.lost, after.duplicated, after.reordered), (0, 0, 0));
     assert!(world.stats().by_kernel - by_kernel > (after.delivered - before) / 2);
 }
-
-#[test]
-fn agents_that_end_are_needed_until_all_others_have_tried_their_ways_to_them() {
-    for choice in [KernelChoice::Auto, KernelChoice::Routes] {
-        let mut world = ring_by(choice, "");
-        run_to(&mut world, 20);
-        world.hold_kernel_routes_once_complete();
-        let mut needed = Vec::new();
-        for ms in (30..2000).step_by(10) {
-            run_to(&mut world, ms);
-            needed.extend(world.needed_hosts());
-        }
-        needed.sort_unstable();
-        needed.dedup();
-        assert_eq!(needed, [0, 1, 2, 3], "{choice:?}");
-        assert!(world.needed_hosts().is_empty(), "{choice:?}: {:?}", world.needed_hosts());
-        assert!(world.stats().by_kernel > 0, "{choice:?}");
-    }
-}
