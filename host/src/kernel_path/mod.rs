@@ -14,7 +14,7 @@
 //! What is proved of routes holds for ways, too: they are the routes of the table in use, repairs included.
 //! When a cable is known to be dead, the groups of all hosts lose the ways across it at once. They are kept
 //! only to a host to which no other route is left, as it may be only the agents at the cable's ends that are
-//! silent.
+//! silent; so ways that were lost before are used again then.
 //!
 //! An outer header goes around a whole packet. If a datagram is longer than a way carries, the kernel would
 //! fragment the packet behind the outer header, and no kernel at a way's end puts such fragments together. So

@@ -159,9 +159,11 @@ fn what_engines_compute_alike_is_told_of_each() {
 
 #[test]
 fn the_best_and_the_next_are_measured_as_the_report_measures_them() {
-    for spec in
-        ["cluster:leaves=12,spines=8,hosts=132,missing=3,cables=2,service=every", "hypercube:d=4,hosts=2"]
-    {
+    for (spec, are_few) in [
+        ("cluster:leaves=12,spines=8,hosts=132,missing=3,cables=2,service=every", true),
+        ("hypercube:d=4,hosts=2", true),
+        ("xgft:h=2;m=18,18;w=1,9", false),
+    ] {
         let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
         let served = choose(&subnet, &Settings::default()).unwrap();
         assert_eq!(served.bisection.unwrap().mean, bisection(&subnet, &served), "{spec}");
@@ -178,8 +180,9 @@ fn the_best_and_the_next_are_measured_as_the_report_measures_them() {
             let first = matchings.begin(&routes).bisection();
             let is_far_behind = first.mean + 8.0 * first.error < told.max(served.bisection.unwrap().mean);
             let measured = bisection(&subnet, &alone);
+            // Only among many hosts a part of the matchings is enough to leave an engine behind.
             assert!(
-                told == measured || is_far_behind && told == first.mean,
+                told == measured || !are_few && is_far_behind && told == first.mean,
                 "{engine} on {spec}: {told}, {measured}, {}",
                 first.mean
             );
