@@ -2,8 +2,8 @@
 
 use mapper_proto::map::Fabric;
 use mapper_routing::engines::{NotRouted, Selection};
-use mapper_routing::tables::SlotEnd;
-use mapper_routing::{Subnet, Tables, Transition, transition};
+use mapper_routing::tables::{Layers, SlotEnd};
+use mapper_routing::{Former, Subnet, Tables, Transition, transition};
 use serde::{Deserialize, Serialize};
 
 use crate::choosing::{Choosing, Served, why_none};
@@ -115,7 +115,11 @@ fn transition_from(
     let before = (0..count).filter_map(|nth| tables_of(request, subnet, |switch| switch.before.get(nth)));
     let old: Vec<Tables> = std::iter::once(in_force).chain(before).collect();
     let old: Vec<&Tables> = old.iter().collect();
-    transition(subnet, &old, &selection.routing.tables, &selection.routing.layers)
+    let told = request.told.as_ref();
+    let told: Option<Vec<Layers>> =
+        told.map(|told| told.iter().map(|levels| levels.among(&request.switches)).collect());
+    let former = Former { tables: &old, layers: told.as_deref() };
+    transition(subnet, former, &selection.routing.tables, &selection.routing.layers)
 }
 
 /// Checks that all nodes keep their LIDs: a [`Subnet`] gives another to a node whose own it cannot use, and those that

@@ -23,7 +23,7 @@ pub use answer::{Answer, Declined, Outcome, Table, answer};
 pub use misfit::Misfit;
 pub use options::{OptionError, Options};
 pub use reading::BadSubnet;
-pub use request::{Adapter, Asker, Link, Request, Switch};
+pub use request::{Adapter, Asker, Levels, Link, Request, Switch};
 use transfer::MAX_BYTES;
 pub use transfer::{TransferError, receive, send};
 pub use worker::{Worker, WorkerError};

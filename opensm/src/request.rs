@@ -1,5 +1,8 @@
 //! A subnet as OpenSM holds it.
 
+use std::collections::BTreeMap;
+
+use mapper_routing::tables::Layers;
 use serde::{Deserialize, Serialize};
 
 use crate::Options;
@@ -16,6 +19,9 @@ pub struct Request {
     /// Whether hosts wait, as a cable failed: where the best engine is wanted, the one that served is kept if its tables are
     /// proved.
     pub is_urgent: bool,
+    /// The service levels that hosts were told with the tables in force, and with those from before; `None` if nobody knows
+    /// which.
+    pub told: Option<Vec<Levels>>,
     /// How many layers the switches' lanes and OpenSM's settings allow.
     pub lanes: u8,
     /// All switches.
@@ -65,6 +71,34 @@ pub struct Switch {
     pub in_force: Vec<u8>,
     /// Tables that it held so recently that packets may be under way by them, as many as any other switch has.
     pub before: Vec<Vec<u8>>,
+}
+
+/// Service levels from switch to switch, which hosts were told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Levels {
+    /// The GUIDs of the switches.
+    pub switches: Vec<u64>,
+    /// The level by destination and then by source, in the order of these switches; empty if all are 0.
+    pub of: Vec<u8>,
+}
+
+impl Levels {
+    /// The level from one switch to another, by their places; 0 if it is not known.
+    fn level(&self, from: usize, to: usize) -> u8 {
+        self.of.get(to * self.switches.len() + from).copied().unwrap_or_default()
+    }
+
+    /// These levels between other switches, by their GUIDs. From and to one that was not there before it is level 0.
+    pub(crate) fn among(&self, switches: &[Switch]) -> Layers {
+        let places: BTreeMap<u64, usize> = (0..).zip(&self.switches).map(|(at, &guid)| (guid, at)).collect();
+        let places: Vec<Option<usize>> =
+            switches.iter().map(|switch| places.get(&switch.guid).copied()).collect();
+        let level =
+            |(from, to): (Option<usize>, Option<usize>)| Some(self.level(from?, to?).min(Layers::MAX - 1));
+        let pairs = places.iter().flat_map(|&to| places.iter().map(move |&from| (from, to)));
+        let of: Vec<u8> = pairs.map(|pair| level(pair).unwrap_or_default()).collect();
+        Layers::by_destination(Layers::MAX, 0, of, places.len())
+    }
 }
 
 /// An end of a cable at a switch.

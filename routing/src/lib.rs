@@ -39,8 +39,8 @@ pub use by_destination::{NextHops, OrderByDestination};
 pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{
-    Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, Transition, UnionProof, Violation,
-    prove_host, prove_routes, prove_service_levels, prove_tables, transition, walk, walk_tables,
+    Cycle, DeadEnd, Former, Proof, ProofRules, TableViolation, TablesProof, Transition, UnionProof,
+    Violation, prove_host, prove_routes, prove_service_levels, prove_tables, transition, walk, walk_tables,
 };
 pub use quality::{
     Bisection, Census, ChannelLoads, CountedRoutes, Heading, Matchings, Mean, Measured, PairRoutes, Quality,

@@ -1,6 +1,6 @@
 //! The engines compute and prove the tables that a manager asks for.
 
-use mapper_ib::manager::{Routes, Task, TaskAdapter, TaskSwitch};
+use mapper_ib::manager::{Levels, Routes, Task, TaskAdapter, TaskSwitch};
 use mapper_opensm::{Adapter, Answer, Asker, Link, Options, Request, Switch, answer};
 
 /// What became of a task.
@@ -15,7 +15,7 @@ pub(crate) struct Computed {
 /// Computes tables by the engines that are wanted.
 pub(crate) fn compute(task: &Task, options: Options) -> Computed {
     match answer(&request(task, options)) {
-        Ok(answer) => Computed { said: answer.said.clone(), routes: Ok(routes(answer)) },
+        Ok(answer) => Computed { said: answer.said.clone(), routes: Ok(routes(task, answer)) },
         Err(declined) => Computed { said: Vec::new(), routes: Err(declined.said.join("\n")) },
     }
 }
@@ -46,18 +46,21 @@ fn request(task: &Task, options: Options) -> Request {
         lid: adapter.lid,
         lmc: adapter.lmc,
     };
+    let levels =
+        |levels: &Levels| mapper_opensm::Levels { switches: levels.switches.clone(), of: levels.of.clone() };
     Request {
         asker: Asker::Agent,
         options,
         serving: task.serving.clone(),
         is_urgent: task.is_urgent,
+        told: task.told.as_ref().map(|told| told.iter().map(levels).collect()),
         lanes: task.lanes,
         switches: task.switches.iter().map(switch).collect(),
         adapters: task.adapters.iter().map(adapter).collect(),
     }
 }
 
-fn routes(answer: Answer) -> Routes {
+fn routes(task: &Task, answer: Answer) -> Routes {
     Routes {
         engine: answer.engine,
         tables: answer.tables.into_iter().map(|table| (table.guid, table.ports)).collect(),
@@ -66,6 +69,9 @@ fn routes(answer: Answer) -> Routes {
         must_wait: answer.must_wait,
         layers: answer.layer_count,
         places: answer.places,
-        levels: answer.levels,
+        levels: Levels {
+            switches: task.switches.iter().map(|switch| switch.guid).collect(),
+            of: answer.levels,
+        },
     }
 }

@@ -228,6 +228,7 @@ impl Inventory {
             number,
             switches: self.switches.iter().filter_map(switch).collect(),
             adapters: self.adapters.iter().filter_map(adapter).collect(),
+            told: None,
             lanes: self.lanes(),
             serving: serving.map(str::to_owned),
             is_urgent: false,

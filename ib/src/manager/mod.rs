@@ -48,7 +48,7 @@ pub use event::Event;
 pub use inquiring::OwnPort;
 pub use settings::Settings;
 pub use status::{Counts, OtherManager, Status, Work};
-pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
+pub use task::{Levels, Link, Routes, Task, TaskAdapter, TaskSwitch};
 
 use crate::administration::{Administration, TableOf};
 use crate::exchange::{Exchange, Failure};

@@ -13,6 +13,9 @@ pub struct Task {
     pub switches: Vec<TaskSwitch>,
     /// All ports of adapters and routers.
     pub adapters: Vec<TaskAdapter>,
+    /// The service levels that hosts were told with the tables in force, and with those from before; `None` if another manager
+    /// may have told them others.
+    pub told: Option<Vec<Levels>>,
     /// How many data lanes all cables between switches have.
     pub lanes: u8,
     /// The engine whose tables are in force, if this manager had them made.
@@ -92,8 +95,17 @@ pub struct Routes {
     /// For each LID the place, among those of the task, of the switch that it is at; [`Self::NOWHERE`] for
     /// LIDs that no port has.
     pub places: Vec<u32>,
-    /// The service level from switch to switch, by destination and then by source; empty if all are 0.
-    pub levels: Vec<u8>,
+    /// The service levels from switch to switch.
+    pub levels: Levels,
+}
+
+/// Service levels from switch to switch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Levels {
+    /// The GUIDs of the switches, in the order of their places.
+    pub switches: Vec<u64>,
+    /// The level by destination and then by source; empty if all are 0.
+    pub of: Vec<u8>,
 }
 
 impl Routes {
@@ -121,8 +133,8 @@ impl Routes {
     /// The service level from one LID to another.
     pub fn level(&self, from: u16, to: u16) -> u8 {
         let place = |lid: u16| self.places.get(usize::from(lid)).copied().filter(|&at| at != Self::NOWHERE);
-        let level =
-            || self.levels.get(place(to)? as usize * self.tables.len() + place(from)? as usize).copied();
+        let Levels { switches, of } = &self.levels;
+        let level = || of.get(place(to)? as usize * switches.len() + place(from)? as usize).copied();
         level().unwrap_or_default()
     }
 }

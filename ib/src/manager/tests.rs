@@ -2,6 +2,7 @@
 
 mod asking;
 mod groups;
+mod layers;
 mod managers;
 mod traps;
 mod wrong_keys;
@@ -54,11 +55,14 @@ fn routes_by(options: &str, task: &Task) -> Result<Routes, String> {
         description: adapter.description.clone(),
         lmc: adapter.lmc,
     });
+    let levels =
+        |levels: &Levels| mapper_opensm::Levels { switches: levels.switches.clone(), of: levels.of.clone() };
     let request = Request {
         asker: Asker::Agent,
         options: options.parse().unwrap(),
         serving: task.serving.clone(),
         is_urgent: task.is_urgent,
+        told: task.told.as_ref().map(|told| told.iter().map(levels).collect()),
         lanes: task.lanes,
         switches: switches.collect(),
         adapters: adapters.collect(),
@@ -72,7 +76,10 @@ fn routes_by(options: &str, task: &Task) -> Result<Routes, String> {
         must_wait: answer.must_wait,
         layers: answer.layer_count,
         places: answer.places,
-        levels: answer.levels,
+        levels: Levels {
+            switches: task.switches.iter().map(|switch| switch.guid).collect(),
+            of: answer.levels,
+        },
     })
 }
 
@@ -112,6 +119,8 @@ struct Trial {
     record: Option<String>,
     /// The answers to hosts.
     answers: Vec<Packet>,
+    /// The routes that were computed first, by whose levels hosts go as long as the manager has told them no others.
+    first: Option<Routes>,
     /// The options of the engines.
     engines: &'static str,
 }
@@ -127,6 +136,7 @@ impl Trial {
             fates: Vec::new().into_iter(),
             record: None,
             answers: Vec::new(),
+            first: None,
             engines: simulated::ENGINES,
         }
     }
@@ -159,7 +169,9 @@ impl Trial {
         }
         let answer = self.model.answer(0, &asked, matches!(fate, Fate::Refused));
         if asked.method == ManagerMethod::Set {
-            self.model.check_circles().unwrap();
+            let told = self.manager.routes.as_ref().or(self.first.as_ref());
+            let level = |from, to| told.map_or(0, |routes| routes.level(from, to));
+            self.model.check_circles_by(level).unwrap();
             self.model.check_storms().unwrap();
         }
         let Some(mut answer) = answer else { return };
@@ -189,6 +201,7 @@ impl Trial {
             }
             if let Some(task) = self.manager.poll_task() {
                 let answer = routes_by(self.engines, &task);
+                self.first = self.first.take().or_else(|| answer.clone().ok());
                 self.manager.handle_routes(task.number, answer, self.now);
                 continue;
             }

@@ -4,8 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use mapper_proto::time::Instant;
 
+use super::task::Levels;
+
 /// The tables of switches, by GUID.
 pub(super) type TablesOfSwitches = BTreeMap<u64, Vec<u8>>;
+
+/// Tables that were in force, and the service levels that hosts were told with them, if that is known.
+#[derive(Debug)]
+pub(super) struct Former {
+    pub(super) tables: TablesOfSwitches,
+    pub(super) told: Option<Levels>,
+}
 
 /// How many former states of tables are kept.
 const MOST: usize = 4;
@@ -14,19 +23,25 @@ const MOST: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     /// With the moment at which their packets have arrived or are dropped, the oldest first.
-    left: VecDeque<(Instant, TablesOfSwitches)>,
+    left: VecDeque<(Instant, Former)>,
 }
 
 impl UnderWay {
     /// Takes note that tables are in force no more.
-    pub(super) fn leave(&mut self, tables: TablesOfSwitches, until: Instant) {
-        self.left.push_back((until, tables));
+    pub(super) fn leave(&mut self, former: Former, until: Instant) {
+        self.left.push_back((until, former));
     }
 
     /// The tables by which packets may be under way now, the newest first.
     pub(super) fn tables(&mut self, now: Instant) -> impl Iterator<Item = &TablesOfSwitches> {
         self.left.retain(|&(until, _)| until > now);
-        self.left.iter().rev().map(|(_, tables)| tables)
+        self.left.iter().rev().map(|(_, former)| &former.tables)
+    }
+
+    /// The service levels that hosts were told with these tables, in the same order.
+    pub(super) fn told(&mut self, now: Instant) -> impl Iterator<Item = Option<&Levels>> {
+        self.left.retain(|&(until, _)| until > now);
+        self.left.iter().rev().map(|(_, former)| former.told.as_ref())
     }
 
     /// When there are few enough of them to compute the next tables.
@@ -52,7 +67,8 @@ mod tests {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let mut under_way = UnderWay::default();
         for second in 1..=4 {
-            under_way.leave(TablesOfSwitches::from([(second, Vec::new())]), at(second));
+            let tables = TablesOfSwitches::from([(second, Vec::new())]);
+            under_way.leave(Former { tables, told: None }, at(second));
         }
         let guids = |under_way: &mut UnderWay, now| -> Vec<u64> {
             under_way.tables(now).flat_map(|tables| tables.keys().copied()).collect()

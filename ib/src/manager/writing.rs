@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use mapper_proto::time::Instant;
 
-use super::task::{Routes, Task};
-use super::under_way::TablesOfSwitches;
+use super::task::{Levels, Routes, Task};
+use super::under_way::{Former, TablesOfSwitches};
 use super::{Event, Stage, SubnetManager, manner, why};
 use crate::exchange::{Done, Exchange, Failure};
 use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, PortSettings, PortState, Smp, SwitchInfo};
@@ -84,7 +84,9 @@ impl SubnetManager {
                 switch.before.push(before.get(&switch.guid).cloned().unwrap_or_default());
             }
         }
-        self.task = Some(Task { is_urgent: self.is_urgent, ..task });
+        let former = std::iter::once(self.held.told.as_ref()).chain(self.under_way.told(now));
+        let told = former.map(Option::<&Levels>::cloned).collect();
+        self.task = Some(Task { is_urgent: self.is_urgent, told, ..task });
         self.stage = Stage::Computing { number, stand_ins };
     }
 
@@ -313,8 +315,9 @@ impl SubnetManager {
         let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
         self.take_tids(writing.exchange.next_tid());
         self.counts.blocks += writing.blocks;
-        if let Some(before) = writing.before {
-            self.under_way.leave(before, now + self.settings.drain);
+        if let Some(tables) = writing.before {
+            let told = self.held.told.clone();
+            self.under_way.leave(Former { tables, told }, now + self.settings.drain);
         }
         let failed = writing.failures.len();
         for failure in writing.failures.iter().take(16) {
@@ -351,6 +354,7 @@ impl SubnetManager {
         self.counts.ups += 1;
         self.rest_at = writing.is_part.then(|| now + self.settings.drain);
         self.reregister = false;
+        self.tell_levels(&writing.routes.levels, now);
         self.routes = Some(writing.routes);
         self.administer(now);
         if failed > 0 {
@@ -369,6 +373,15 @@ impl SubnetManager {
                 self.recheck_at = Some(self.recheck_at.unwrap_or(at));
             }
             self.wait_for_more(now);
+        }
+    }
+
+    /// Takes note that hosts are told these levels from now on. Those of before they use until they have asked again.
+    fn tell_levels(&mut self, levels: &Levels, now: Instant) {
+        let told = self.held.told.replace(levels.clone());
+        if told.as_ref().is_some_and(|told| told != levels) {
+            let tables = self.held.tables.clone();
+            self.under_way.leave(Former { tables, told }, now + self.settings.drain);
         }
     }
 

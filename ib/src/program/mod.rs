@@ -29,7 +29,7 @@ use crate::mad::{
     Attribute, Data, ManagerMethod, MulticastTable, NodeInfo, PortSettings, PortState, Route, SwitchInfo,
 };
 use crate::manager::inventory::{Inventory, Switch};
-use crate::manager::task::Routes;
+use crate::manager::task::{Levels, Routes};
 use multicast::{Groups, PartOf};
 
 /// How many entries of a table a datagram has.
@@ -88,6 +88,8 @@ pub(crate) struct Held {
     pub(crate) doubted: BTreeSet<u64>,
     /// The parts of multicast tables that were read or written. A switch has either all that groups need, or none.
     pub(crate) multicast: BTreeMap<PartOf, MulticastTable>,
+    /// The service levels that hosts were told with these tables, if this manager told them.
+    pub(crate) told: Option<Levels>,
     /// Lanes that were written, by node, attribute and modifier.
     pub(crate) lanes: BTreeMap<(u64, Attribute, u32), Data>,
 }

@@ -238,6 +238,8 @@ impl Model {
                 }
                 Ok(table.emit())
             }
+            // Lanes are taken, and nothing here depends on them.
+            Attribute::SlToVl | Attribute::LaneArbitration if is_set => Ok(asked.data),
             Attribute::Notice
             | Attribute::GuidInfo
             | Attribute::PartitionTable
@@ -275,8 +277,8 @@ impl Model {
 
 fn with_state(settings: &PortSettings, state: PortState) -> PortSettings {
     let mut data = settings.emit_set(Some(state));
-    // Each port can use one lane, and takes packets of 4096 bytes.
-    data[37] = 1 << 4;
+    // Each port can use eight lanes, and takes packets of 4096 bytes.
+    data[37] = 4 << 4;
     data[41] = 5;
     PortSettings::parse(&data)
 }

@@ -10,7 +10,7 @@ mod walk;
 pub use host::{Proof, prove_host, prove_routes};
 pub use service_levels::prove_service_levels;
 pub use tables::{DeadEnd, ProofRules, TableViolation, TablesProof, prove_tables};
-pub use transition::{Transition, transition};
+pub use transition::{Former, Transition, transition};
 pub(crate) use union::dependency_base;
 pub use union::{Cycle, UnionProof};
 pub use walk::{walk, walk_tables};

@@ -123,19 +123,29 @@ impl Model {
     }
 
     /// Checks that packets between hosts cannot wait for each other in a circle, by the tables that switches
-    /// hold now.
+    /// hold now, if all are of one level.
     ///
     /// # Errors
-    /// If they can. The error names the ports that are left, each with those that follow it, and the circle is among them.
+    /// If they can.
     pub(crate) fn check_circles(&self) -> Result<(), String> {
-        let mut after: BTreeMap<PortOf, BTreeSet<PortOf>> = BTreeMap::new();
+        self.check_circles_by(|_, _| 0)
+    }
+
+    /// The same, where packets from one LID to another are of this level, and each level has a lane of its own.
+    ///
+    /// # Errors
+    /// If they can. The error names levels and ports that are left, each with those that follow it, and the circle is among
+    /// them.
+    pub(crate) fn check_circles_by(&self, level: impl Fn(u16, u16) -> u8) -> Result<(), String> {
+        let mut after: BTreeMap<(u8, PortOf), BTreeSet<(u8, PortOf)>> = BTreeMap::new();
         let lids: BTreeSet<u16> =
             self.hosts().into_iter().map(|(_, lid)| lid).filter(|&lid| lid > 0).collect();
-        for (from, _) in self.hosts() {
+        for (from, lid) in self.hosts() {
             for &to in &lids {
+                let level = level(lid, to);
                 for pair in self.trace(from, to).0.windows(2) {
-                    after.entry(pair[0]).or_default().insert(pair[1]);
-                    after.entry(pair[1]).or_default();
+                    after.entry((level, pair[0])).or_default().insert((level, pair[1]));
+                    after.entry((level, pair[1])).or_default();
                 }
             }
         }
