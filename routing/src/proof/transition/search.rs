@@ -62,7 +62,7 @@ impl<'a> Search<'a> {
         }
         let kept = entries_kept(search.tables[1], new);
         changed.iter().for_each(|&slot| search.add(&mut unions, slot, &[&kept]));
-        are_acyclic(&unions).then(|| Self { unions, ..search })
+        are_acyclic(&unions).then_some(Self { unions, ..search })
     }
 
     /// Lets slots change in any order if that closes no circle, or if it closes none without the entries that may come last;
