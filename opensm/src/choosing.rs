@@ -45,7 +45,10 @@ impl Choosing<'_> {
         };
         let engine = selection.engine;
         why.extend(engine.without_effect(&self.set_by_the_administrator(&settings)));
-        why.extend(selection.routing.notes.iter().map(|note| format!("{engine}: {note}")));
+        let of_engine = format!("{engine}: ");
+        let notes = selection.routing.notes.iter();
+        // Some notes name their engine by themselves.
+        why.extend(notes.map(|note| format!("{of_engine}{}", note.strip_prefix(&of_engine).unwrap_or(note))));
         why.push(self.served(&selection));
         Ok(Served { selection, why })
     }

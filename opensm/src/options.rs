@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use mapper_routing::engines::{Engine, UnknownEngine};
+use mapper_routing::engines::Engine;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -37,9 +37,9 @@ pub enum OptionError {
     /// A setting that is there twice.
     #[error("`{0}` is there twice; leave one of them out")]
     Twice(String),
-    /// A name that is no engine's.
-    #[error("engines: {0}")]
-    Engine(#[from] UnknownEngine),
+    /// A name that is no engine's that computes tables.
+    #[error("engines: `{0}` is no engine; expected {best} or any of {those}", best = Options::BEST, those = names())]
+    NoEngine(String),
     /// An engine that has no tables, or reads them from a file.
     #[error("engines: {0} computes no tables for OpenSM; leave it out")]
     NoTables(Engine),
@@ -137,6 +137,17 @@ fn items(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
+/// Whether an engine computes tables of a subnet by itself.
+const fn computes_tables(engine: Engine) -> bool {
+    !matches!(engine, Engine::File | Engine::Dispersive)
+}
+
+/// The engines that may be named.
+fn names() -> String {
+    let engines = Engine::ALL.into_iter().filter(|&engine| computes_tables(engine));
+    engines.map(Engine::name).collect::<Vec<_>>().join(", ")
+}
+
 fn engines(value: &str) -> Result<Option<Vec<String>>, OptionError> {
     let mut names = Vec::new();
     if value.trim() == Options::BEST {
@@ -146,8 +157,8 @@ fn engines(value: &str) -> Result<Option<Vec<String>>, OptionError> {
         if item == Options::BEST {
             return Err(OptionError::BestAndOthers);
         }
-        let engine: Engine = item.parse()?;
-        if matches!(engine, Engine::File | Engine::Dispersive) {
+        let engine: Engine = item.parse().map_err(|_| OptionError::NoEngine(item.to_owned()))?;
+        if !computes_tables(engine) {
             return Err(OptionError::NoTables(engine));
         }
         names.push(engine.name().to_owned());
@@ -196,7 +207,10 @@ mod tests {
     fn what_is_wrong_is_named() {
         let said = |text: &str| text.parse::<Options>().unwrap_err().to_string();
         assert!(said("engine=updn").contains("`engine=updn` is no setting; expected engines="));
-        assert!(said("engines=upsidedown").contains("`upsidedown` is no engine"));
+        assert!(
+            said("engines=upsidedown")
+                .contains("`upsidedown` is no engine; expected best or any of minhop, updn")
+        );
         assert_eq!(said("engines="), "`engines` names nothing; leave it out or name some, apart by commas");
         assert_eq!(said("engines=file"), "engines: file computes no tables for OpenSM; leave it out");
         assert_eq!(

@@ -133,18 +133,25 @@ fn check_manager(settings: &PortSettings) -> Vec<Check> {
         return Vec::new();
     }
     let name = "subnet manager";
-    let manager = if settings.manager_lid() == settings.lid() && settings.is_manager() {
+    let is_here = settings.manager_lid() == settings.lid();
+    let manager = if is_here && settings.is_manager() {
         Check::warning(
             name,
             "another program manages the subnet from this very port",
             "stop it before an agent is started here; only one program can have the port",
         )
+    } else if is_here {
+        Check::warning(
+            name,
+            "the subnet was last managed from this very port, where nobody manages it now",
+            "start an agent here, unless another one has taken over meanwhile",
+        )
     } else {
+        let lid = settings.manager_lid();
         Check::ok(
             name,
             format!(
-                "the one at LID {} manages the subnet; an agent stands by beside it",
-                settings.manager_lid()
+                "the port was last told that the one at LID {lid} manages the subnet; an agent stands by beside it"
             ),
         )
     };

@@ -7,7 +7,7 @@ use tracing::{debug, error, info, warn};
 pub(super) fn log(event: &Event) {
     match event {
         Event::Up { failed, switches, adapters, engine, blocks, sent, took, is_news } => {
-            let took_ms = took.as_secs_f64() * 1e3;
+            let took_ms = (took.as_secs_f64() * 1e4).round() / 10.0;
             if *failed > 0 {
                 warn!(failed, "some ports are not as they should be, and are tried again");
             }

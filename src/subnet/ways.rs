@@ -31,7 +31,7 @@ pub(super) fn of(fabric: &Fabric, map: &MapJson, routes: &Routes) -> (Vec<ByLid>
         match walk(fabric, routes, &beyond, (own, at)) {
             Ok((lid, hops)) => ways.push(ByLid {
                 to,
-                name: label.name.clone(),
+                name: name_or(&label.description, &label.name).to_owned(),
                 lid,
                 layer: routes.level(from, lid),
                 hops: hops.iter().map(|hop| (map.xbars[hop.xbar as usize].id.clone(), hop.port)).collect(),
@@ -77,5 +77,10 @@ fn name(fabric: &Fabric, PortRef { xbar, port }: PortRef) -> String {
 
 fn xbar_name(fabric: &Fabric, xbar: u32) -> &str {
     let label = &fabric.xbars[xbar as usize];
-    if label.description.is_empty() { &label.name } else { &label.description }
+    name_or(&label.description, &label.name)
+}
+
+/// What a node says of itself, or its id if it says nothing.
+const fn name_or<'a>(description: &'a str, id: &'a str) -> &'a str {
+    if description.is_empty() { id } else { description }
 }
