@@ -4,6 +4,7 @@
 //! hold, and forwards IP packets by these, hop by hop through the kernels of other nodes. A kernel goes on
 //! when its host's agent is gone.
 
+mod lagging;
 mod packets;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
-use mapper_fib::segments::{LeftUnused, NEIGHBOUR};
+use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::{LeftNeighbours, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
 use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort};
@@ -241,19 +242,6 @@ impl World {
         };
         let ports = self.plant.cabled_ports(own_xbar);
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
-    }
-
-    /// Whether a cable carries that leads from a crossbar whose node has no agent, and that the node's kernel was not told
-    /// of, so that it forwards nothing there. An agent that runs tells its kernel at once.
-    pub(super) fn some_kernel_lags(&self) -> bool {
-        let lags = |host: &u32| {
-            let neighbours = &self.kernels.hosts[*host as usize].objects.neighbours;
-            let is_known = |CabledPort { interface, neighbour, .. }: &CabledPort| {
-                neighbours.get(&(*interface, NEIGHBOUR)) == Some(neighbour)
-            };
-            self.kernel_ports(*host).iter().any(|port| !is_known(&port.cabled))
-        };
-        (0..self.kernels.hosts.len() as u32).filter(|&host| !self.is_live(host)).any(|host| lags(&host))
     }
 
     /// Whether a host says that its kernel sends packets on by their destination. A real node's crossbar ends with
