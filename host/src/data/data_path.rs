@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::map::{Map, MapVersion, PortRef};
-use mapper_proto::wire::{Data, RoundTrip, Undeliverable};
+use mapper_proto::wire::{Data, RoundTrip};
 use mapper_proto::{Instant, Mac};
 
 use super::destinations::{Destinations, NarrowPorts};
@@ -17,9 +17,6 @@ use crate::routes::RouteTable;
 
 /// A path counts as in use for this long after its last frame.
 pub(super) const IN_USE: Duration = Duration::from_secs(1);
-/// How often a frame is sent again at most.
-const MAX_TRIES: u8 = 2;
-
 /// A path that carries frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathInUse {
@@ -32,15 +29,6 @@ pub struct PathInUse {
     /// The longest frame that took the path since the last question, or before it if none has since, in bytes
     /// with its route.
     pub longest_bytes: usize,
-}
-
-/// A port that a crossbar could not send a frame out of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeadPort {
-    /// The crossbar's tag.
-    pub tag: u64,
-    /// The port, with the crossbar's number in the map of the table in use.
-    pub at: PortRef,
 }
 
 /// Carries one host's frames over the fabric, by the table of routes that was installed last.
@@ -60,15 +48,15 @@ pub struct DataPath {
     /// The hosts whose frames are delivered to the user.
     sources: Sources,
     /// The paths that carried unicast frames lately, each with the host at its end.
-    in_use: BTreeMap<PathId, Mac>,
-    sent: SentFrames,
+    pub(super) in_use: BTreeMap<PathId, Mac>,
+    pub(super) sent: SentFrames,
     /// Undelivered frames for which there is no other route until the next table.
-    waiting: Waiting,
+    pub(super) waiting: Waiting,
     /// The user's frame that is being sent again. It is a field so that its memory is used again.
-    again: Vec<u8>,
+    pub(super) again: Vec<u8>,
     /// The reply to the kernel about the frame that was taken from it last, if there is one.
     answer: Option<Vec<u8>>,
-    status: DataStatus,
+    pub(super) status: DataStatus,
 }
 
 impl DataPath {
@@ -203,7 +191,7 @@ impl DataPath {
 
     /// Sends a frame to one host. Returns the path that it took if the frame is unicast and the path is not
     /// listed as in use yet.
-    fn send_to(
+    pub(super) fn send_to(
         &mut self,
         now: Instant,
         outgoing: &Outgoing<'_>,
@@ -275,82 +263,6 @@ impl DataPath {
         Ok(frame)
     }
 
-    /// Takes a notice off the fabric, from its type on, in which a crossbar says that it could not send a
-    /// frame out of a port. If that frame was sent lately, all flows leave the port's cable, and the frame is
-    /// sent again along another route. Returns the dead port, if the notice is to be believed and the port
-    /// is in the table in use.
-    pub fn undeliverable(
-        &mut self,
-        now: Instant,
-        frame: &[u8],
-        send: &mut impl FnMut(&[u8], &[u8]),
-    ) -> Option<DeadPort> {
-        self.status.counts.count(DataCount::Notices);
-        let notice = Undeliverable::decode(frame).ok();
-        let believed = notice.and_then(|notice| self.believe(now, notice));
-        let Some((to, tries, dead)) = believed else {
-            self.status.counts.count(DataCount::NoticesIgnored);
-            return None;
-        };
-        if let Some(dead) = dead {
-            self.avoid(now, dead.at);
-        }
-        if self.send_again(now, to, tries, send) {
-            self.status.counts.count(DataCount::Resent);
-        } else if dead.is_none() || tries >= MAX_TRIES || !self.waiting.push(now, to, tries, &self.again) {
-            self.status.counts.count(DataCount::GivenUp);
-        }
-        dead
-    }
-
-    /// Sends the undelivered frames that wait for a new table, which must be installed by now. Frames that
-    /// have no route in it either are given up.
-    pub(crate) fn send_waiting(&mut self, now: Instant, send: &mut impl FnMut(&[u8], &[u8])) {
-        self.status.counts.add(DataCount::GivenUp, self.waiting.expire(now));
-        for waiting in self.waiting.take() {
-            self.again = waiting.frame;
-            match self.send_again(now, waiting.to, waiting.tries, send) {
-                true => self.status.counts.count(DataCount::Resent),
-                false => self.status.counts.count(DataCount::GivenUp),
-            }
-        }
-    }
-
-    /// Looks up the frame that a notice is about, and puts it into `again`. Returns the host it was sent to,
-    /// how often it was sent before, and the dead port unless the frame's route has left the table.
-    fn believe(&mut self, now: Instant, notice: Undeliverable) -> Option<(Mac, u8, Option<DeadPort>)> {
-        let sent = self.sent.take(now, notice.token)?;
-        let destinations = self.destinations.as_ref()?;
-        let (route, data) = self.sent.route_and_frame(&sent);
-        // No flow takes a route that is no longer in the table, and without that route's map nobody can
-        // tell whether the port lies on it.
-        let dead = match destinations.look_up(sent.to, route) {
-            None => None,
-            Some(path) => {
-                let at = PortRef { xbar: destinations.table().xbar(notice.tag)?, port: notice.port };
-                path.hops.contains(&at).then_some(())?;
-                Some(DeadPort { tag: notice.tag, at })
-            }
-        };
-        self.again.clear();
-        self.again.extend_from_slice(Data::ethernet_of(data).ok()?);
-        Some((sent.to, sent.tries, dead))
-    }
-
-    /// Sends the frame in `again` along a path that is alive, if there is one.
-    fn send_again(&mut self, now: Instant, to: Mac, tries: u8, send: &mut impl FnMut(&[u8], &[u8])) -> bool {
-        let host = self.destinations.as_ref().and_then(|destinations| destinations.table().host(to));
-        let Some(host) = host.filter(|_| tries < MAX_TRIES) else { return false };
-        let frame = std::mem::take(&mut self.again);
-        let outgoing = Outgoing { host, to, hash: flow::hash(&frame), tries: tries + 1, frame: &frame };
-        let sent = self.send_to(now, &outgoing, send);
-        self.again = frame;
-        if let Ok(Some(id)) = sent {
-            self.in_use.insert(id, to);
-        }
-        sent.is_ok()
-    }
-
     /// The paths that carried frames for one host lately, at most `limit` of them, the one used last
     /// first. To be called every few hundred milliseconds while there are any.
     pub(crate) fn paths_in_use(&mut self, now: Instant, limit: usize) -> Vec<PathInUse> {
@@ -410,13 +322,13 @@ impl DataPath {
 }
 
 /// A frame for one host.
-struct Outgoing<'a> {
+pub(super) struct Outgoing<'a> {
     /// The host's number in the table.
-    host: u32,
-    to: Mac,
+    pub(super) host: u32,
+    pub(super) to: Mac,
     /// The hash of the flow that the frame belongs to.
-    hash: u64,
+    pub(super) hash: u64,
     /// How often it was sent before.
-    tries: u8,
-    frame: &'a [u8],
+    pub(super) tries: u8,
+    pub(super) frame: &'a [u8],
 }

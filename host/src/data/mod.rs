@@ -24,6 +24,7 @@ mod destinations;
 mod ethernet;
 mod flow;
 mod mtu;
+mod notices;
 mod sent;
 mod sources;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod waiting;
 use mapper_proto::agent::PathId;
 
 pub use counters::{DataCount, DataDrop, DataDropKind, DataStatus};
-pub use data_path::{DataPath, DeadPort, PathInUse};
+pub use data_path::{DataPath, PathInUse};
 pub use mtu::{MtuTooSmall, tap_mtu};
+pub use notices::DeadPort;
 pub use uses::PathTraffic;

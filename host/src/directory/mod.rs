@@ -15,6 +15,7 @@
 
 mod body;
 mod name;
+mod neighbour;
 mod ranks;
 mod rates;
 mod record;
@@ -33,7 +34,7 @@ use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use crate::service::{Place, Question, Service};
 use body::{Body, Compared};
 pub use name::{HostName, NotAName};
-use ranks::Ranks;
+use neighbour::{Neighbour, UnderWay};
 pub use rates::PortRates;
 use record::{Addresses, Record};
 pub(crate) use sums::fnv;
@@ -67,82 +68,6 @@ pub(crate) struct Gossip {
     alone_since: Option<Instant>,
     /// Whether records came or changed since [`Gossip::take_changed`].
     changed: bool,
-}
-
-/// This host's parent or one of its children in the tree over the map's hosts.
-#[derive(Debug)]
-struct Neighbour {
-    mac: Mac,
-    /// When to compare with it. Only a child compares with its parent, so this is `None` for a child of this
-    /// host.
-    compare_at: Option<Instant>,
-    /// How long the next comparison waits if this one finds a difference.
-    compare_after: Duration,
-    /// The moment before which it is asked nothing.
-    not_before: Instant,
-    /// The moment before which it is told nothing more.
-    tell_after: Instant,
-    /// The hosts of the map whose records it may not know.
-    untold: Ranks,
-    /// Comparisons in a row that were not answered.
-    unanswered: u8,
-    /// Whether it knew the same as this host when both compared last.
-    in_step: bool,
-    under_way: Option<UnderWay>,
-}
-
-/// A question that waits for its answer.
-#[derive(Debug)]
-enum UnderWay {
-    Compare,
-    /// The records of these hosts were told.
-    Tell(Vec<Mac>),
-}
-
-impl UnderWay {
-    /// The hosts whose records are on their way.
-    fn told(&self) -> impl Iterator<Item = Mac> + '_ {
-        let told = if let Self::Tell(told) = self { &told[..] } else { &[] };
-        told.iter().copied()
-    }
-}
-
-impl Neighbour {
-    fn new(mac: Mac, now: Instant) -> Self {
-        Self {
-            mac,
-            compare_at: None,
-            compare_after: FIRST_AFTER,
-            not_before: now,
-            tell_after: now,
-            untold: Ranks::default(),
-            unanswered: 0,
-            in_step: false,
-            under_way: None,
-        }
-    }
-
-    /// When there is something to ask this neighbour. `None` while it has a question to answer.
-    fn due_at(&self) -> Option<Instant> {
-        match (&self.under_way, self.untold.is_empty()) {
-            (Some(_), _) => None,
-            (None, false) => Some(self.not_before.max(self.tell_after)),
-            (None, true) => Some(self.compare_at?.max(self.not_before)),
-        }
-    }
-
-    /// Takes the answer to a comparison. What differs is told by both, and compared again soon: each time
-    /// twice as late, as it may be something that one of them refuses.
-    fn compared(&mut self, now: Instant, directory: &Directory, answer: Compared) {
-        self.unanswered = 0;
-        self.in_step = answer.differing == 0;
-        self.compare_after = if self.in_step { FIRST_AFTER } else { self.compare_after };
-        self.compare_at = Some(now + if self.in_step { COMPARE_EVERY } else { self.compare_after });
-        if !self.in_step {
-            self.compare_after = (2 * self.compare_after).min(COMPARE_EVERY);
-        }
-        self.untold.extend(directory.ranks_in(answer.wanted));
-    }
 }
 
 /// Compares two revisions as serial numbers (RFC 1982). The RFC leaves open which of two numbers is later if

@@ -29,6 +29,7 @@
 //! and it is shown and tested.
 
 mod cables;
+mod known;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +46,7 @@ use strum::IntoStaticStr;
 
 use crate::routes::Basis;
 use cables::{CableEnd, Cables};
+use known::Known;
 
 /// How often the agent is told which cables to test: well before it forgets them.
 const TEST_REPEAT: Duration = Duration::from_millis(400);
@@ -112,61 +114,6 @@ pub enum HealingCount {
     Ignored,
     /// Dead cables that were too many to keep.
     Overload,
-}
-
-/// All that is known of a cable that is held for dead.
-#[derive(Debug)]
-struct Known {
-    since: Instant,
-    no_carrier: bool,
-    notice: bool,
-    silence: bool,
-    /// The mapper's frames pass the cable, though users' frames do not.
-    cleared: bool,
-    /// The cable was tested last and gave no answer.
-    unanswered: bool,
-    /// The cable is a host's only one, so there is no way around it.
-    is_host: bool,
-    /// How long the longest frames were that did not pass, as far as is known.
-    frame_bytes: usize,
-    /// The paths that are silent because of it. At most as many as the agent watches.
-    silent: BTreeSet<PathId>,
-}
-
-impl Known {
-    const fn new(since: Instant, is_host: bool) -> Self {
-        Self {
-            since,
-            no_carrier: false,
-            notice: false,
-            silence: false,
-            cleared: false,
-            unanswered: false,
-            is_host,
-            frame_bytes: 0,
-            silent: BTreeSet::new(),
-        }
-    }
-
-    fn cause(&self) -> Option<CableCause> {
-        match self {
-            Self { no_carrier: true, .. } => Some(CableCause::Carrier),
-            Self { notice: true, .. } => Some(CableCause::Notice),
-            Self { silence: true, cleared: true, .. } => Some(CableCause::UsersOnly),
-            Self { silence: true, .. } => Some(CableCause::Silence),
-            Self { .. } => None,
-        }
-    }
-
-    /// Whether routes go around the cable.
-    fn is_avoided(&self) -> bool {
-        self.no_carrier || self.notice || !self.is_host
-    }
-
-    /// Whether the cable is proved dead: it has no carrier, or gave no answer to its last test.
-    fn is_proved(&self) -> bool {
-        self.no_carrier || self.unanswered
-    }
 }
 
 /// What this host knows of dead cables of the map whose routes are in use. See the

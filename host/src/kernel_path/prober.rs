@@ -279,9 +279,9 @@ impl Prober {
         }
     }
 
-    /// What the probe with this nonce was about.
-    pub(super) fn take(&mut self, nonce: u64) -> Option<Probed> {
-        self.window.answered(nonce);
+    /// What the probe with this nonce was about, which is answered now.
+    pub(super) fn take(&mut self, now: Instant, nonce: u64) -> Option<Probed> {
+        self.window.answered(now, nonce);
         self.under_way.remove(&nonce)
     }
 

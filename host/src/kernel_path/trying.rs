@@ -41,7 +41,7 @@ impl KernelPath {
 
     /// Takes in that a probe was answered.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
-        let Some(Probed { mac, number, turns }) = self.prober.take(nonce) else { return };
+        let Some(Probed { mac, number, turns }) = self.prober.take(now, nonce) else { return };
         if self.is_farewell_answered(mac, nonce) {
             return;
         }

@@ -5,19 +5,29 @@
 //! agents and all kernels between them takes long. So the number is found as TCP finds its window (additive
 //! increase and multiplicative decrease, RFC 5681): each answer lets one more probe be under way, and probes
 //! that get no answer halve the number.
+//!
+//! So do answers that come late. Where many agents share a machine, probes of all of them wait for the same
+//! processors. If only silence made windows smaller, these would grow until answers take as long as they are
+//! waited for. That is as long as an agent may be silent before others hold its cables for dead, and agents
+//! wait for the same processors. The machine does no more by that, as it is busy already with few probes.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use mapper_proto::Instant;
 
-/// The least number of probes under way. Where kernels on most ways obey no segments, almost no probe is
-/// answered, and still all ways are to be tried within a time that a user would wait.
-const LEAST: usize = 4;
+/// The number of probes under way to which silence narrows the window. Where kernels on most ways obey no segments, almost
+/// no probe is answered, and still all ways are to be tried within a time that a user would wait.
+const LEAST_FOR_SILENCE: usize = 4;
+/// The number of probes under way to which late answers narrow the window.
+const LEAST: usize = 1;
 /// The greatest number of probes under way.
 const MOST: usize = 128;
 /// How many probes may be under way at first.
-const AT_FIRST: usize = 8;
+const AT_FIRST: usize = 4;
+/// An answer that takes this long is late. On cables and through kernels that have time, it takes less than a
+/// millisecond.
+const LATE_AFTER: Duration = Duration::from_millis(5);
 
 /// The first probes that are under way, and how many there may be.
 #[derive(Debug)]
@@ -25,8 +35,8 @@ pub(super) struct Window {
     size: usize,
     /// The nonces of probes that were sent not long ago, in that order.
     sent: VecDeque<(Instant, u64)>,
-    /// The nonces of those probes that were not answered yet.
-    unanswered: BTreeSet<u64>,
+    /// The nonces of those probes that were not answered yet, and when each was sent.
+    unanswered: BTreeMap<u64, Instant>,
     /// How long an answer is waited for.
     answer_within: Duration,
     /// When the window was last made smaller.
@@ -39,7 +49,7 @@ impl Window {
         Self {
             size: AT_FIRST,
             sent: VecDeque::new(),
-            unanswered: BTreeSet::new(),
+            unanswered: BTreeMap::new(),
             answer_within,
             narrowed_at: Instant::ZERO,
         }
@@ -53,24 +63,35 @@ impl Window {
     /// Takes in that a probe was sent.
     pub(super) fn sent(&mut self, now: Instant, nonce: u64) {
         self.sent.push_back((now, nonce));
-        self.unanswered.insert(nonce);
+        self.unanswered.insert(nonce, now);
     }
 
     /// Takes in that a probe was answered, whether it is a first probe or not.
-    pub(super) fn answered(&mut self, nonce: u64) {
-        if self.unanswered.remove(&nonce) {
+    pub(super) fn answered(&mut self, now: Instant, nonce: u64) {
+        let Some(sent_at) = self.unanswered.remove(&nonce) else { return };
+        if now.since(sent_at) < LATE_AFTER {
             self.size = (self.size + 1).min(MOST);
+        } else {
+            self.narrow(now, sent_at, LEAST);
         }
     }
 
-    /// Gives up the probes that were not answered in time. However many were sent together, the window is halved once.
+    /// Gives up the probes that were not answered in time.
     pub(super) fn give_up(&mut self, now: Instant) {
         while let Some(&(at, nonce)) = self.sent.front().filter(|(at, _)| now >= *at + self.answer_within) {
             self.sent.pop_front();
-            if self.unanswered.remove(&nonce) && at >= self.narrowed_at {
-                self.size = (self.size / 2).max(LEAST);
-                self.narrowed_at = now;
+            if self.unanswered.remove(&nonce).is_some() {
+                self.narrow(now, at, LEAST_FOR_SILENCE);
             }
+        }
+    }
+
+    /// Halves the window for the sake of a probe that was sent at this moment, but to no less than `least`. However many
+    /// probes were sent together, it is halved once.
+    fn narrow(&mut self, now: Instant, sent_at: Instant, least: usize) {
+        if sent_at >= self.narrowed_at && self.size > least {
+            self.size = (self.size / 2).max(least);
+            self.narrowed_at = now;
         }
     }
 
@@ -104,7 +125,7 @@ mod tests {
         let mut now = Instant::ZERO + WITHIN;
         let first = fill(&mut window, now, &mut next);
         assert_eq!(first.len(), AT_FIRST);
-        first.into_iter().for_each(|nonce| window.answered(nonce));
+        first.into_iter().for_each(|nonce| window.answered(now, nonce));
         let second = fill(&mut window, now, &mut next);
         assert_eq!(second.len(), 2 * AT_FIRST, "one more for each answer");
         assert_eq!(window.room_at(), Some(now + WITHIN));
@@ -126,12 +147,12 @@ mod tests {
             now = now + WITHIN;
             window.give_up(now);
         }
-        assert_eq!(fill(&mut window, now, &mut next).len(), LEAST);
+        assert_eq!(fill(&mut window, now, &mut next).len(), LEAST_FOR_SILENCE);
         now = now + WITHIN;
         window.give_up(now);
         for _ in 0..2 * MOST {
             let sent = fill(&mut window, now, &mut next);
-            sent.into_iter().for_each(|nonce| window.answered(nonce));
+            sent.into_iter().for_each(|nonce| window.answered(now, nonce));
         }
         assert_eq!(fill(&mut window, now, &mut next).len(), MOST);
     }
@@ -141,8 +162,93 @@ mod tests {
         let mut window = Window::new(WITHIN);
         window.sent(Instant::ZERO, 1);
         window.give_up(Instant::ZERO + WITHIN);
-        window.answered(1);
-        window.answered(2);
-        assert_eq!(window.size, LEAST);
+        window.answered(Instant::ZERO + WITHIN, 1);
+        window.answered(Instant::ZERO + WITHIN, 2);
+        assert_eq!(window.size, LEAST_FOR_SILENCE);
+    }
+
+    /// How long it takes at most until the windows fit the machine.
+    const SETTLED_AFTER: Duration = Duration::from_millis(200);
+
+    /// What came of agents that try all their ways at one time, and share one machine.
+    #[derive(Debug)]
+    struct Shared {
+        /// How long it took until all ways were tried.
+        took: Duration,
+        /// The longest time that an answer took, behind the first [`SETTLED_AFTER`].
+        longest_wait: Duration,
+        /// How many probes were not answered in time.
+        given_up: usize,
+    }
+
+    /// Has so many agents try so many ways each on a machine that works for `work` on each probe, one after the other.
+    fn share_a_machine(agents: usize, ways: usize, work: Duration) -> Shared {
+        let mut windows: Vec<Window> = (0..agents).map(|_| Window::new(WITHIN)).collect();
+        let (mut left, mut under_way) = (vec![ways; agents], vec![BTreeMap::new(); agents]);
+        let mut queue: VecDeque<(usize, u64)> = VecDeque::new();
+        let (mut now, mut next) = (Instant::ZERO + WITHIN, 0);
+        let began = now;
+        let mut shared = Shared { took: Duration::ZERO, longest_wait: Duration::ZERO, given_up: 0 };
+        loop {
+            for agent in 0..agents {
+                windows[agent].give_up(now);
+                // A way whose probe got no answer is tried again.
+                let before = under_way[agent].len();
+                under_way[agent].retain(|_, sent_at| now < *sent_at + WITHIN);
+                let given_up = before - under_way[agent].len();
+                shared.given_up += given_up;
+                left[agent] += given_up;
+                while left[agent] > 0 && windows[agent].has_room() {
+                    windows[agent].sent(now, next);
+                    under_way[agent].insert(next, now);
+                    queue.push_back((agent, next));
+                    (left[agent], next) = (left[agent] - 1, next + 1);
+                }
+            }
+            let Some((agent, nonce)) = queue.pop_front() else { break };
+            now = now + work;
+            windows[agent].answered(now, nonce);
+            if let Some(sent_at) = under_way[agent].remove(&nonce)
+                && now >= began + SETTLED_AFTER
+            {
+                shared.longest_wait = shared.longest_wait.max(now.since(sent_at));
+            }
+        }
+        shared.took = now.since(began);
+        shared
+    }
+
+    #[test]
+    fn agents_that_share_a_machine_keep_it_busy_and_wait_for_few_of_their_probes() {
+        const WAYS: usize = 100;
+        let work = Duration::from_micros(100);
+        for agents in [8_usize, 32, 128] {
+            let shared = share_a_machine(agents, WAYS, work);
+            let all_work = work * (agents * WAYS) as u32;
+            assert!(shared.took < all_work * 11 / 10, "{agents} agents, {all_work:?} of work: {shared:?}");
+            // Each agent has one probe under way at least.
+            let one_each = work * agents as u32;
+            assert!(shared.longest_wait < 2 * (one_each + LATE_AFTER), "{agents} agents: {shared:?}");
+            assert!(shared.longest_wait < WITHIN / 2, "{agents} agents: {shared:?}");
+            assert_eq!(shared.given_up, 0, "{agents} agents: {shared:?}");
+        }
+    }
+
+    #[test]
+    fn late_answers_leave_one_probe_under_way_and_silence_does_not_make_that_more() {
+        let (mut window, mut next) = (Window::new(WITHIN), 0);
+        let mut now = Instant::ZERO + WITHIN;
+        for _ in 0..10 {
+            let sent = fill(&mut window, now, &mut next);
+            now = now + LATE_AFTER;
+            sent.into_iter().for_each(|nonce| window.answered(now, nonce));
+        }
+        assert_eq!(fill(&mut window, now, &mut next).len(), LEAST);
+        now = now + WITHIN;
+        window.give_up(now);
+        let sent = fill(&mut window, now, &mut next);
+        assert_eq!(sent.len(), LEAST);
+        sent.into_iter().for_each(|nonce| window.answered(now, nonce));
+        assert_eq!(fill(&mut window, now, &mut next).len(), 2 * LEAST, "answers in time make room again");
     }
 }

@@ -18,9 +18,10 @@
 //! an agent has let go of its routes, because another host has its address or no cable leads from it any more:
 //! it says so to its neighbours, which leave its kernel at once.
 //!
-//! The times are longer by as much behind a fault that follows one which left a kernel without its agent: the
-//! node's agent is gone, or hangs. Such a kernel goes on as it did, so that a crash costs users nothing. But it
-//! knows nothing of what changes at its ports, and no agent says so for it. A real node's crossbar is in one
+//! The times are longer by as much once a cable carries that the kernel of a node whose agent is gone, or hangs, was
+//! not told of. Such a kernel goes on as it did, so that a crash costs users nothing, and as long as that is enough
+//! the times are not longer. But of a cable that its agent had taken out before, or that is plugged in only now, nobody
+//! tells it when that carries: it forwards nothing there, and no agent says so for it. A real node's crossbar is in one
 //! process with its agent and ends with it; here it stays, and the map's cables with it.
 //!
 //! Behind any fault, even one that struck while others went on, no pair goes on losing frames once all hosts
@@ -49,14 +50,11 @@ impl Scenario {
         let ends = report.faults.iter().skip(1).map(|next| next.at).chain([now]);
         let mut until_found = Duration::ZERO;
         for (effect, until) in report.faults.iter().zip(ends) {
-            if self.setup.kernels && stops_a_kernel(&effect.fault) {
+            if effect.kernel_lags || self.setup.kernels && stops_a_kernel(&effect.fault) {
                 until_found = WAY_LEFT_WITHIN;
             }
             self.check_effect(effect, until, until_found)
                 .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
-            if self.setup.kernels && leaves_a_kernel(&effect.fault) {
-                until_found = WAY_LEFT_WITHIN;
-            }
         }
         Ok(())
     }
@@ -133,11 +131,6 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
         | Fault::Duplicate(_)
         | Fault::Jitter(_) => Some(left_after),
     }
-}
-
-/// Whether from this fault on some kernel is no longer told by an agent what it is to hold.
-const fn leaves_a_kernel(fault: &Fault) -> bool {
-    matches!(fault, Fault::Kill(_) | Fault::Mute(_) | Fault::Hostile(_) | Fault::Remove(_))
 }
 
 /// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.

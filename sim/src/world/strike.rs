@@ -7,6 +7,7 @@ use mapper_proto::Mac;
 use super::names::alias;
 use super::options::derive_seed;
 use super::trace::TraceEvent;
+use super::traffic::Circumstances;
 use super::{World, WorldError};
 use crate::fabric::{CableState, ChangeError, Noise};
 use crate::faults::{Fault, Timed};
@@ -39,11 +40,11 @@ impl World {
         self.tell_of_carriers();
         self.part_users();
         self.note_order();
-        let orderly = self.is_orderly();
+        let (orderly, kernel_lags) = (self.is_orderly(), self.some_kernel_lags());
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic
         {
-            traffic.strike(self.now, fault, &what, (all_well, orderly));
+            traffic.strike(self.now, fault, &what, Circumstances { all_well, orderly, kernel_lags });
         }
         self.capture.strike(&what);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });

@@ -59,6 +59,17 @@ pub(super) struct Traffic {
     wrong: Option<String>,
 }
 
+/// How things are when a fault strikes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Circumstances {
+    /// How they were before: see [`World::all_is_well`].
+    pub(super) all_well: bool,
+    /// How frames go behind it: see [`World::is_orderly`].
+    pub(super) orderly: bool,
+    /// How kernels are behind it: see [`World::some_kernel_lags`].
+    pub(super) kernel_lags: bool,
+}
+
 impl Traffic {
     pub(super) fn new(options: &TrafficOptions, hosts: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(derive_seed(seed, TRAFFIC, 0));
@@ -90,14 +101,13 @@ impl Traffic {
         }
     }
 
-    /// Takes in that a fault struck. `all_well` says how it was before (see [`World::all_is_well`]), and
-    /// `orderly` how frames go behind it (see [`World::is_orderly`]).
+    /// Takes in that a fault struck.
     pub(super) fn strike(
         &mut self,
         now: Instant,
         fault: Fault,
         what: &str,
-        (all_well, orderly): (bool, bool),
+        Circumstances { all_well, orderly, kernel_lags }: Circumstances,
     ) {
         if self.started && self.effects.len() < MAX_EFFECTS {
             self.effects.push(FaultEffect {
@@ -111,6 +121,7 @@ impl Traffic {
                 new_map_after: None,
                 kept_gap: all_well.then_some(Duration::ZERO),
                 mapped_gap: orderly.then_some(Duration::ZERO),
+                kernel_lags,
             });
         }
     }

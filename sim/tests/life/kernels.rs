@@ -186,3 +186,18 @@ fn a_leader_that_starts_again_takes_over_from_its_kernel_which_has_carried_the_p
     assert_eq!((after.lost, after.duplicated, after.reordered), (0, 0, 0));
     assert!(world.stats().by_kernel - by_kernel > (after.delivered - before) / 2);
 }
+
+#[test]
+fn a_kernel_without_an_agent_lags_once_a_cable_carries_that_it_was_not_told_of() {
+    let lags = |faults: &str| {
+        let mut world = ring(faults);
+        run_watched(&mut world, 6000);
+        world.traffic().unwrap().faults.iter().map(|effect| effect.kernel_lags).collect::<Vec<_>>()
+    };
+    let told_before = "at 2s kill h1\nat 3s cut xbar1:1\nat 4s mend xbar1:1\nat 5s restart h1\n";
+    assert_eq!(lags(told_before), [false; 4], "the kernel still holds what it did when its agent went");
+    let forgotten = "at 2s cut xbar1:1\nat 3s kill h1\nat 4s mend xbar1:1\nat 5s restart h1\n";
+    assert_eq!(lags(forgotten), [false, false, true, false]);
+    let elsewhere = "at 2s cut xbar1:1\nat 3s kill h4\nat 4s mend xbar1:1\nat 5s restart h4\n";
+    assert_eq!(lags(elsewhere), [false; 4], "no cable of that node has changed");
+}

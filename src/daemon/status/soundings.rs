@@ -1,6 +1,9 @@
 //! What came of measuring the ways to another host, as JSON: `mapper trace`, `mapper ping` and `mapper bandwidth` ask
 //! for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use mapper_host::sounding::{Back, EchoWay, Plan, Sounded};
@@ -324,99 +327,5 @@ fn pinged<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Ba
         // Of an even number of times it is the lower of the two in the middle.
         median_ms: back.get(received.saturating_sub(1) / 2).copied().map(ms),
         max_ms: back.last().copied().map(ms),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use mapper_proto::Mac;
-    use mapper_proto::wire::RoundTrip;
-
-    /// A way of this many crossbars, of which the first is in this machine, and a host.
-    fn way(by: &'static str, crossbars: usize) -> WayAsked {
-        let hop = |at: usize| {
-            let is_host = at == crossbars;
-            let turn = (!is_host).then_some(at);
-            let echo = EchoWay::Agents { way: RoundTrip::default(), to: Mac::from_position(1), turn };
-            Hop {
-                name: if is_host { "node9".to_owned() } else { format!("crossbar {at}") },
-                leaves_by: (!is_host).then(|| "port 1".to_owned()),
-                echo: (at > 0).then_some(echo),
-            }
-        };
-        WayAsked { by, in_use: true, hops: (0..=crossbars).map(hop).collect(), longest_bytes: 1500 }
-    }
-
-    fn back(ms: u64) -> Option<Back> {
-        Some(Back { took: Duration::from_millis(ms), arrived_ns: None })
-    }
-
-    fn asked(ways: Vec<WayAsked>, measure: Measure) -> SoundingAsked {
-        let to = SoundedHost { mac: "02:00:00:00:00:01".to_owned(), name: "node9".to_owned() };
-        SoundingAsked { to, ways, measure }
-    }
-
-    fn trace(by: &'static str, answers: [bool; 3]) -> TracedWay {
-        let asked = asked(vec![way(by, 3)], Measure::Trace);
-        assert_eq!(asked.plan().echoes.len(), 3);
-        let took = |answers| vec![back(2).filter(|_| answers); 3];
-        let answer = asked.answer(&answers.map(took).to_vec()).unwrap();
-        let Answered::Measured(Traced { mut ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
-            panic!("it is measured")
-        };
-        ways.remove(0)
-    }
-
-    #[test]
-    fn the_first_that_does_not_answer_is_named_with_the_port_that_leads_there() {
-        let whole = trace("agents", [true; 3]);
-        assert_eq!((whole.stops_at, whole.verdict.as_str()), (None, "all answer"));
-        assert_eq!((whole.hops[0].sent, whole.hops[1].rtt_ms), (0, Some(2.0)));
-        let first = trace("agents", [false; 3]);
-        assert_eq!(first.stops_at, Some(1));
-        assert!(
-            first.verdict.contains("crossbar 1 is the first") && first.verdict.contains("crossbar 0, port 1")
-        );
-        let second = trace("srv6", [true, false, false]);
-        assert_eq!(second.stops_at, Some(2));
-        assert!(second.verdict.contains("its kernel does not send packets on"), "{}", second.verdict);
-        let host = trace("srv6", [true, true, false]);
-        assert_eq!(host.stops_at, Some(3));
-        assert!(host.verdict.contains("firewall there"), "{}", host.verdict);
-    }
-
-    #[test]
-    fn one_that_is_silent_before_others_that_answer_is_passed_all_the_same() {
-        assert_eq!(trace("agents", [false, true, true]).stops_at, None);
-        assert_eq!(trace("agents", [false, true, false]).stops_at, Some(3));
-    }
-
-    #[test]
-    fn where_crossbars_go_by_the_destination_it_is_not_told_which_fails() {
-        let mut way = way("routes", 1);
-        way.hops[0].echo = None;
-        let answer = asked(vec![way], Measure::Trace).answer(&vec![vec![None; 3]]).unwrap();
-        let Answered::Measured(Traced { ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
-            panic!("it is measured")
-        };
-        assert!(ways[0].verdict.contains("cannot be told"), "{}", ways[0].verdict);
-    }
-
-    #[test]
-    fn round_trips_are_summed_up_and_what_got_lost_is_counted() {
-        let measure = Measure::Ping { count: 4, interval: Duration::ZERO };
-        let asked = asked(vec![way("agents", 3), way("srv6", 2)], measure);
-        assert_eq!((asked.plan().echoes.len(), asked.plan().rounds), (2, 4));
-        let took = |ms: u64| back(ms).filter(|_| ms > 0);
-        let answer = asked.answer(&vec![[5, 1, 0, 2].map(took).to_vec(), vec![None; 4]]).unwrap();
-        let Answered::Measured(Pinged { ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
-            panic!("it is measured")
-        };
-        let first = &ways[0];
-        assert_eq!((first.sent, first.received, first.loss), (4, 3, 0.25));
-        assert_eq!((first.min_ms, first.median_ms, first.max_ms), (Some(1.0), Some(2.0), Some(5.0)));
-        assert_eq!((ways[1].received, ways[1].loss, ways[1].median_ms), (0, 1.0, None));
-        assert_eq!(ways[1].via, ["crossbar 0, port 1", "crossbar 1, port 1"]);
     }
 }

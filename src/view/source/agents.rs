@@ -1,5 +1,8 @@
 //! The agents of this machine: the maps that they hold, and how the hosts in them are.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -352,78 +355,5 @@ pub(crate) fn follow(feed: &Feed, run_dir: &Path, title: &str) {
             feed.tell_traffic(traffic);
         }
         std::thread::sleep(ASK_EVERY);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use mapper_fabric::generate;
-    use mapper_proto::Mac;
-
-    use super::*;
-    use crate::daemon::status::{DeadCable, MapVersionDto, Reason};
-
-    fn board(unit: u8, counter: u32) -> Board {
-        let version = MapVersionDto { mac: Mac::from_position(1).to_string(), counter };
-        Board {
-            map_version: Some(version),
-            mac: Some(Mac::from_position(1).to_string()),
-            state: "configured".to_owned(),
-            network_configured: true,
-            no_answer: None,
-            ..Board::silent(unit, String::new())
-        }
-    }
-
-    #[test]
-    fn two_maps_stand_beside_each_other_and_each_board_speaks_of_its_own() {
-        let (mut one, mut other) = (board(0, 1), board(1, 2));
-        let name = |board: &Board| {
-            let version = board.map_version.clone().unwrap();
-            version.to_string()
-        };
-        let mut known = Known::default();
-        known.add(name(&one), generate("ring:n=3").unwrap(), Some(0));
-        known.add(name(&other), generate("ring:n=4").unwrap(), Some(1));
-        assert_eq!((known.fabric.map.hosts.len(), known.fabric.map.cables.len()), (7, 7));
-        assert_eq!(known.fabric.xbars[3].name, "unit1-xbar1");
-        other.network_configured = false;
-        other.mac = None;
-        one.unreachable =
-            vec![Reason { mac: Mac::from_position(3).to_string(), why: "no answer".to_owned() }];
-        let tag = known.fabric.map.xbars[0].tag.unwrap();
-        let dead = known.fabric.map.cables[0].a;
-        assert_eq!(dead.xbar, 0);
-        one.dead_cables =
-            vec![DeadCable { tag: Some(format!("{tag:016x}")), port: dead.port, ..DeadCable::default() }];
-        let boards = Boards { boards: vec![one, other], why_not: None };
-        assert!(known.is_of(&boards.boards));
-        let moment = known.moment(&boards, String::new());
-        assert_eq!(moment.cables[0], CableState::Dead);
-        assert_eq!(moment.hosts[1], HostState::Configured);
-        assert!(
-            moment.hosts[..3].contains(&HostState::Silent) || moment.hosts[3..].contains(&HostState::Silent)
-        );
-        assert_eq!(moment.says, "1 host silent");
-    }
-
-    #[test]
-    fn an_xbar_with_a_single_host_is_called_by_it() {
-        let mut fabric = generate("ring:n=3,hosts=1").unwrap();
-        fabric.xbars.iter_mut().for_each(|label| label.description.clear());
-        fabric.hosts[1].name = fabric.map.hosts[1].mac.to_string();
-        fabric.map.hosts.push(fabric.map.hosts[2]);
-        fabric.hosts.push(fabric.hosts[2].clone());
-        name_xbars(&mut fabric);
-        let said: Vec<&str> = fabric.xbars.iter().map(|label| label.description.as_str()).collect();
-        assert_eq!(said, ["xbar of h1", "", ""], "the second has a host without a name, the third has two");
-    }
-
-    #[test]
-    fn where_no_agent_runs_it_says_so() {
-        let dir = tempfile::tempdir().unwrap();
-        let boards = boards(dir.path());
-        assert!(boards.why_not.as_ref().unwrap().contains("mapper doctor"));
-        assert_eq!(Known::default().moment(&boards, String::new()).says, "no agent answers");
     }
 }

@@ -54,7 +54,7 @@ fn ways_that_are_proved_do_not_wait_for_first_probes_and_these_wait_for_answers(
     prober.schedule(START, mac(1), &ways[0]);
     assert_eq!(fire_all(&mut prober, START, &mut ways).len(), 1, "the way that is proved");
 
-    sent.iter().for_each(|&nonce| assert!(prober.take(nonce).is_some()));
+    sent.iter().for_each(|&nonce| assert!(prober.take(START, nonce).is_some()));
     let more = fire_all(&mut prober, START, &mut ways).len();
     assert!(more > sent.len(), "{more} after {}", sent.len());
     assert!(

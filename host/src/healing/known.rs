@@ -1,0 +1,61 @@
+//! What is known of one cable that is held for dead.
+
+use std::collections::BTreeSet;
+
+use mapper_proto::Instant;
+use mapper_proto::agent::{CableCause, PathId};
+
+/// All that is known of a cable that is held for dead.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) since: Instant,
+    pub(super) no_carrier: bool,
+    pub(super) notice: bool,
+    pub(super) silence: bool,
+    /// The mapper's frames pass the cable, though users' frames do not.
+    pub(super) cleared: bool,
+    /// The cable was tested last and gave no answer.
+    pub(super) unanswered: bool,
+    /// The cable is a host's only one, so there is no way around it.
+    pub(super) is_host: bool,
+    /// How long the longest frames were that did not pass, as far as is known.
+    pub(super) frame_bytes: usize,
+    /// The paths that are silent because of it. At most as many as the agent watches.
+    pub(super) silent: BTreeSet<PathId>,
+}
+
+impl Known {
+    pub(super) const fn new(since: Instant, is_host: bool) -> Self {
+        Self {
+            since,
+            no_carrier: false,
+            notice: false,
+            silence: false,
+            cleared: false,
+            unanswered: false,
+            is_host,
+            frame_bytes: 0,
+            silent: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn cause(&self) -> Option<CableCause> {
+        match self {
+            Self { no_carrier: true, .. } => Some(CableCause::Carrier),
+            Self { notice: true, .. } => Some(CableCause::Notice),
+            Self { silence: true, cleared: true, .. } => Some(CableCause::UsersOnly),
+            Self { silence: true, .. } => Some(CableCause::Silence),
+            Self { .. } => None,
+        }
+    }
+
+    /// Whether routes go around the cable.
+    pub(super) fn is_avoided(&self) -> bool {
+        self.no_carrier || self.notice || !self.is_host
+    }
+
+    /// Whether the cable is proved dead: it has no carrier, or gave no answer to its last test.
+    pub(super) fn is_proved(&self) -> bool {
+        self.no_carrier || self.unanswered
+    }
+}
