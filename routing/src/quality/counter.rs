@@ -1,5 +1,6 @@
 //! What crosses each channel, summed up along the tree of routes to each destination.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::table_routes::{NOWHERE, TableRoutes};
@@ -21,9 +22,44 @@ impl<'a> Sources<'a> {
     }
 
     /// How many hosts send from an xbar itself.
-    fn hosts_at(&self, xbar: u32) -> u64 {
-        let place = self.places[xbar as usize];
-        self.hosts.get(place as usize).map_or(0, |&hosts| hosts.into())
+    pub(super) fn hosts_at(&self, xbar: u32) -> u32 {
+        self.hosts.get(self.places[xbar as usize] as usize).copied().unwrap_or_default()
+    }
+}
+
+/// What is known of an xbar for the present slot.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The slot that the rest is about.
+    slot: u32,
+    /// How many channels frames cross from here, or [`Place::NEVER`] if they do not arrive.
+    depth: u32,
+    /// How many hosts' frames come by from other xbars.
+    weight: u32,
+    /// Whether some do, so that the xbar is in the tree.
+    is_passed: bool,
+}
+
+impl Place {
+    const NEVER: u32 = u32::MAX;
+    const UNKNOWN: Self = Self { slot: NOWHERE, depth: Self::NEVER, weight: 0, is_passed: false };
+}
+
+/// What crosses a channel. It stands together since all of it is written together, at random places.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Crossing {
+    /// How many frames cross if every host sends one to every address.
+    pub(super) frames: u64,
+    /// How many hosts these are for.
+    pub(super) destinations: u32,
+    /// The last host that was counted, counted from 1.
+    seen: u32,
+}
+
+impl Crossing {
+    fn add(&mut self, frames: u32, host: u32) {
+        self.frames += u64::from(frames);
+        self.destinations += u32::from(std::mem::replace(&mut self.seen, host + 1) != host + 1);
     }
 }
 
@@ -32,23 +68,14 @@ impl<'a> Sources<'a> {
 pub(super) struct Counter<'a> {
     routes: &'a TableRoutes<'a>,
     sources: &'a Sources<'a>,
-    /// Which leaves' frames cross each channel, a bit each. All threads set bits here.
+    /// Which leaves' frames cross each channel, a bit each, but for those of a leaf where the channel begins: whenever
+    /// anything crosses it, these do. All threads set bits here.
     crossed: &'a [AtomicU64],
-    /// How many frames cross each channel if every host sends one to every address.
-    pub(super) loads: Vec<u64>,
-    pub(super) destinations: Vec<u32>,
-    /// The last host that was counted at each channel, counted from 1.
-    seen: Vec<u32>,
-    /// Whether frames for the current slot get on from an xbar: the slot's mark, plus 1 if they arrive.
-    known: Vec<u64>,
-    mark: u64,
+    pub(super) crossings: Vec<Crossing>,
+    places: Vec<Place>,
     route: Vec<u32>,
-    /// The xbars from which frames arrive, each after the one that it sends them to.
+    /// The xbars that frames come by from other xbars, each after the one that it sends them to.
     tree: Vec<u32>,
-    /// For each xbar of the tree, how many channels are crossed from there.
-    depths: Vec<u32>,
-    /// For each xbar of the tree, how many hosts' frames come by.
-    weights: Vec<u64>,
     behind: LeafSets,
     pub(super) longest: usize,
     pub(super) routable: u64,
@@ -61,21 +88,15 @@ impl<'a> Counter<'a> {
         crossed: &'a [AtomicU64],
     ) -> Self {
         let topology = &routes.subnet.topology;
-        let (channels, xbars) = (topology.channel_count(), topology.xbar_count());
         Self {
             routes,
             sources,
             crossed,
-            loads: vec![0; channels],
-            destinations: vec![0; channels],
-            seen: vec![0; channels],
-            known: vec![0; xbars],
-            mark: 0,
+            crossings: vec![Crossing::default(); topology.channel_count()],
+            places: vec![Place::UNKNOWN; topology.xbar_count()],
             route: Vec::new(),
             tree: Vec::new(),
-            depths: vec![0; xbars],
-            weights: vec![0; xbars],
-            behind: LeafSets::new(xbars, sources.leaves.len()),
+            behind: LeafSets::new(topology.xbar_count(), sources.leaves.len()),
             longest: 0,
             routable: 0,
         }
@@ -101,72 +122,78 @@ impl<'a> Counter<'a> {
         self
     }
 
-    /// Counts the routes to a slot. Each xbar of their tree is visited once, and those that are farther come
-    /// first.
+    /// Counts the routes to a slot. Each xbar of their tree is visited once. What leaves send themselves is counted as soon as
+    /// they are known to reach the slot; what comes by from others follows, that from farther xbars first.
     fn add_slot(&mut self, host: u32, slot: u32, end: u32, reached: &mut [bool]) {
         let ports = self.routes.tables.of_slot(slot);
-        self.mark += 2;
-        self.known[end as usize] = self.mark + 1;
-        (self.depths[end as usize], self.weights[end as usize]) = (0, 0);
+        self.places[end as usize] = Place { slot, depth: 0, weight: 0, is_passed: true };
         self.tree.clear();
         for (reached, &leaf) in reached.iter_mut().zip(self.sources.leaves) {
-            *reached |= self.arrives(ports, leaf);
+            if self.places[leaf as usize].slot != slot {
+                self.follow(ports, (leaf, slot), host);
+            }
+            *reached |= self.places[leaf as usize].depth != Place::NEVER;
         }
         while let Some(xbar) = self.tree.pop() {
             let step = self.routes.next(xbar, ports[xbar as usize]);
             let (channel, head) = (step.channel as usize, step.head);
-            let weight = self.weights[xbar as usize];
-            self.loads[channel] += weight;
-            self.weights[head as usize] += weight;
-            if std::mem::replace(&mut self.seen[channel], host + 1) != host + 1 {
-                self.destinations[channel] += 1;
-            }
+            let weight = self.places[xbar as usize].weight;
+            self.crossings[channel].add(weight, host);
+            self.places[head as usize].weight += weight;
             let words = self.behind.words;
             let crossed = &self.crossed[channel * words..][..words];
-            self.behind.pass_on(
-                xbar,
-                self.sources.places[xbar as usize],
-                (head != end).then_some(head),
-                crossed,
-            );
+            self.behind.pass_on(xbar, (head != end).then_some(head), crossed);
         }
     }
 
-    /// Whether frames get from an xbar to the slot; if so, its way is then in the tree. Each xbar is passed
-    /// once for a slot, so that tables full of loops cost no more than good ones.
-    fn arrives(&mut self, ports: &[u8], from: u32) -> bool {
-        self.route.clear();
+    /// Follows frames from an xbar of which nothing is known to one that is known, and settles all that were passed. Each xbar
+    /// is passed once for a slot, so that tables full of loops cost no more than good ones.
+    fn follow(&mut self, ports: &[u8], (from, slot): (u32, u32), host: u32) {
         let mut xbar = from;
-        while self.known[xbar as usize] < self.mark {
+        while self.places[xbar as usize].slot != slot {
             // Until it is known to arrive, it does not: so a loop ends where it closes.
-            self.known[xbar as usize] = self.mark;
+            self.places[xbar as usize] = Place { slot, ..Place::UNKNOWN };
             self.route.push(xbar);
             match self.routes.next(xbar, ports[xbar as usize]).head {
                 NOWHERE => break,
                 head => xbar = head,
             }
         }
-        let known = self.known[xbar as usize];
-        let arrives = known == self.mark + 1;
-        let mut depth = self.depths[xbar as usize];
-        for &xbar in self.route.iter().rev() {
-            self.known[xbar as usize] = known;
-            if arrives {
-                depth += 1;
-                self.depths[xbar as usize] = depth;
-                self.weights[xbar as usize] = self.sources.hosts_at(xbar);
-                self.tree.push(xbar);
+        if self.places[xbar as usize].depth == Place::NEVER {
+            self.route.clear();
+        }
+        while let Some(xbar) = self.route.pop() {
+            self.settle(xbar, ports[xbar as usize], host);
+        }
+    }
+
+    /// Counts what the hosts of an xbar itself send by a port, behind which the way is known.
+    fn settle(&mut self, xbar: u32, port: u8, host: u32) {
+        let step = self.routes.next(xbar, port);
+        let head = &mut self.places[step.head as usize];
+        let depth = head.depth + 1;
+        // The end of all routes counts as passed from the beginning: it is in no tree.
+        if !std::mem::replace(&mut head.is_passed, true) {
+            self.tree.push(step.head);
+        }
+        let place = self.sources.places[xbar as usize];
+        if place != NOWHERE {
+            let hosts = self.sources.hosts[place as usize];
+            head.weight += hosts;
+            self.crossings[step.channel as usize].add(hosts, host);
+            if depth > 1 {
+                self.behind.add(step.head, place);
             }
         }
-        if arrives {
-            self.longest = self.longest.max(depth as usize);
-        }
-        arrives
+        self.places[xbar as usize].depth = depth;
+        self.longest = self.longest.max(depth as usize);
     }
 
     pub(super) fn merge(mut self, other: &Self) -> Self {
-        self.loads.iter_mut().zip(&other.loads).for_each(|(sum, load)| *sum += load);
-        self.destinations.iter_mut().zip(&other.destinations).for_each(|(sum, count)| *sum += count);
+        for (sum, crossing) in self.crossings.iter_mut().zip(&other.crossings) {
+            sum.frames += crossing.frames;
+            sum.destinations += crossing.destinations;
+        }
         self.longest = self.longest.max(other.longest);
         self.routable += other.routable;
         self
@@ -178,6 +205,8 @@ struct LeafSets {
     /// How many words a set has; each leaf has a bit.
     words: usize,
     sets: Vec<u64>,
+    /// The words of each set outside of which it has no bits, none if it is empty: leaves below an xbar of a tree stand side by side.
+    ranges: Vec<Range<usize>>,
     /// Sets that no xbar has; they are empty.
     free: Vec<u32>,
     /// The set of each xbar, or [`NOWHERE`].
@@ -186,44 +215,47 @@ struct LeafSets {
 
 impl LeafSets {
     fn new(xbars: usize, leaves: usize) -> Self {
-        Self { words: leaves.div_ceil(64), sets: Vec::new(), free: Vec::new(), of: vec![NOWHERE; xbars] }
+        let words = leaves.div_ceil(64);
+        Self { words, sets: Vec::new(), ranges: Vec::new(), free: Vec::new(), of: vec![NOWHERE; xbars] }
     }
 
-    /// Marks a channel as crossed by all frames of an xbar: by its own, if it is a leaf with a place, and by
-    /// those that come by. Hands them on to the xbar at the other end, unless they are for that one. The set
-    /// of the xbar is empty after that.
-    fn pass_on(&mut self, xbar: u32, place: u32, head: Option<u32>, crossed: &[AtomicU64]) {
+    /// Adds a leaf to those whose frames come by an xbar.
+    fn add(&mut self, xbar: u32, place: u32) {
+        let set = self.set_of(xbar);
+        let word = place as usize / 64;
+        self.sets[set as usize * self.words + word] |= 1 << (place % 64);
+        self.widen(set, word..word + 1);
+    }
+
+    /// Marks a channel as crossed by all frames that come by an xbar. Hands them on to the xbar at the other end, unless they
+    /// are for that one. The set of the xbar is empty after that.
+    fn pass_on(&mut self, xbar: u32, head: Option<u32>, crossed: &[AtomicU64]) {
         let set = std::mem::replace(&mut self.of[xbar as usize], NOWHERE);
         if set == NOWHERE {
-            // Most xbars of a tree are leaves that nobody's frames come by.
-            let (word, bit) = (place as usize / 64, 1 << (place % 64));
-            mark(&crossed[word], bit);
-            if let Some(head) = head {
-                let set = self.set_of(head);
-                self.set(set)[word] |= bit;
-            }
             return;
         }
-        if place != NOWHERE {
-            self.set(set)[place as usize / 64] |= 1 << (place % 64);
+        let range = self.ranges[set as usize].clone();
+        let from = set as usize * self.words;
+        for word in range.clone() {
+            mark(&crossed[word], self.sets[from + word]);
         }
-        crossed.iter().zip(self.set(set)).for_each(|(word, bits)| mark(word, *bits));
         match head {
             Some(head) if self.of[head as usize] == NOWHERE => self.of[head as usize] = set,
             Some(head) => {
-                let into = self.of[head as usize] as usize * self.words;
-                let from = set as usize * self.words;
-                for word in 0..self.words {
-                    self.sets[into + word] |= self.sets[from + word];
+                let into = self.of[head as usize];
+                for word in range.clone() {
+                    self.sets[into as usize * self.words + word] |= self.sets[from + word];
                 }
+                self.widen(into, range);
                 self.give_back(set);
             }
             None => self.give_back(set),
         }
     }
 
-    fn set(&mut self, set: u32) -> &mut [u64] {
-        &mut self.sets[set as usize * self.words..][..self.words]
+    fn widen(&mut self, set: u32, by: Range<usize>) {
+        let range = &mut self.ranges[set as usize];
+        *range = if range.start == range.end { by } else { range.start.min(by.start)..range.end.max(by.end) };
     }
 
     /// The set of an xbar, which gets an empty one if it had none.
@@ -231,14 +263,16 @@ impl LeafSets {
         if self.of[xbar as usize] == NOWHERE {
             self.of[xbar as usize] = self.free.pop().unwrap_or_else(|| {
                 self.sets.resize(self.sets.len() + self.words, 0);
-                (self.sets.len() / self.words - 1) as u32
+                self.ranges.push(0..0);
+                (self.ranges.len() - 1) as u32
             });
         }
         self.of[xbar as usize]
     }
 
     fn give_back(&mut self, set: u32) {
-        self.set(set).fill(0);
+        let range = std::mem::take(&mut self.ranges[set as usize]);
+        self.sets[set as usize * self.words..][range].fill(0);
         self.free.push(set);
     }
 }

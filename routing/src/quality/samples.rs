@@ -9,13 +9,12 @@ use super::bisection::Bisection;
 use super::patterns::Patterns;
 use crate::Topology;
 
-/// How many patterns are looked at together, destination by destination. The flows to one destination read
+/// How many patterns are looked at together at most, destination by destination. The flows to one destination read
 /// the same entries of the tables, which are then read from memory once for all of them.
 const TOGETHER: usize = 32;
 
-/// How many flows of each of some patterns are on a channel. This fills a line of a cache. A channel that
-/// more flows cross than a number can say is as good as blocked, so counting ends at the largest number.
-type Loads = [u16; TOGETHER];
+/// The most channels of which the loads of so many patterns stay in a cache of a megabyte.
+const FEW_CHANNELS: usize = (1 << 20) / size_of::<[u16; TOGETHER]>();
 
 /// The channels of each flow of each pattern.
 pub(super) trait Flows: Sync {
@@ -83,14 +82,16 @@ fn by_block<'a, F: Flows, T: Send>(
     range: Range<usize>,
     look: impl Fn(&mut Scratch<'a, F>, Range<usize>) -> Vec<T> + Sync,
 ) -> Vec<T> {
-    let blocks = range.len().div_ceil(TOGETHER);
+    // All threads get equally much to do, where a few patterns are all that there is.
+    let blocks = range.len().div_ceil(TOGETHER).next_multiple_of(rayon::current_num_threads());
+    let together = range.len().div_ceil(blocks.max(1));
     let parts: Vec<Vec<T>> = (0..blocks)
         .into_par_iter()
         .map_init(
             || Scratch::new(flows, patterns),
             |scratch, block| {
-                let start = range.start + block * TOGETHER;
-                look(scratch, start..range.end.min(start + TOGETHER))
+                let start = range.end.min(range.start + block * together);
+                look(scratch, start..range.end.min(start + together))
             },
         )
         .collect();
@@ -113,11 +114,27 @@ fn mean_bandwidth(shared: impl Iterator<Item = u16>) -> f64 {
     if count == 0 { 1.0 } else { total / f64::from(count) }
 }
 
-/// Counts a flow of a pattern on its channels.
-fn begin(at: usize, channels: &[u32], loads: &mut [Loads]) {
-    for &channel in channels {
-        let load = &mut loads[channel as usize][at];
-        *load = load.saturating_add(1);
+/// The flows of one pattern, destination by destination.
+#[derive(Default)]
+struct Remembered {
+    /// The channels of all flows, one flow after another.
+    channels: Vec<u32>,
+    /// How many channels the flow to each place has; [`Self::NO_FLOW`] if none goes there.
+    counts: Vec<u32>,
+}
+
+impl Remembered {
+    const NO_FLOW: u32 = u32::MAX;
+
+    /// The flows that there are: the place that each is for, and its channels.
+    fn flows(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        let mut rest = self.channels.as_slice();
+        let counts = self.counts.iter().enumerate().filter(|&(_, &count)| count != Self::NO_FLOW);
+        counts.map(move |(to, &count)| {
+            let (channels, others) = rest.split_at(count as usize);
+            rest = others;
+            (to, channels)
+        })
     }
 }
 
@@ -125,80 +142,112 @@ fn begin(at: usize, channels: &[u32], loads: &mut [Loads]) {
 struct Scratch<'a, F> {
     flows: &'a F,
     patterns: &'a Patterns,
-    /// Flows on each channel, by pattern. Flows to one destination end on the same channels in all patterns, so what
-    /// they change lies together.
-    loads: Vec<Loads>,
-    channels: Vec<u32>,
+    /// The flows of each pattern of a block.
+    remembered: Vec<Remembered>,
+    /// Flows of one pattern on each channel. A channel that more flows cross than a number can say is as good as blocked, so
+    /// counting ends at the largest number.
+    loads: Vec<u16>,
+    /// Flows of each pattern of a block on each channel, where channels are few. Flows to one destination end on the same
+    /// channels in all patterns, so what they change lies together.
+    loads_together: Vec<[u16; TOGETHER]>,
 }
 
 impl<'a, F: Flows> Scratch<'a, F> {
     fn new(flows: &'a F, patterns: &'a Patterns) -> Self {
-        let loads = vec![[0; TOGETHER]; flows.topology().channel_count()];
-        Self { flows, patterns, loads, channels: Vec::new() }
+        let loads = vec![0; flows.topology().channel_count()];
+        Self { flows, patterns, remembered: Vec::new(), loads, loads_together: Vec::new() }
     }
 
-    /// Visits all flows of some patterns, destination by destination, with the number of the pattern among
-    /// these, the flow's source, its channels, and the loads of all channels. With `remembers`, the channels
-    /// of all flows stand one after another in `self.channels` in the end.
-    fn visit(
-        &mut self,
-        block: Range<usize>,
-        remembers: bool,
-        mut visit: impl FnMut(usize, usize, &[u32], &mut [Loads]),
-    ) {
-        let Self { flows, patterns, channels, loads } = self;
-        channels.clear();
+    /// Looks up all flows of some patterns. They are counted later, pattern by pattern: the loads of one pattern stay in a
+    /// cache, and those of all would not.
+    fn remember(&mut self, block: Range<usize>) {
+        let Self { flows, patterns, remembered, .. } = self;
+        remembered.resize_with(block.len(), Remembered::default);
+        for Remembered { channels, counts } in remembered.iter_mut() {
+            channels.clear();
+            counts.clear();
+        }
         for to in 0..patterns.hosts.len() {
-            for (at, pattern) in block.clone().enumerate() {
-                let Some(from) = patterns.sender(pattern, to) else { continue };
-                let start = if remembers { channels.len() } else { 0 };
-                channels.truncate(start);
-                if flows.flow(pattern, from, to, channels) {
-                    visit(at, from, &channels[start..], loads);
+            for (pattern, Remembered { channels, counts }) in block.clone().zip(remembered.iter_mut()) {
+                let start = channels.len();
+                let from = patterns.sender(pattern, to);
+                if from.is_some_and(|from| flows.flow(pattern, from, to, channels)) {
+                    counts.push((channels.len() - start) as u32);
                 } else {
                     channels.truncate(start);
+                    counts.push(Remembered::NO_FLOW);
                 }
             }
         }
     }
 
-    /// Lets all flows of some patterns begin.
-    fn start(&mut self, block: Range<usize>) {
-        self.loads.fill([0; TOGETHER]);
-        self.visit(block, false, |at, _, channels, loads| begin(at, channels, loads));
+    /// Lets all flows of one of the patterns that are remembered begin.
+    fn start(&mut self, at: usize) {
+        self.loads.fill(0);
+        for &channel in &self.remembered[at].channels {
+            let load = &mut self.loads[channel as usize];
+            *load = load.saturating_add(1);
+        }
     }
 
     /// How many flows are on the busiest channel, for each of some patterns.
     fn busiest(&mut self, block: Range<usize>) -> Vec<u32> {
-        self.start(block.clone());
-        let mut most: Loads = [0; TOGETHER];
-        for loads in &self.loads {
-            most.iter_mut().zip(loads).for_each(|(most, &load)| *most = load.max(*most));
+        if self.loads.len() <= FEW_CHANNELS {
+            self.busiest_together(block)
+        } else {
+            self.busiest_in_turn(block)
+        }
+    }
+
+    /// The same, pattern by pattern.
+    fn busiest_in_turn(&mut self, block: Range<usize>) -> Vec<u32> {
+        self.remember(block.clone());
+        let busiest = |at| {
+            self.start(at);
+            self.loads.iter().copied().max().unwrap_or_default().into()
+        };
+        (0..block.len()).map(busiest).collect()
+    }
+
+    /// The same, all patterns together: flows are counted as soon as they are looked up.
+    fn busiest_together(&mut self, block: Range<usize>) -> Vec<u32> {
+        let Self { flows, patterns, loads, loads_together, .. } = self;
+        loads_together.clear();
+        loads_together.resize(loads.len(), [0; TOGETHER]);
+        let mut channels = Vec::new();
+        for to in 0..patterns.hosts.len() {
+            for (at, pattern) in block.clone().enumerate() {
+                channels.clear();
+                let from = patterns.sender(pattern, to);
+                if from.is_some_and(|from| flows.flow(pattern, from, to, &mut channels)) {
+                    for &channel in &channels {
+                        let load = &mut loads_together[channel as usize][at];
+                        *load = load.saturating_add(1);
+                    }
+                }
+            }
+        }
+        let mut most = [0; TOGETHER];
+        for loads in loads_together {
+            most.iter_mut().zip(loads).for_each(|(most, &mut load)| *most = load.max(*most));
         }
         most[..block.len()].iter().map(|&most| most.into()).collect()
     }
 
     /// The bandwidths that flows get in each of some matchings. A flow that shares no channel gets all.
     fn bandwidths(&mut self, block: Range<usize>) -> Vec<Bandwidths> {
-        let (places, patterns) = (self.patterns.hosts.len(), self.patterns);
-        // Flows are looked up once, and remembered until all have begun: how many channels each has, its pattern among
-        // these, and its place.
-        let mut flows: Vec<(u32, u32, u32)> = Vec::with_capacity(block.len() * places);
-        self.loads.fill([0; TOGETHER]);
-        self.visit(block.clone(), true, |at, from, channels, loads| {
-            begin(at, channels, loads);
-            flows.push((channels.len() as u32, at as u32, from as u32));
-        });
+        self.remember(block.clone());
+        let patterns = self.patterns;
         // How many flows share the busiest channel of each flow; 0 for places that send nothing.
-        let mut shared = vec![0_u16; block.len() * places];
-        let mut rest = self.channels.as_slice();
-        for (count, at, from) in flows {
-            let (passed, others) = rest.split_at(count as usize);
-            rest = others;
-            let loads = passed.iter().map(|&channel| self.loads[channel as usize][at as usize]);
-            shared[at as usize * places + from as usize] = loads.max().unwrap_or(1);
-        }
-        let bandwidths = |(pattern, shared): (usize, &[u16])| {
+        let mut shared = vec![0_u16; patterns.hosts.len()];
+        let bandwidths = |(at, pattern): (usize, usize)| {
+            self.start(at);
+            shared.fill(0);
+            for (to, channels) in self.remembered[at].flows() {
+                let Some(from) = patterns.sender(pattern, to) else { continue };
+                let loads = channels.iter().map(|&channel| self.loads[channel as usize]);
+                shared[from] = loads.max().unwrap_or(1);
+            }
             // Sums of fractions depend on what is added first: they are added by source.
             let flows = || shared.iter().copied().enumerate().filter(|&(_, shared)| shared > 0);
             let of_all = mean_bandwidth(flows().map(|(_, shared)| shared));
@@ -208,6 +257,37 @@ impl<'a, F: Flows> Scratch<'a, F> {
             let others = flows().filter(|&(from, _)| patterns.joins_others(pattern, from));
             Bandwidths { of_all, of_others: mean_bandwidth(others.map(|(_, shared)| shared)) }
         };
-        block.zip(shared.chunks_exact(places.max(1))).map(bandwidths).collect()
+        block.enumerate().map(bandwidths).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::{Engine, Settings};
+    use crate::quality::hosts_in_order;
+    use crate::{Subnet, TableRoutes};
+    use mapper_fabric::generate;
+
+    #[test]
+    fn the_busiest_channels_are_the_same_whether_patterns_are_counted_together_or_in_turn() {
+        for spec in [
+            "xgft:h=3;m=3,4,5;w=1,2,3",
+            "random:xbars=9,ports=12,hosts=30,links=20,seed=2",
+            "ring:n=7,hosts=3",
+        ] {
+            let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
+            let tables = Engine::Sssp.compute(&subnet, &Settings::default()).unwrap().tables;
+            let routes = TableRoutes::new(&subnet, &tables);
+            let hosts = hosts_in_order(&subnet.topology);
+            let patterns = Patterns::draw(&subnet.topology, &hosts, 1, crate::quality::patterns::ALL_FLOWS);
+            let flows = ByPair { routes: &routes, patterns: &patterns };
+            let mut scratch = Scratch::new(&flows, &patterns);
+            for start in (0..patterns.count()).step_by(TOGETHER) {
+                let block = start..patterns.count().min(start + TOGETHER);
+                let together = scratch.busiest_together(block.clone());
+                assert_eq!(together, scratch.busiest_in_turn(block), "{spec}");
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::census::{Census, PairRoutes};
 use super::counter::{Counter, Sources};
+use crate::host_routes::bits;
 use crate::tables::SlotEnd;
 use crate::{Attachment, Far, Subnet, Tables, Topology};
 use mapper_proto::map::PortRef;
@@ -109,19 +110,20 @@ impl<'a> TableRoutes<'a> {
             counter()
         };
         let weight = f64::from(1_u32 << self.subnet.destinations.lmc());
-        let crossing = |channel: usize| {
+        let senders = |channel: usize| {
             let words = crossed[channel * words..][..words].iter().map(|word| word.load(Ordering::Relaxed));
-            let bits = words.enumerate().flat_map(|(at, word)| {
-                (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| 64 * at + bit)
-            });
-            bits.map(|leaf| hosts[leaf]).sum()
+            let bits = words.enumerate().flat_map(|(at, word)| bits(word).map(move |bit| 64 * at + bit));
+            let own = sources.hosts_at(topology.tail(channel as u32).xbar);
+            let own = if total.crossings[channel].destinations > 0 { own } else { 0 };
+            bits.map(|leaf| hosts[leaf]).sum::<u32>() + own
         };
         let all: u64 = hosts.iter().map(|&hosts| u64::from(hosts)).sum();
+        let crossings = total.crossings.iter();
         let census = Census {
-            loads: total.loads.iter().map(|&load| load as f64 / weight).collect(),
-            sources: (0..topology.channel_count()).map(crossing).collect(),
+            loads: crossings.clone().map(|crossing| crossing.frames as f64 / weight).collect(),
+            sources: (0..topology.channel_count()).into_par_iter().map(senders).collect(),
             unroutable: (all * all.saturating_sub(1)).saturating_sub(total.routable),
-            destinations: total.destinations,
+            destinations: crossings.map(|crossing| crossing.destinations).collect(),
         };
         (census, total.longest)
     }

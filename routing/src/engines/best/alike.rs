@@ -1,9 +1,31 @@
 //! Whether engines lead hosts' frames the same ways, so that one of them need be proved and measured for all.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 
 use crate::engines::Routing;
+use crate::host_routes::bits;
 use crate::{Far, Subnet, Topology};
+
+/// The xbars that frames between hosts pass by one routing, for each slot of a host. They are looked up when they are needed,
+/// and then known for all that this routing is compared with.
+#[derive(Debug)]
+pub(super) struct Passed {
+    /// For each xbar, the words of its hosts' slots, as many for each slot as xbars need that have a bit each.
+    by_end: Vec<OnceLock<Box<[u64]>>>,
+}
+
+impl Passed {
+    /// Nothing is looked up yet.
+    pub(super) fn new(subnet: &Subnet) -> Self {
+        Self { by_end: (0..subnet.topology.xbar_count()).map(|_| OnceLock::new()).collect() }
+    }
+
+    fn words_of(&self, look: &Look<'_>, routing: &Routing, to: u32) -> &[u64] {
+        self.by_end[to as usize].get_or_init(|| look.passed(routing, to))
+    }
+}
 
 /// Whether frames between hosts go the same ways in the same layers by two routings. What is proved and
 /// measured of one is then true of the other, except what is proved of xbars' own addresses.
@@ -11,43 +33,71 @@ use crate::{Far, Subnet, Topology};
 /// Entries that no such frame comes by may differ, as each engine fills them in its own way. In a tree of
 /// three tiers each xbar of the middle tier has many such entries, although all engines that rank lead all
 /// frames there alike.
-pub(super) fn lead_hosts_alike(subnet: &Subnet, one: &Routing, other: &Routing) -> bool {
+pub(super) fn lead_hosts_alike(subnet: &Subnet, (one, passed): (&Routing, &Passed), other: &Routing) -> bool {
     if one.layers != other.layers || one.tables.slot_count() != other.tables.slot_count() {
         return false;
     }
-    let xbars = 0..subnet.topology.xbar_count() as u32;
-    let heads = Heads::of(&subnet.topology);
-    let leaves: Vec<u32> = xbars.clone().filter(|&xbar| subnet.is_leaf(xbar)).collect();
-    let is_alike = |passed: &mut Vec<u32>, to: u32| {
-        let is_joined = |&from: &u32| subnet.topology.component(from) == subnet.topology.component(to);
-        subnet.destinations.host_slots_of(to).all(|slot| {
+    let look = Look::new(subnet);
+    let is_alike = |to: u32| {
+        subnet.destinations.host_slots_of(to).enumerate().all(|(at, slot)| {
             let rows = (one.tables.of_slot(slot), other.tables.of_slot(slot));
-            let mut leaves = leaves.iter().copied().filter(is_joined);
-            rows.0 == rows.1 || leaves.all(|from| is_way_alike(&heads, rows, (from, slot), passed))
+            rows.0 == rows.1 || {
+                let words = passed.words_of(&look, one, to);
+                are_equal_where(&words[at * look.words..][..look.words], rows)
+            }
         })
     };
-    let passed = || vec![u32::MAX; subnet.topology.xbar_count()];
-    xbars.into_par_iter().map_init(passed, is_alike).all(|alike| alike)
+    (0..subnet.topology.xbar_count() as u32).into_par_iter().all(is_alike)
 }
 
-/// Whether frames for a slot that begin at an xbar go the same way by two rows of tables. They are followed
-/// to the first xbar that `passed` notes, which other frames for this slot were seen to pass.
-fn is_way_alike(
-    heads: &Heads,
-    (one, other): (&[u8], &[u8]),
-    (from, slot): (u32, u32),
-    passed: &mut [u32],
-) -> bool {
-    let mut xbar = from;
-    while std::mem::replace(&mut passed[xbar as usize], slot) != slot {
-        let port = one[xbar as usize];
-        if other[xbar as usize] != port {
-            return false;
-        }
-        let Some(next) = heads.behind(xbar, port) else { break };
-        xbar = next;
+/// Whether two rows of tables have the same entries at the xbars whose bits are set.
+fn are_equal_where(words: &[u64], (one, other): (&[u8], &[u8])) -> bool {
+    let mut parts = words.iter().zip(one.chunks(64).zip(other.chunks(64)));
+    parts.all(|(&word, (one, other))| one == other || bits(word).all(|xbar| one[xbar] == other[xbar]))
+}
+
+/// What it takes to follow frames between hosts.
+struct Look<'a> {
+    subnet: &'a Subnet,
+    heads: Heads,
+    leaves: Vec<u32>,
+    words: usize,
+}
+
+impl<'a> Look<'a> {
+    fn new(subnet: &'a Subnet) -> Self {
+        let xbars = subnet.topology.xbar_count();
+        let leaves = (0..xbars as u32).filter(|&xbar| subnet.is_leaf(xbar)).collect();
+        Self { subnet, heads: Heads::of(&subnet.topology), leaves, words: xbars.div_ceil(64) }
     }
-    true
+
+    /// The xbars that frames for hosts of an xbar pass, slot by slot.
+    fn passed(&self, routing: &Routing, to: u32) -> Box<[u64]> {
+        let topology = &self.subnet.topology;
+        let slots = self.subnet.destinations.host_slots_of(to);
+        let mut passed = vec![0; slots.len() * self.words].into_boxed_slice();
+        for (slot, words) in slots.zip(passed.chunks_exact_mut(self.words)) {
+            let row = routing.tables.of_slot(slot);
+            let leaves = self.leaves.iter().copied();
+            for from in leaves.filter(|&from| topology.component(from) == topology.component(to)) {
+                self.follow(row, from, words);
+            }
+        }
+        passed
+    }
+
+    /// Notes the xbars that frames pass which begin at an xbar, to the first one that other frames were seen to pass.
+    fn follow(&self, row: &[u8], from: u32, passed: &mut [u64]) {
+        let mut xbar = from;
+        loop {
+            let (word, bit) = (&mut passed[xbar as usize / 64], 1 << (xbar % 64));
+            if std::mem::replace(word, *word | bit) & bit != 0 {
+                break;
+            }
+            let Some(next) = self.heads.behind(xbar, row[xbar as usize]) else { break };
+            xbar = next;
+        }
+    }
 }
 
 /// The xbars that ports lead to, as one array: ways of large fabrics have millions of steps.
@@ -97,12 +147,13 @@ mod tests {
     fn engines_that_rank_lead_hosts_of_a_whole_tree_alike_though_their_tables_differ() {
         let subnet = Subnet::new(&generate("xgft:h=3;m=4,4,6;w=1,4,4").unwrap(), None).unwrap();
         let compute = |engine: Engine| engine.compute(&subnet, &Settings::default()).unwrap();
-        let ftree = compute(Engine::Ftree);
+        let (ftree, passed) = (compute(Engine::Ftree), Passed::new(&subnet));
         for engine in [Engine::Dmodc, Engine::Updn, Engine::Minhop] {
             let other = compute(engine);
-            assert!(other.tables != ftree.tables && lead_hosts_alike(&subnet, &other, &ftree), "{engine}");
+            assert!(other.tables != ftree.tables, "{engine}");
+            assert!(lead_hosts_alike(&subnet, (&ftree, &passed), &other), "{engine}");
         }
-        assert!(!lead_hosts_alike(&subnet, &compute(Engine::Dor), &ftree));
+        assert!(!lead_hosts_alike(&subnet, (&ftree, &passed), &compute(Engine::Dor)));
     }
 
     /// Whether each host's way to each address of all others is the same, followed pair by pair.
@@ -135,7 +186,7 @@ mod tests {
                 let Some(channel) = channels.clone().nth(port as usize % channels.len().max(1)) else { continue };
                 other.tables.set_port(xbar, slot % slots, subnet.topology.tail(channel).port);
             }
-            let alike = lead_hosts_alike(&subnet, &one, &other);
+            let alike = lead_hosts_alike(&subnet, (&one, &Passed::new(&subnet)), &other);
             prop_assert!(alike || !are_ways_same(&subnet, &one, &other));
             if alike {
                 prop_assert!(are_ways_same(&subnet, &one, &other));

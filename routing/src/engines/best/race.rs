@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 
 use super::Watch;
-use super::alike::lead_hosts_alike;
+use super::alike::{Passed, lead_hosts_alike};
 use super::choice::{self, Candidate, KEPT_SHARE, NEARLY};
 use super::plan::Plan;
 use crate::engines::selection::{self, Computed, Selection, Tried};
@@ -30,6 +30,7 @@ struct Entry {
     engine: Engine,
     alike: Vec<Engine>,
     computed: Computed,
+    passed: Passed,
 }
 
 /// Tables that are proved, as far as they are measured.
@@ -38,11 +39,12 @@ struct Contender {
     alike: Vec<Engine>,
     changed: Option<u64>,
     measured: Measured,
+    passed: Passed,
 }
 
 impl Contender {
     fn candidate(self) -> Candidate {
-        let Self { selection, alike, changed, measured } = self;
+        let Self { selection, alike, changed, measured, .. } = self;
         Candidate { selection, alike, bisection: measured.bisection(), changed }
     }
 }
@@ -109,9 +111,9 @@ impl<'a> Race<'a> {
         // Entries that no host's frame comes by count only if those that were in force are to stay, or if
         // frames for xbars are proved, too.
         let is_whole = self.plan.in_force(subnet).is_some() || settings.xbar_destinations;
-        let is_alike = |one: &Routing, other: &Routing| {
+        let is_alike = |one: &Routing, passed: &Passed, other: &Routing| {
             let is_same = || one.layers == other.layers && one.tables == other.tables;
-            if is_whole { is_same() } else { lead_hosts_alike(subnet, one, other) }
+            if is_whole { is_same() } else { lead_hosts_alike(subnet, (one, passed), other) }
         };
         let mut entries: Vec<Entry> = Vec::new();
         for (engine, computed) in computed {
@@ -122,11 +124,17 @@ impl<'a> Race<'a> {
                     continue;
                 }
             };
-            let before = self.contenders.iter_mut().map(|one| (&one.selection.routing, &mut one.alike));
-            let beside = entries.iter_mut().map(|one| (&one.computed.routing, &mut one.alike));
-            match before.chain(beside).find(|(routing, _)| is_alike(routing, &computed.routing)) {
-                Some((_, alike)) => alike.push(engine),
-                None => entries.push(Entry { engine, alike: Vec::new(), computed }),
+            let before = self.contenders.iter_mut();
+            let before = before.map(|one| (&one.selection.routing, &one.passed, &mut one.alike));
+            let beside = entries.iter_mut();
+            let beside = beside.map(|one| (&one.computed.routing, &one.passed, &mut one.alike));
+            let mut there = before.chain(beside);
+            match there.find(|(routing, passed, _)| is_alike(routing, passed, &computed.routing)) {
+                Some((_, _, alike)) => alike.push(engine),
+                None => {
+                    let passed = Passed::new(subnet);
+                    entries.push(Entry { engine, alike: Vec::new(), computed, passed });
+                }
             }
         }
         entries
@@ -134,7 +142,7 @@ impl<'a> Race<'a> {
 
     /// Proves tables, and measures them by the first matchings.
     fn judge(&self, entry: Entry) -> Result<Contender, Vec<Tried>> {
-        let Entry { engine, alike, computed } = entry;
+        let Entry { engine, alike, computed, passed } = entry;
         let proof = computed.prove(self.subnet, self.plan.settings());
         if !proof.holds() {
             let why_not = WhyNotServed::Unproved(Box::new(proof));
@@ -145,7 +153,7 @@ impl<'a> Race<'a> {
         let in_force = self.plan.in_force(self.subnet);
         let changed = in_force.map(|before| self.subnet.changed_entries(&selection.routing.tables, before));
         let measured = self.matchings.begin(&routes(self.subnet, &selection));
-        Ok(Contender { selection, alike, changed, measured })
+        Ok(Contender { selection, alike, changed, measured, passed })
     }
 
     /// Takes out those that can be neither as good as the best nor the next best.

@@ -50,28 +50,57 @@ impl Filling<'_> {
     fn fill(&self, costs: &Costs, turns: &Turns, end: u32, block: &mut [u8]) {
         let Self { subnet, tiers, .. } = *self;
         let xbars = tiers.from_top.len();
-        let mut fill_column = |xbar: u32, side: &Groups, places: &[u32]| {
-            fill_column(xbar, side, places, tiers, turns, block);
-            self.keep_in_force(xbar, side, places, end, block);
-        };
         let mut places = Vec::new();
         for steps in costs.steps_down(tiers, end).chunk_by(|one, other| one.0 == other.0) {
             places.clear();
             places.extend(steps.iter().map(|&(_, place)| place));
-            fill_column(steps[0].0, &tiers.down, &places);
+            let xbar = steps[0].0;
+            let column = block[xbar as usize..].iter_mut().step_by(xbars);
+            fill_column(xbar, &tiers.down, &places, tiers, turns, column);
+            self.keep_in_force(xbar, &tiers.down, &places, end, block);
         }
-        // The neighbours above to which each class goes on, once they are known.
+        self.fill_upwards(costs, turns, end, block);
+        for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
+            row[end as usize] = subnet.port_of_slot(slot);
+        }
+    }
+
+    /// Fills the entries of all xbars from which the way goes up at first. Those of one kind are found once.
+    fn fill_upwards(&self, costs: &Costs, turns: &Turns, end: u32, block: &mut [u8]) {
+        let tiers = self.tiers;
+        let xbars = tiers.from_top.len();
+        let rows = block.len() / xbars;
+        // The neighbours above to which each class goes on, and the entries of each kind, once they are known.
         let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count];
-        for xbar in (0..xbars as u32).filter(|&xbar| !costs.goes_down(xbar) && costs.reaches(xbar)) {
+        let mut of_kind: Vec<Option<usize>> = vec![None; tiers.kinds.count];
+        let mut columns: Vec<u8> = Vec::new();
+        let upwards = |&xbar: &u32| !costs.goes_down(xbar) && costs.reaches(xbar);
+        let upwards: Vec<u32> = (0..xbars as u32).filter(upwards).collect();
+        let mut place_of_column = |&xbar: &u32| {
             let places = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {
                 let above = (0..).zip(tiers.up.of(xbar));
                 let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == costs.hops(xbar);
                 above.filter(|&(_, &above)| is_nearer(above)).map(|(place, _)| place).collect()
             });
-            fill_column(xbar, &tiers.up, places);
+            *of_kind[tiers.kinds.of(xbar)].get_or_insert_with(|| {
+                let start = columns.len();
+                columns.resize(start + rows, Tables::NONE);
+                fill_column(xbar, &tiers.up, places, tiers, turns, columns[start..].iter_mut());
+                start
+            })
+        };
+        let starts: Vec<usize> = upwards.iter().map(&mut place_of_column).collect();
+        for (at, row) in block.chunks_exact_mut(xbars).enumerate() {
+            for (&xbar, &start) in upwards.iter().zip(&starts) {
+                row[xbar as usize] = columns[start + at];
+            }
         }
-        for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
-            row[end as usize] = subnet.port_of_slot(slot);
+        if self.in_force.is_some() {
+            for xbar in upwards {
+                if let Some(places) = &of_class[tiers.classes.of(xbar)] {
+                    self.keep_in_force(xbar, &tiers.up, places, end, block);
+                }
+            }
         }
     }
 
@@ -93,10 +122,16 @@ impl Filling<'_> {
     }
 }
 
-/// Fills the entries of an xbar, which go on to neighbours at these places, by turns.
-fn fill_column(xbar: u32, side: &Groups, places: &[u32], tiers: &Tiers, turns: &Turns, block: &mut [u8]) {
+/// Fills the entries of an xbar, which go on to neighbours at these places, by turns. They are empty before.
+fn fill_column<'b>(
+    xbar: u32,
+    side: &Groups,
+    places: &[u32],
+    tiers: &Tiers,
+    turns: &Turns,
+    mut column: impl Iterator<Item = &'b mut u8>,
+) {
     let ports = |place: u32| side.ports(xbar, place);
-    let mut column = block[xbar as usize..].iter_mut().step_by(tiers.from_top.len());
     match places {
         [] => {}
         &[place] if ports(place).len() == 1 => column.for_each(|port| *port = ports(place)[0]),

@@ -78,6 +78,33 @@ impl Classes {
     }
 }
 
+/// Xbars of one kind have the same neighbours above, the same ports to each of them and the same divider, so that all their
+/// entries are the same for a destination that is not below them.
+pub(super) struct Kinds {
+    of: Vec<u32>,
+    /// How many there are.
+    pub(super) count: usize,
+}
+
+impl Kinds {
+    fn new(up: &Groups, classes: &Classes, dividers: &[u32]) -> Self {
+        let mut known = BTreeMap::new();
+        let mut kind = |xbar: u32| {
+            let ports = (0..up.of(xbar).len() as u32).map(|place| up.ports(xbar, place));
+            let ports: Vec<&[u8]> = ports.collect();
+            let next = known.len() as u32;
+            *known.entry((classes.of(xbar), dividers[xbar as usize], ports)).or_insert(next)
+        };
+        let of = (0..dividers.len() as u32).map(&mut kind).collect();
+        Self { of, count: known.len() }
+    }
+
+    /// The kind of an xbar.
+    pub(super) fn of(&self, xbar: u32) -> usize {
+        self.of[xbar as usize] as usize
+    }
+}
+
 /// How high xbars stand, and the cables between them in groups.
 pub(super) struct Tiers {
     /// By xbar, how high it stands.
@@ -89,6 +116,8 @@ pub(super) struct Tiers {
     pub(super) down: Groups,
     /// The classes of xbars with the same neighbours above.
     pub(super) classes: Classes,
+    /// The kinds of xbars with the same entries.
+    pub(super) kinds: Kinds,
     /// By xbar, how many destinations in a row leave it by one group.
     pub(super) dividers: Vec<u32>,
 }
@@ -137,7 +166,8 @@ impl Tiers {
             });
             dividers[xbar as usize] = below.max().unwrap_or(1);
         }
-        Ok(Self { heights, from_top, up, down, classes, dividers })
+        let kinds = Kinds::new(&up, &classes, &dividers);
+        Ok(Self { heights, from_top, up, down, classes, kinds, dividers })
     }
 
     /// For each xbar, how far it is below the greatest possible height.

@@ -271,6 +271,12 @@ impl<'a> Sweep<'a> {
 
     /// Walks from an xbar to one whose way is known, and tells how many hops it has, or how it fails.
     fn follow(&self, scratch: &mut Scratch, ports: &[u8], from: u32) -> u16 {
+        // Nearly all xbars of a tree are leaves, next to one whose way is known already.
+        if let Some(next) = self.wiring.step(from, ports[from as usize]).xbar()
+            && (1..=way::MAX_HOPS).contains(&scratch.ways[next as usize])
+        {
+            return self.arrive(scratch, ports, from, next);
+        }
         let mut xbar = from;
         let mut way = loop {
             match scratch.ways[xbar as usize] {
@@ -287,17 +293,28 @@ impl<'a> Sweep<'a> {
         };
         while let Some(before) = scratch.walk.pop() {
             if way <= way::MAX_HOPS {
-                // The destination's own way is known from the start: `xbar` leads on if it is not that.
-                if self.single && way > 1 {
-                    let step = self.wiring.step(before, ports[before as usize]);
-                    self.dependencies.add(step.dependencies + u32::from(ports[xbar as usize]), 1);
-                }
-                way = (way + 1).min(way::MAX_HOPS);
-                scratch.arriving.push(before);
+                way = self.arrive(scratch, ports, before, xbar);
+            } else {
+                scratch.ways[before as usize] = way;
             }
-            scratch.ways[before as usize] = way;
             xbar = before;
         }
+        way
+    }
+
+    /// Adds the dependency of frames that come by an xbar, by whose next one they arrive, and tells how many hops they have
+    /// from there.
+    fn arrive(&self, scratch: &mut Scratch, ports: &[u8], xbar: u32, next: u32) -> u16 {
+        let way = scratch.ways[next as usize];
+        if !self.single {
+            scratch.arriving.push(xbar);
+        } else if way > 1 {
+            // The destination's own way is known from the start: `next` leads on if it is not that.
+            let step = self.wiring.step(xbar, ports[xbar as usize]);
+            self.dependencies.add(step.dependencies + u32::from(ports[next as usize]), 1);
+        }
+        let way = (way + 1).min(way::MAX_HOPS);
+        scratch.ways[xbar as usize] = way;
         way
     }
 
