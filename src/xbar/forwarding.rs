@@ -19,7 +19,7 @@ use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
 use mapper_proto::Instant;
 use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::speedups::Speedups;
 use recheck::RETRY_AFTER;
@@ -155,6 +155,12 @@ impl Forwarding {
             return Err(ForwardingError::Lacks { choice, lacks });
         }
         let settings = KeptSettings::open(record)?;
+        match kernel.remove_what_older_versions_left() {
+            Ok(0) => {}
+            Ok(objects) => info!(objects, "took away what an older version had left in the kernel"),
+            // Packets pass all the same.
+            Err(error) => warn!("{}", with_causes(&error)),
+        }
         let there = kernel.dump()?;
         let clock = Clock::start();
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
