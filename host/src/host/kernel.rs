@@ -64,12 +64,16 @@ impl Host {
         match Datagram::read(bytes)? {
             Datagram::Question { nonce, is_last } => {
                 let directory = self.services.gossip().directory();
+                let mut is_heard = false;
                 directory.host_with(from).for_each(|mac| {
                     kernel.answers(mac);
-                    if is_last {
-                        kernel.hear_farewell(mac);
-                    }
+                    is_heard |= is_last && kernel.hear_farewell(mac);
                 });
+                // Who asks last would ask no more once it is answered, and be waited for. As long as it is not known whose
+                // address that is, it has to ask again.
+                if is_last && !is_heard {
+                    return None;
+                }
                 // No answer is longer than its question.
                 let answer = Datagram::Answer { nonce, arrived_ns }.to_bytes();
                 Some(answer[..bytes.len().min(DATAGRAM_BYTES)].to_vec())

@@ -167,6 +167,16 @@ impl KernelPath {
     pub(crate) fn hold_once_complete(&mut self) {
         if self.holding == Holding::Never {
             self.holding = Holding::OnceComplete;
+            self.hold_if_complete();
+        }
+    }
+
+    /// Holds what is proved from now on if that is wanted and all hosts have routes of the map, which is said once only.
+    fn hold_if_complete(&mut self) {
+        let is_complete = self.version().is_some() && self.complete == self.version();
+        // A network that has no other hosts is complete, too, but leaves no routes to keep.
+        if self.holding == Holding::OnceComplete && is_complete && !self.destinations.is_empty() {
+            self.holding = Holding::Now;
         }
     }
 
@@ -281,10 +291,7 @@ impl KernelPath {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.renew(now, mac));
         }
-        // A network that has no other hosts is complete, too, but leaves no routes to keep.
-        if self.holding == Holding::OnceComplete && !self.destinations.is_empty() {
-            self.holding = Holding::Now;
-        }
+        self.hold_if_complete();
     }
 
     /// Takes in whether the agent has a map, and none to make, to wait for or to hand on. New ways are tried only then.

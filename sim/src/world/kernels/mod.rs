@@ -337,6 +337,25 @@ impl World {
         }
     }
 
+    /// Has all hosts that run take it that their agents are to end once the mapping is complete, and to leave the routes in
+    /// their kernels.
+    pub fn hold_kernel_routes_once_complete(&mut self) {
+        for host in &mut self.hosts {
+            if let Some(real) = host.node.as_mut().and_then(|node| node.host_mut()) {
+                real.hold_kernel_routes_once_complete();
+            }
+        }
+    }
+
+    /// The hosts whose agents others may still need before they end.
+    pub fn needed_hosts(&self) -> Vec<u32> {
+        let is_needed = |host: &u32| {
+            let real = self.hosts[*host as usize].node.as_ref().and_then(|node| node.host());
+            real.and_then(|real| real.kernel_path()).is_some_and(KernelPath::is_needed)
+        };
+        (0..self.hosts.len() as u32).filter(is_needed).collect()
+    }
+
     /// Puts right whatever a host's kernel holds otherwise than its host wants. What an earlier run left
     /// goes, too, once this run has tried all its ways.
     fn mend_kernel(&mut self, host: u32) {
