@@ -42,7 +42,7 @@ mod way;
 mod ways;
 mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +100,8 @@ pub struct KernelPath {
     own: OwnAddresses,
     table: Option<Arc<RouteTable>>,
     narrow: BTreeMap<PortRef, u16>,
+    /// The cables of the table's map that are held for dead for their silence alone, each by the lower of its ports.
+    silent: BTreeSet<PortRef>,
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
     /// Whether the agent has a map, and none to make, to wait for or to hand on.
@@ -113,6 +115,8 @@ pub struct KernelPath {
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
     unlisted: BTreeMap<Mac, Unlisted>,
+    /// Hosts of which it is not known whether it is a cable on the way there that is dead, or their agent.
+    doubtful: BTreeSet<Mac>,
     prober: Prober,
     numbers: Numbers,
     /// How often ways to hosts that packets are sent to are tried again.
@@ -142,6 +146,7 @@ impl KernelPath {
             own: OwnAddresses::default(),
             table: None,
             narrow: BTreeMap::new(),
+            silent: BTreeSet::new(),
             complete: None,
             is_settled: true,
             old_at: Instant::ZERO,
@@ -149,6 +154,7 @@ impl KernelPath {
             has_let_go: false,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
             prober: Prober::new(seed),
             numbers: Numbers::from(first_number),
             recheck_used_every: RECHECK_USED_EVERY,
@@ -232,6 +238,12 @@ impl KernelPath {
             }
         }
         renewed.into_iter().for_each(|mac| self.renew_and_try(now, mac));
+    }
+
+    /// Says which cables of the map whose table is put to use next are held for dead for their silence alone, each by the
+    /// lower of its ports.
+    pub(crate) fn set_silent(&mut self, silent: BTreeSet<PortRef>) {
+        self.silent = silent;
     }
 
     /// Puts another table of routes to use. `narrow` are the ports whose cables carry shorter frames than others.
