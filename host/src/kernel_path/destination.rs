@@ -219,6 +219,11 @@ impl Destination {
         self.addresses.contains(&address)
     }
 
+    /// Whether no address of the host is known.
+    pub(super) const fn has_told_nothing(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
     /// Replaces the ways by those that were found in a table of this map. A way that goes through the same ports as
     /// an earlier one stays as it was. If dead cables cut the host off, so that the table leads across them again,
     /// that holds for ways that were set aside as well. Returns the numbers of the new ones.

@@ -26,6 +26,7 @@
 
 mod destination;
 mod farewell;
+mod left;
 mod numbers;
 mod own_addresses;
 mod prober;
@@ -47,19 +48,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_fib::{Change, Nexthop, Objects};
+use mapper_fib::{Change, Objects};
 use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
 use destination::Destination;
+pub use left::addresses_left;
 use numbers::Numbers;
 use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
 pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
 pub use surroundings::{KernelAbilities, KernelPort};
-use surroundings::{Surroundings, TablesByDestination};
 use unlisted::Unlisted;
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
@@ -109,6 +110,8 @@ pub struct KernelPath {
     /// When the table in use is old enough for new ways to be tried, whether all hosts have its map or not.
     old_at: Instant,
     holding: Holding,
+    /// Whose the addresses were to which an earlier run has left routes.
+    left_addresses: BTreeMap<IpAddr, Mac>,
     /// Whether it has let go of all routes, and has had none since.
     has_let_go: bool,
     destinations: BTreeMap<Mac, Destination>,
@@ -151,6 +154,7 @@ impl KernelPath {
             is_settled: true,
             old_at: Instant::ZERO,
             holding: Holding::Never,
+            left_addresses: BTreeMap::new(),
             has_let_go: false,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
@@ -357,22 +361,6 @@ impl KernelPath {
     /// anew.
     pub const fn revision(&self) -> u64 {
         self.revision
-    }
-
-    /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there
-    /// are routes of a map, the nexthop must lead along one of them to the host that has told this address.
-    /// Routes of an earlier map could send a packet in a circle together with those of other hosts, or to
-    /// another host if a cable was moved meanwhile. A host that has let go of its routes keeps none of an
-    /// earlier run either.
-    pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
-        let Self { table, abilities, agent_port, ports, narrow, .. } = self;
-        let Some(table) = table else { return !self.has_let_go };
-        let (abilities, agent_port) = (*abilities, *agent_port);
-        let complete = self.complete == Some(table.version());
-        let tables = TablesByDestination::of(abilities, agent_port, complete);
-        let around = Surroundings { abilities, agent_port, ports, narrow, tables };
-        let mut there = self.destinations.values().filter(|it| it.has_address(to));
-        there.any(|it| it.has_route_along(nexthop, table, &around))
     }
 
     /// Whether the kernel sends packets to any host.

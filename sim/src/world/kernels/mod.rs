@@ -14,9 +14,9 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::{LeftNeighbours, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
-use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort};
+use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort, addresses_left};
 use mapper_proto::wire::AgentState;
-use mapper_proto::{IpNetworkAddress, Mac};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use super::World;
 use super::options::{KernelChoice, derive_seed};
@@ -30,6 +30,8 @@ const ABILITIES: u64 = 8;
 const PROBES: u64 = 9;
 /// How often a daemon counts what its kernel has sent.
 const COUNT_EVERY: Duration = Duration::from_millis(100);
+/// How long what an earlier run left stays at the longest.
+const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
 /// The number of the tap interface, which differs from those of all ports.
 const TAP: u32 = u32::MAX;
 /// The number of the interface of port 0; those of other ports follow.
@@ -59,6 +61,8 @@ struct Kernel {
     counted: bool,
     /// Whether it holds nothing of an earlier run any more.
     taken_over: bool,
+    /// Until when it holds what an earlier run left at the longest.
+    taking_over_until: Instant,
     /// The neighbours that the earlier run had.
     left: LeftNeighbours,
     /// The revision of its host's ports and routes when the objects of the earlier run were last looked at.
@@ -111,12 +115,12 @@ const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
 impl Kernel {
     fn new(host: u32, abilities: KernelAbilities) -> Self {
         let [.., high, low] = (host + 1).to_be_bytes();
-        let v6 = Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low]));
         let v4 = Ipv4Addr::new(10, 77, high, low);
-        let addresses: Vec<_> = [IpNetworkAddress::new(v6.into(), 64), IpNetworkAddress::new(v4.into(), 16)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let addresses: Vec<_> =
+            [IpNetworkAddress::new(v6_of(host).into(), 64), IpNetworkAddress::new(v4.into(), 16)]
+                .into_iter()
+                .flatten()
+                .collect();
         Self {
             abilities,
             ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
@@ -129,6 +133,7 @@ impl Kernel {
             said_to_forward: false,
             counted: false,
             taken_over: false,
+            taking_over_until: Instant::ZERO,
             left: LeftNeighbours::default(),
             revision: 0,
         }
@@ -152,6 +157,11 @@ impl Kernel {
     }
 }
 
+/// The address of IPv6 by which the fabric knows a host.
+const fn v6_of(host: u32) -> Ipv6Addr {
+    Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, (host + 1) as u16)
+}
+
 /// The link address of a crossbar's port.
 fn link_address(xbar: u32, port: u8) -> Mac {
     Mac::from_u64(0x0600_0000_0000 | u64::from(xbar) << 8 | u64::from(port))
@@ -170,6 +180,7 @@ impl World {
         let kernel = &mut self.kernels.hosts[host as usize];
         kernel.ports.clear();
         kernel.taken_over = false;
+        kernel.taking_over_until = now + TAKE_OVER_WITHIN;
         kernel.home = home;
         if home.is_none() {
             // The host does not use the kernel any more, so what an earlier run has left is removed.
@@ -178,6 +189,10 @@ impl World {
         kernel.left = LeftNeighbours::of(&kernel.objects);
         let first_number = kernel.first_free_number();
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
+        let left = addresses_left(&kernel.objects, |ip| {
+            let host = u32::from(ip.segments()[7]).checked_sub(1).filter(|&host| v6_of(host) == ip)?;
+            Some(self.hosts.get(host as usize)?.own_mac)
+        });
         let is_counted = std::mem::replace(&mut kernel.counted, true);
         if !is_counted {
             self.queue.push(now + COUNT_EVERY, What::Kernel { host });
@@ -187,6 +202,7 @@ impl World {
         };
         if agent_port.is_some() {
             real.use_kernel(derive_seed(seed, PROBES, 0), first_number, TAP);
+            real.set_left_addresses(left);
             real.set_kernel_abilities(now, abilities, agent_port);
         }
         real.set_addresses(now, addresses);
@@ -362,8 +378,10 @@ impl World {
         let kernel = &self.kernels.hosts[host as usize];
         let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
         let Some(path) = real.kernel_path() else { return };
+        let has_all = path.has_tried_all() && !path.misses_left_hosts();
         let taken_over = kernel.taken_over
-            || (real.agent().status().state == AgentState::Configured && path.has_tried_all());
+            || self.now >= kernel.taking_over_until
+            || (real.agent().status().state == AgentState::Configured && has_all);
         let (mut objects, revision) = (path.wanted(), path.revision());
         if !taken_over {
             let is_cabled = |interface| kernel.ports.iter().any(|port| port.cabled.interface == interface);
