@@ -370,6 +370,24 @@ impl RouteTable {
         channels.is_some_and(|channels| channels.windows(2).all(|pair| orientation.allows(pair[0], pair[1])))
     }
 
+    /// Whether a route out of these ports, the first of which is of this host's own xbar, leads along cables of the map to a
+    /// port in which the map has nothing, and closes no circle with the routes that are in force.
+    pub(crate) fn leads_out_of_the_map(&self, ports: impl IntoIterator<Item = u8>) -> bool {
+        let topology = &self.basis.topology;
+        let Attachment::Port(home) = topology.attachment(self.whole.from()) else { return false };
+        let (mut xbar, mut hops) = (home.xbar, Vec::new());
+        for port in ports {
+            let hop = PortRef { xbar, port };
+            hops.push(hop);
+            match topology.far(hop) {
+                Far::Channel(channel) => xbar = topology.head(channel).xbar,
+                Far::Nothing => return topology.is_tagged(xbar) && self.closes_no_circle(&hops),
+                Far::Host(_) => return false,
+            }
+        }
+        false
+    }
+
     /// Whether a route by these hops may be taken the other way round, too, and close no circle with those that are in
     /// force.
     pub fn is_reversible(&self, hops: &[PortRef]) -> bool {

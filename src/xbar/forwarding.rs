@@ -19,7 +19,7 @@ use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
 use mapper_proto::Instant;
 use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::speedups::Speedups;
 use recheck::RETRY_AFTER;
@@ -69,6 +69,8 @@ pub struct Forwarding {
     taking_over_until: Option<Instant>,
     /// The neighbours that the earlier run had.
     left: LeftNeighbours,
+    /// What an earlier run had left when this was opened.
+    found: Objects,
     speedups: Speedups,
     /// The numbers of the ports' interfaces that have no carrier.
     without_carrier: BTreeSet<u32>,
@@ -155,6 +157,12 @@ impl Forwarding {
             return Err(ForwardingError::Lacks { choice, lacks });
         }
         let settings = KeptSettings::open(record)?;
+        match kernel.remove_what_older_versions_left() {
+            Ok(0) => {}
+            Ok(objects) => info!(objects, "took away what an older version had left in the kernel"),
+            // Packets pass all the same.
+            Err(error) => warn!("{}", with_causes(&error)),
+        }
         let there = kernel.dump()?;
         let clock = Clock::start();
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
@@ -174,6 +182,7 @@ impl Forwarding {
             speedups: Speedups::new(has_shortcuts),
             without_carrier: BTreeSet::new(),
             first_number: free_half(&there),
+            found: there,
             needs: ForwardingNeeds { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
             troubles: Vec::new(),
@@ -185,6 +194,11 @@ impl Forwarding {
     /// on, so that no group that is still in use gets other members.
     pub const fn first_number(&self) -> u32 {
         self.first_number
+    }
+
+    /// What an earlier run had left when this was opened. It is given away once.
+    pub fn take_found(&mut self) -> Objects {
+        std::mem::take(&mut self.found)
     }
 
     /// Says which of the ports' interfaces have no carrier, by their numbers. Ways out of these that

@@ -196,24 +196,25 @@ fn what_somebody_takes_away_comes_back_and_the_board_says_so() {
 #[test]
 fn packets_by_segments_go_on_when_a_node_crashes_and_when_it_comes_back() {
     if can_carry_ip() {
-        crash_and_come_back("srv6", 5, 1);
+        crash_and_come_back("srv6", 5);
     }
 }
 
 #[test]
 fn packets_by_destination_go_on_when_a_node_crashes_and_when_it_comes_back() {
     if can_carry_ip() {
-        // While cables look dead, and no map without the node is there yet, its tables are not trusted; and what is left of
-        // its own goes as soon as it has a map, before all have it.
-        crash_and_come_back("routes", 50, 20);
+        // On a busy machine others may not answer in time when the node looks for them. Tables by destination to hosts that its
+        // first map lacks are not trusted, as packets could come back.
+        crash_and_come_back("routes", 20);
     }
 }
 
-/// A node crashes, and at most `most_lost` pings to it get lost; it comes back, and of those from it at most
-/// `most_lost_again`.
-fn crash_and_come_back(kind: &str, most_lost: u64, most_lost_again: u64) {
+/// A node crashes, and at most five pings to it get lost; it comes back, and of those from it at most `most_lost_again`: where
+/// the first map after a restart leads otherwise than the routes of the crashed run did, some packets go by the tap interface,
+/// and on a busy machine other hosts may hear later that they are to take them.
+fn crash_and_come_back(kind: &str, most_lost_again: u64) {
     let ring = Ring::new(3);
-    // Agents are patient, as on a busy machine none must hold a live cable for dead at the moment of the crash.
+    // Agents are patient, as on a busy machine none must hold a live cable for dead when the node crashes or comes back.
     let options = ["--liveness-misses", "10", "--data-path", kind];
     let mut daemons = ring.start_all(&options, kind);
     // Packets to it are under way, so its neighbours watch the paths there, and its silence looks like dead cables.
@@ -229,10 +230,10 @@ fn crash_and_come_back(kind: &str, most_lost: u64, most_lost_again: u64) {
     assert!(ring.holds_something(1), "a crash leaves all as it is");
     assert_eq!(pings(&ring.machines[0], "10.1.0.2"), 20, "packets to it go on");
     let (sent, answered) = to_it.end();
-    assert!(sent - answered <= most_lost, "{answered} of {sent} pings were answered");
+    assert!(sent - answered <= 5, "{answered} of {sent} pings were answered");
     assert_eq!(pings(&ring.machines[1], "10.1.0.3"), 20, "its kernel and those of the others go on");
     let pinging = Pinging::start(&ring.machines[1], "10.1.0.3");
-    let _again = ring.start_addressed(1, &["--data-path", kind]);
+    let _again = ring.start_addressed(1, &options);
     ring.wait_for_kind(1, kind);
     wait_for("nothing of the first run is left", || {
         let groups = ring.text(1, "ip nexthop show groups");

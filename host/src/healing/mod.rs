@@ -302,6 +302,12 @@ impl Healing {
         }
     }
 
+    /// The cables that are held for dead for their silence alone, each by the lower of its ports.
+    pub(crate) fn silent(&self) -> BTreeSet<PortRef> {
+        let silent = self.known.iter().filter(|(_, known)| known.cause() == Some(CableCause::Silence));
+        silent.map(|(&at, _)| at).collect()
+    }
+
     /// The cables that are held for dead now, with the cause of each.
     pub fn dead_cables(&self) -> impl Iterator<Item = DeadCable> + '_ {
         self.known

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use mapper_fib::probe::{DATAGRAM_BYTES, Datagram};
 use mapper_fib::{Change, NexthopId};
 use mapper_proto::Instant;
-use mapper_proto::IpNetworkAddress;
+use mapper_proto::{IpNetworkAddress, Mac};
 
 use super::Host;
 use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe};
@@ -20,6 +20,14 @@ impl Host {
         debug_assert!(self.data.is_some(), "a host without users' frames uses no kernel");
         self.kernel = Some(KernelPath::new(seed, first_number, tap));
         self.soundings.use_kernel(seed);
+    }
+
+    /// Says whose the addresses were to which an earlier run has left routes in the kernel: see
+    /// [`addresses_left`](crate::kernel_path::addresses_left).
+    pub fn set_left_addresses(&mut self, left: BTreeMap<IpAddr, Mac>) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.set_left_addresses(left);
+        }
     }
 
     /// Has the kernel keep all that is proved, once all hosts have routes of one map. This is for a host that
@@ -64,12 +72,16 @@ impl Host {
         match Datagram::read(bytes)? {
             Datagram::Question { nonce, is_last } => {
                 let directory = self.services.gossip().directory();
+                let mut is_heard = false;
                 directory.host_with(from).for_each(|mac| {
                     kernel.answers(mac);
-                    if is_last {
-                        kernel.hear_farewell(mac);
-                    }
+                    is_heard |= is_last && kernel.hear_farewell(mac);
                 });
+                // Who asks last would ask no more once it is answered, and be waited for. As long as it is not known whose
+                // address that is, it has to ask again.
+                if is_last && !is_heard {
+                    return None;
+                }
                 // No answer is longer than its question.
                 let answer = Datagram::Answer { nonce, arrived_ns }.to_bytes();
                 Some(answer[..bytes.len().min(DATAGRAM_BYTES)].to_vec())

@@ -154,6 +154,7 @@ impl Host {
             data.send_waiting(now, &mut |route, frame| outgoing.push(route, frame));
         }
         if let Some(kernel) = &mut self.kernel {
+            kernel.set_silent(self.healing.silent());
             kernel.install(now, &table, table.basis().map().narrow_ports());
         }
         self.table = Some(table);

@@ -1,5 +1,6 @@
 //! One host that the kernel sends packets to: the ways there, and the objects that are derived from them.
 
+mod doubts;
 mod found;
 mod objects;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use super::farewell::Farewell;
 use super::slots::Slots;
 use super::way::{Course, Way};
 use crate::routes::{RoutePath, RouteTable};
+use doubts::Doubts;
 use found::Found;
 
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
@@ -53,6 +55,8 @@ pub(super) struct Destination {
     /// Ports that tables by destination lead out of, over a cable that is held for dead. Ways out of them are
     /// kept, as it may be only the agent at the cable's end that is silent.
     left_ports: BTreeSet<u8>,
+    /// Ways that are left for a silent cable, and of which it is not known yet whether that is right.
+    doubts: Doubts,
     /// The objects that the kernel was told to hold.
     pub(super) installed: Objects,
     /// What is said and heard of the end of the agents.
@@ -80,6 +84,7 @@ impl Destination {
             slots: Slots::default(),
             is_altered: false,
             left_ports: BTreeSet::new(),
+            doubts: Doubts::default(),
             installed,
             farewell: Farewell::default(),
             packets: [0, 0],
@@ -159,7 +164,12 @@ impl Destination {
 
     /// The ways that packets take.
     pub(super) fn ways_in_use(&self) -> impl Iterator<Item = &Way> {
-        self.ways.iter().filter(|way| self.slots.iter().any(|slot| slot.way == way.number))
+        self.all_ways().filter(|way| self.slots.iter().any(|slot| slot.way == way.number))
+    }
+
+    /// The ways of the table, and those that are set aside.
+    fn all_ways(&self) -> impl Iterator<Item = &Way> {
+        self.ways.iter().chain(&self.set_aside)
     }
 
     /// The nexthops that lead along the way with this number, of both versions of IP.
@@ -177,14 +187,17 @@ impl Destination {
     /// that were proved are used again if no other way is.
     pub(super) fn trust_dead_cables(&mut self) {
         self.left_ports.clear();
+        self.doubts = Doubts::default();
         if !self.ways.iter().any(Way::is_proved) {
             self.ways.append(&mut self.set_aside);
         }
     }
 
-    /// Forgets the ways that were set aside, as the host's agent answers probes.
-    pub(super) fn forget_set_aside(&mut self, numbers: &mut Numbers) {
+    /// Forgets the ways that were set aside, as the host's agent answers probes. Returns whether there were any.
+    pub(super) fn forget_set_aside(&mut self, numbers: &mut Numbers) -> bool {
+        let had_some = !self.set_aside.is_empty();
         self.set_aside.drain(..).for_each(|way| numbers.give_back(way.number));
+        had_some
     }
 
     /// Forgets the ways for which `is_lost` is true. Returns whether there were any.
@@ -206,6 +219,11 @@ impl Destination {
         self.addresses.contains(&address)
     }
 
+    /// Whether no address of the host is known.
+    pub(super) const fn has_told_nothing(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
     /// Replaces the ways by those that were found in a table of this map. A way that goes through the same ports as
     /// an earlier one stays as it was. If dead cables cut the host off, so that the table leads across them again,
     /// that holds for ways that were set aside as well. Returns the numbers of the new ones.
@@ -216,7 +234,7 @@ impl Destination {
         numbers: &mut Numbers,
     ) -> Vec<u32> {
         if self.map != map {
-            self.forget_set_aside(numbers);
+            let _had_some = self.forget_set_aside(numbers);
         }
         let mut before: Vec<Way> = std::mem::take(&mut self.ways);
         let mut fresh = Vec::new();
@@ -259,17 +277,43 @@ impl Destination {
         [self.number].into_iter().chain(slots).chain(ways)
     }
 
+    /// Takes in which of the ways that are left may be so for the silence of an agent: `is_silent` says whether all that is
+    /// dead on a way is.
+    pub(super) fn follow_doubts(&mut self, now: Instant, is_silent: impl Fn(&Way) -> bool) {
+        let left = self.ways.iter().filter(|way| self.is_left(way)).chain(&self.set_aside);
+        let left = left.filter(|way| is_silent(way)).map(|way| way.number).collect();
+        self.doubts.follow(now, left);
+    }
+
+    /// Takes in when the host last answered a check of a path; `None` if its paths are not watched. Returns whether packets
+    /// to it may have to take other ways now.
+    pub(super) fn settle_doubts(&mut self, heard_at: Option<Instant>) -> bool {
+        self.doubts.settle(heard_at)
+    }
+
+    /// Whether it is not known of some way whether a cable on it is dead or the host's agent.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.doubts.are_there()
+    }
+
+    /// Whether a way by tables leaves by a port whose cable is held for dead.
+    fn is_left(&self, way: &Way) -> bool {
+        way.course == Course::Destination && self.left_ports.contains(&way.port)
+    }
+
     /// Has the group lead along the ways that are proved. Source routes are preferred to crossbars' tables by
     /// destination, as they work even if not all hosts have the same map.
     fn fill_slots(&mut self, numbers: &mut Numbers) {
-        let is_left = |way: &Way| way.course == Course::Destination && self.left_ports.contains(&way.port);
-        let is_usable = |way: &&Way| way.is_proved() && way.mtu() >= LEAST_MTU && !is_left(way);
-        let usable = || self.ways.iter().filter(is_usable);
-        let by_segments = usable().any(|way| way.course != Course::Destination);
-        let ways: Vec<u32> = usable()
-            .filter(|way| (way.course != Course::Destination) == by_segments)
-            .map(|way| way.number)
-            .collect();
+        let carries = |way: &&Way| way.is_proved() && way.mtu() >= LEAST_MTU;
+        let mut usable: Vec<&Way> =
+            self.ways.iter().filter(|way| carries(way) && !self.is_left(way)).collect();
+        if usable.is_empty() {
+            let doubted = |way: &&Way| carries(way) && self.doubts.are_about(way.number);
+            usable = self.all_ways().filter(doubted).collect();
+        }
+        let by_segments = usable.iter().any(|way| way.course != Course::Destination);
+        let is_preferred = |way: &&Way| (way.course != Course::Destination) == by_segments;
+        let ways: Vec<u32> = usable.into_iter().filter(is_preferred).map(|way| way.number).collect();
         self.slots.assign(&ways, numbers);
     }
 }

@@ -83,11 +83,10 @@ impl KernelPath {
         settled.filter_map(|it| it.farewell.due_at()).min()
     }
 
-    /// Takes in that another host needs no more answers of this one.
-    pub(crate) fn hear_farewell(&mut self, mac: Mac) {
-        if let Some(destination) = self.destinations.get_mut(&mac) {
-            destination.farewell.is_heard = true;
-        }
+    /// Takes in that another host needs no more answers of this one. Returns whether that host is known.
+    pub(crate) fn hear_farewell(&mut self, mac: Mac) -> bool {
+        let destination = self.destinations.get_mut(&mac);
+        destination.map(|it| it.farewell.is_heard = true).is_some()
     }
 
     /// Whether an answer with this nonce is that to the last question to a host. If so, that question is done with.

@@ -26,6 +26,7 @@
 
 mod destination;
 mod farewell;
+mod left;
 mod numbers;
 mod own_addresses;
 mod prober;
@@ -42,24 +43,24 @@ mod way;
 mod ways;
 mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_fib::{Change, Nexthop, Objects};
+use mapper_fib::{Change, Objects};
 use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
 use destination::Destination;
+pub use left::addresses_left;
 use numbers::Numbers;
 use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
 pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
 pub use surroundings::{KernelAbilities, KernelPort};
-use surroundings::{Surroundings, TablesByDestination};
 use unlisted::Unlisted;
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
@@ -100,6 +101,8 @@ pub struct KernelPath {
     own: OwnAddresses,
     table: Option<Arc<RouteTable>>,
     narrow: BTreeMap<PortRef, u16>,
+    /// The cables of the table's map that are held for dead for their silence alone, each by the lower of its ports.
+    silent: BTreeSet<PortRef>,
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
     /// Whether the agent has a map, and none to make, to wait for or to hand on.
@@ -107,12 +110,16 @@ pub struct KernelPath {
     /// When the table in use is old enough for new ways to be tried, whether all hosts have its map or not.
     old_at: Instant,
     holding: Holding,
+    /// Whose the addresses were to which an earlier run has left routes.
+    left_addresses: BTreeMap<IpAddr, Mac>,
     /// Whether it has let go of all routes, and has had none since.
     has_let_go: bool,
     destinations: BTreeMap<Mac, Destination>,
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
     unlisted: BTreeMap<Mac, Unlisted>,
+    /// Hosts of which it is not known whether it is a cable on the way there that is dead, or their agent.
+    doubtful: BTreeSet<Mac>,
     prober: Prober,
     numbers: Numbers,
     /// How often ways to hosts that packets are sent to are tried again.
@@ -142,13 +149,16 @@ impl KernelPath {
             own: OwnAddresses::default(),
             table: None,
             narrow: BTreeMap::new(),
+            silent: BTreeSet::new(),
             complete: None,
             is_settled: true,
             old_at: Instant::ZERO,
             holding: Holding::Never,
+            left_addresses: BTreeMap::new(),
             has_let_go: false,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
             prober: Prober::new(seed),
             numbers: Numbers::from(first_number),
             recheck_used_every: RECHECK_USED_EVERY,
@@ -167,6 +177,16 @@ impl KernelPath {
     pub(crate) fn hold_once_complete(&mut self) {
         if self.holding == Holding::Never {
             self.holding = Holding::OnceComplete;
+            self.hold_if_complete();
+        }
+    }
+
+    /// Holds what is proved from now on if that is wanted and all hosts have routes of the map, which is said once only.
+    fn hold_if_complete(&mut self) {
+        let is_complete = self.version().is_some() && self.complete == self.version();
+        // A network that has no other hosts is complete, too, but leaves no routes to keep.
+        if self.holding == Holding::OnceComplete && is_complete && !self.destinations.is_empty() {
+            self.holding = Holding::Now;
         }
     }
 
@@ -222,6 +242,12 @@ impl KernelPath {
             }
         }
         renewed.into_iter().for_each(|mac| self.renew_and_try(now, mac));
+    }
+
+    /// Says which cables of the map whose table is put to use next are held for dead for their silence alone, each by the
+    /// lower of its ports.
+    pub(crate) fn set_silent(&mut self, silent: BTreeSet<PortRef>) {
+        self.silent = silent;
     }
 
     /// Puts another table of routes to use. `narrow` are the ports whose cables carry shorter frames than others.
@@ -281,10 +307,7 @@ impl KernelPath {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.renew(now, mac));
         }
-        // A network that has no other hosts is complete, too, but leaves no routes to keep.
-        if self.holding == Holding::OnceComplete && !self.destinations.is_empty() {
-            self.holding = Holding::Now;
-        }
+        self.hold_if_complete();
     }
 
     /// Takes in whether the agent has a map, and none to make, to wait for or to hand on. New ways are tried only then.
@@ -338,22 +361,6 @@ impl KernelPath {
     /// anew.
     pub const fn revision(&self) -> u64 {
         self.revision
-    }
-
-    /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there
-    /// are routes of a map, the nexthop must lead along one of them to the host that has told this address.
-    /// Routes of an earlier map could send a packet in a circle together with those of other hosts, or to
-    /// another host if a cable was moved meanwhile. A host that has let go of its routes keeps none of an
-    /// earlier run either.
-    pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
-        let Self { table, abilities, agent_port, ports, narrow, .. } = self;
-        let Some(table) = table else { return !self.has_let_go };
-        let (abilities, agent_port) = (*abilities, *agent_port);
-        let complete = self.complete == Some(table.version());
-        let tables = TablesByDestination::of(abilities, agent_port, complete);
-        let around = Surroundings { abilities, agent_port, ports, narrow, tables };
-        let mut there = self.destinations.values().filter(|it| it.has_address(to));
-        there.any(|it| it.has_route_along(nexthop, table, &around))
     }
 
     /// Whether the kernel sends packets to any host.

@@ -1,13 +1,26 @@
 //! Derives anew the objects of the ports, the ways and objects of a host, and which packets are too long for
 //! segments.
 
+use std::collections::BTreeSet;
+
 use mapper_fib::crossbar::{self, CabledPort, Delivery};
 use mapper_fib::{Objects, RouteKey, Rule, changes};
+use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
 
 use super::destination::Destination;
 use super::surroundings::{Surroundings, TablesByDestination};
+use super::way::Way;
 use super::{KernelAbilities, KernelPath};
+use crate::routes::RouteTable;
+
+/// Whether cables on a way are held for dead, and all of them for no more than silence. A silent cable is named by the lower
+/// of its ports.
+fn is_silent(way: &Way, table: &RouteTable, silent: &BTreeSet<PortRef>) -> bool {
+    let mut dead = way.hops.iter().filter(|&&hop| table.is_dead(hop)).peekable();
+    let lower = |hop: PortRef| table.far_port(hop).map_or(hop, |far| far.min(hop));
+    dead.peek().is_some() && dead.all(|&hop| silent.contains(&lower(hop)))
+}
 
 impl KernelPath {
     /// Derives the objects of the ports anew.
@@ -62,7 +75,17 @@ impl KernelPath {
     /// Derives the ways to a host anew from the table.
     pub(super) fn renew(&mut self, now: Instant, mac: Mac) {
         let Self {
-            table, abilities, ports, agent_port, narrow, complete, destinations, prober, numbers, ..
+            table,
+            abilities,
+            ports,
+            agent_port,
+            narrow,
+            complete,
+            destinations,
+            prober,
+            numbers,
+            silent,
+            ..
         } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let found = table.as_ref().map_or_else(Vec::new, |table| {
@@ -78,6 +101,14 @@ impl KernelPath {
             if fresh.contains(&way.number) || !prober.has(mac, way.number) {
                 prober.schedule(now, mac, way);
             }
+        }
+        destination.follow_doubts(now, |way| {
+            let is_there = ports.get(&way.port).is_some_and(|port| port.cabled.interface == way.interface);
+            let table = table.as_ref().filter(|_| is_there);
+            table.is_some_and(|table| is_silent(way, table, silent))
+        });
+        if destination.has_doubts() {
+            self.doubtful.insert(mac);
         }
         self.update(mac);
     }

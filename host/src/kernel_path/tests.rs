@@ -206,7 +206,7 @@ impl Ring {
             {
                 let (at, _) = arrived.unwrap_or_default();
                 if probe.is_last {
-                    self.nodes[at].kernel.hear_farewell(mac(node));
+                    assert!(self.nodes[at].kernel.hear_farewell(mac(node)));
                 }
                 self.nodes[node].kernel.answered(self.now, probe.nonce);
                 self.change(node);

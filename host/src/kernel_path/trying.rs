@@ -9,6 +9,7 @@ use super::{KernelPath, KernelProbe, ways};
 impl KernelPath {
     /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
+        self.settle_doubts(&heard_at);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
         let Self { prober, destinations, own, agent_port, table, .. } = self;
         // Where an agent has crashed, other agents hold its cables for dead. If no cable is held for dead, a
@@ -39,6 +40,20 @@ impl KernelPath {
         self.drop_unlisted(|it| now >= it.until);
     }
 
+    /// Has packets leave ways over silent cables whose hosts are heard by other ways. Of a host that nobody listens for it
+    /// would never be known, so its packets leave them at once.
+    fn settle_doubts(&mut self, heard_at: &impl Fn(Mac) -> Option<Instant>) {
+        let mut settled = Vec::new();
+        self.doubtful.retain(|&mac| {
+            let Some(destination) = self.destinations.get_mut(&mac) else { return false };
+            if destination.settle_doubts(heard_at(mac)) {
+                settled.push(mac);
+            }
+            destination.has_doubts()
+        });
+        settled.into_iter().for_each(|mac| self.update(mac));
+    }
+
     /// Takes in that a probe was answered.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
         let Some(Probed { mac, number, turns }) = self.prober.take(now, nonce) else { return };
@@ -54,11 +69,12 @@ impl KernelPath {
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
         let (is_news, next) = way.answered(now, every);
         self.prober.schedule(next, mac, way);
+        let mut is_changed = is_news;
         if !turns {
             destination.answered_at = Some(now);
-            destination.forget_set_aside(&mut self.numbers);
+            is_changed |= destination.forget_set_aside(&mut self.numbers);
         }
-        if is_news {
+        if is_changed {
             self.update(mac);
         }
     }

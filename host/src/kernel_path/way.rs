@@ -17,8 +17,8 @@ pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(60);
 /// way. Cables that die are found much sooner by other means, and a busy machine must not look like one that
 /// does not forward.
 const RECHECK_WITHIN: Duration = Duration::from_millis(500);
-/// A way that was proved is lost if no probe was answered for this long. That is longer than it takes until
-/// there is a map without a host whose daemon has crashed, as that host's kernel may go on while nobody there
+/// A way that was proved is lost if no probe was answered for this long, and no cable is held for dead. That is longer than it
+/// takes until there is a map without a host whose daemon has crashed, as that host's kernel may go on while nobody there
 /// answers probes.
 const UNANSWERED_FOR: Duration = Duration::from_secs(4);
 /// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row.
@@ -362,7 +362,9 @@ impl Way {
         let misses = misses.saturating_add(1);
         let was_heard = end.heard_at.is_some_and(|at| at > self.probed_at);
         let while_heard = if was_heard { while_heard + 1 } else { 0 };
-        if while_heard >= MISSES_OF_USED || now.since(self.missing_since) >= UNANSWERED_FOR {
+        // While cables look dead, hosts map, which takes a busy machine longer.
+        let is_unanswered = !end.may_turn && now.since(self.missing_since) >= UNANSWERED_FOR;
+        if while_heard >= MISSES_OF_USED || is_unanswered {
             self.proof = Proof::Sought { misses: 0, refuted: 1 };
             return (Due::Lost, now + RETRY_AFTER);
         }

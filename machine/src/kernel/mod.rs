@@ -6,6 +6,8 @@
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
 //!
+//! `older` takes away what older versions left that is none of these objects.
+//!
 //! `outer_source` is the address that outer headers of segments come from, and `shortcutting` sends packets by segments
 //! on before routes are looked up: neither is an object that is read back. `nftables` has what messages of its are made of.
 //!
@@ -23,6 +25,7 @@ mod monitor;
 mod neighbour;
 mod nexthop;
 mod nftables;
+mod older;
 mod outer_source;
 pub mod probing;
 mod route;

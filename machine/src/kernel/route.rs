@@ -82,6 +82,16 @@ pub(super) fn fixed_to_remove(key: RouteKey) -> [u8; FIXED_BYTES] {
     fixed
 }
 
+/// The fixed part of a message that removes a route of ours that was told with this fixed part.
+pub(super) fn fixed_to_remove_told(told: &[u8]) -> [u8; FIXED_BYTES] {
+    let mut fixed = [0; FIXED_BYTES];
+    // The family, the length of the network, and the type of service. A flag that says how its interface is, as others of
+    // what was told, would have the kernel refuse the message.
+    fixed[..4].copy_from_slice(&told[..4]);
+    (fixed[5], fixed[6]) = (PROTOCOL, RT_SCOPE_NOWHERE);
+    fixed
+}
+
 /// The fixed part of a message that asks for all our routes of a family. A kernel that does not know such
 /// questions tells all routes.
 pub(super) fn fixed_of_all(family: u8) -> [u8; FIXED_BYTES] {
@@ -149,6 +159,12 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
             }
         }
     }
+}
+
+/// The protocol number of a route that is told, and the number of its table.
+pub(super) fn stands_in(body: &[u8]) -> Option<(u8, u32)> {
+    let table = attributes(body.get(FIXED_BYTES..)?).find(|(kind, _)| *kind == RTA_TABLE);
+    Some((*body.get(5)?, u32_at(table?.1, 0)?))
 }
 
 /// Reads a message about a route; `None` if it is in none of our tables, or garbled.

@@ -63,6 +63,12 @@ pub(super) fn put(attributes: &mut Attributes<'_>, rule: &Rule) {
     attributes.put(FRA_PROTOCOL, &[PROTOCOL]);
 }
 
+/// The protocol number of a rule that is told; `None` if it has none.
+pub(super) fn protocol(body: &[u8]) -> Option<u8> {
+    let protocol = attributes(body.get(FIXED_BYTES..)?).find(|(kind, _)| *kind == FRA_PROTOCOL);
+    protocol?.1.first().copied()
+}
+
 /// Reads a message about a rule; `None` if it is not one of ours, or garbled.
 pub(super) fn read(body: &[u8]) -> Option<Rule> {
     let (family, bits) = (*body.first()?, *body.get(1)?);

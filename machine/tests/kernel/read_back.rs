@@ -144,6 +144,36 @@ fn nothing_of_others_is_read_replaced_or_removed() {
 }
 
 #[test]
+fn rules_of_ipv4_that_an_older_version_left_are_taken_away_and_those_of_others_are_not() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let mut machine = Machine::new(1);
+    for words in [
+        "-4 rule add fwmark 0x6d61 lookup 28002 priority 109",
+        "-4 rule add to 10.9.0.0/16 lookup 28002 priority 110 protocol static",
+        "-4 route add 10.9.0.1/32 dev lo table 28002",
+        "-4 route add 10.9.0.2/32 dev lo table 77 proto 109",
+    ] {
+        machine.namespace.ip(words);
+    }
+    settled(&machine);
+    let before = printed(&machine);
+    assert_eq!(machine.kernel.remove_what_older_versions_left().unwrap(), 0);
+    for words in [
+        "-4 rule add fwmark 0x6d61 lookup 28002 priority 109 protocol 109",
+        "-4 rule add from 10.8.0.0/16 iif lo ipproto udp lookup 28002 priority 111 protocol 109",
+        "-4 route add 10.9.0.1/32 dev lo table 28002 proto 109 metric 28001",
+        "-4 route add 10.9.0.3/32 dev lo table 28002 proto 109 metric 28001",
+    ] {
+        machine.namespace.ip(words);
+    }
+    assert_ne!(printed(&machine), before);
+    assert_eq!(machine.kernel.remove_what_older_versions_left().unwrap(), 4);
+    assert_eq!(printed(&machine), before);
+}
+
+#[test]
 fn to_remove_what_is_not_there_is_no_error() {
     if !can_make_namespaces() {
         return;

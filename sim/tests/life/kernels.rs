@@ -201,3 +201,25 @@ fn a_kernel_without_an_agent_lags_once_a_cable_carries_that_it_was_not_told_of()
     let elsewhere = "at 2s cut xbar1:1\nat 3s kill h4\nat 4s mend xbar1:1\nat 5s restart h4\n";
     assert_eq!(lags(elsewhere), [false; 4], "no cable of that node has changed");
 }
+
+#[test]
+fn agents_that_end_are_needed_until_all_others_have_tried_their_ways_to_them() {
+    for choice in [KernelChoice::Auto, KernelChoice::Routes] {
+        // At the latter moment all have heard that all have the map, which they hear once only.
+        for told_at_ms in [20, 1000] {
+            let mut world = ring_by(choice, "");
+            run_to(&mut world, told_at_ms);
+            world.hold_kernel_routes_once_complete();
+            let mut was_needed = !world.needed_hosts().is_empty();
+            for ms in told_at_ms + 1..told_at_ms + 200 {
+                run_to(&mut world, ms);
+                was_needed |= !world.needed_hosts().is_empty();
+            }
+            run_to(&mut world, told_at_ms + 2000);
+            assert!(was_needed, "{choice:?} from {told_at_ms} ms on");
+            let needed = world.needed_hosts();
+            assert!(needed.is_empty(), "{choice:?} from {told_at_ms} ms on: {needed:?}");
+            assert!(world.stats().by_kernel > 0, "{choice:?} from {told_at_ms} ms on");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::{NexthopId, probe};
-use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort};
+use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, addresses_left};
 use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
@@ -156,13 +156,16 @@ impl Driver {
     /// Says to the host and to neighbours what the kernel can do.
     pub(super) fn begin_with_kernel(&mut self, seed: u64) {
         self.keep_tap(self.kernel.is_ok());
-        let (Ok(side), Some(users)) = (&self.kernel, &self.users) else { return self.tell_data_path() };
+        let now = self.now();
+        let (Ok(side), Some(users)) = (&mut self.kernel, &self.users) else { return self.tell_data_path() };
         self.host.use_kernel(seed, side.forwarding.first_number(), users.tap().index());
+        let prefix = self.config.fabric_prefix;
+        self.host.set_left_addresses(addresses_left(&side.forwarding.take_found(), |ip| prefix.mac_of(ip)));
         if self.config.keep_routes && self.config.map_once.is_some() {
             self.host.hold_kernel_routes_once_complete();
         }
         let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
-        self.host.set_kernel_abilities(self.now(), side.abilities(), agent_port);
+        self.host.set_kernel_abilities(now, side.abilities(), agent_port);
         self.say_flags();
         self.tell_data_path();
     }
@@ -321,9 +324,9 @@ impl Driver {
     /// Lets go of what an earlier run left, once this one has tried all its ways.
     fn note_taken_over(&mut self) {
         let is_configured = self.host.agent().status().state == AgentState::Configured;
-        let is_used = self.host.kernel_path().is_some();
+        let has_all = self.host.kernel_path().is_some_and(|path| !path.misses_left_hosts());
         if is_configured
-            && is_used
+            && has_all
             && !self.is_trying_ways()
             && let Ok(side) = &mut self.kernel
         {

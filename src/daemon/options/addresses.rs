@@ -53,6 +53,15 @@ impl FabricPrefix {
         let ip = Ipv6Addr::from_bits(self.0?.to_bits() | u128::from(own));
         InterfaceAddress::new(IpNetworkAddress::new(ip.into(), Self::BITS)?)
     }
+
+    /// The MAC of the host that has this address by [`Self::address_of`]; `None` if no MAC makes it.
+    pub fn mac_of(self, ip: Ipv6Addr) -> Option<Mac> {
+        let own = ip.to_bits().checked_sub(self.0?.to_bits()).and_then(|own| u64::try_from(own).ok())?;
+        match own.to_be_bytes() {
+            [a, b, c, 0xff, 0xfe, d, e, f] => Some(Mac([a ^ 2, b, c, d, e, f])),
+            _ => None,
+        }
+    }
 }
 
 impl Default for FabricPrefix {
@@ -111,6 +120,15 @@ mod tests {
         assert_eq!(of(FabricPrefix::DEFAULT).as_deref(), Some("fd6d:6170:7065:7200:0:ff:fe00:9/64"));
         assert_eq!(of("fd00:1:2:3::/64".parse().unwrap()).as_deref(), Some("fd00:1:2:3:0:ff:fe00:9/64"));
         assert_eq!(of("none".parse().unwrap()), None);
+        let mac = |prefix: FabricPrefix, ip: &str| prefix.mac_of(ip.parse().unwrap());
+        assert_eq!(
+            mac(FabricPrefix::DEFAULT, "fd6d:6170:7065:7200:0:ff:fe00:9"),
+            Some(Mac([2, 0, 0, 0, 0, 9]))
+        );
+        for other in ["fd6d:6170:7065:7200::9", "fd6d:6170:7065:7201:0:ff:fe00:9", "::1", "ff02::1"] {
+            assert_eq!(mac(FabricPrefix::DEFAULT, other), None, "{other}");
+        }
+        assert_eq!(mac("none".parse().unwrap(), "fd6d:6170:7065:7200:0:ff:fe00:9"), None);
         for wrong in ["fd00::/48", "fd00::1/64", "10.1.0.0/24", "fe80::/64", "ff02::/64", "::/64", "nothing"]
         {
             let error = wrong.parse::<FabricPrefix>().unwrap_err();

@@ -41,7 +41,7 @@ impl Destination {
     /// MTU that a route says.
     fn objects(&self, own: &OwnAddresses, tap: u32, left_unused: &LeftUnused) -> Objects {
         let mut objects = Objects::default();
-        let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);
+        let way_of = |number: u32| self.all_ways().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
             self.slots.iter().filter_map(|slot| Some((slot.number, way_of(slot.way)?))).collect();
         let Some(mtu) = slots.iter().map(|(_, way)| way.mtu_of_route(left_unused)).min() else {

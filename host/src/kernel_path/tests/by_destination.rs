@@ -252,9 +252,52 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
     assert_eq!(to_it(&ring, 3), None);
 }
 
+#[test]
+fn a_silent_cable_is_left_by_destination_once_the_host_behind_it_is_heard_and_not_before() {
+    let mut ring = Ring::new(4, |_| PLAIN);
+    ring.complete(&map(4, 2), &[0, 1, 2, 3]);
+    let leave_by = |ring: &Ring, to: usize| -> BTreeSet<u32> {
+        let objects = ring.nodes[0].kernel.wanted();
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(to)) };
+        let Some(Route::Group { group, .. }) = objects.routes.get(&key) else { return BTreeSet::new() };
+        objects.groups[group].iter().map(|id| objects.nexthops[id].interface()).collect()
+    };
+    let (first, second) = (interface(1), interface(2));
+    let before = [1, 2, 3].map(|to| leave_by(&ring, to));
+    assert_eq!(before, [[first].into(), [first, second].into(), [second].into()]);
+    let whole = Arc::clone(&ring.nodes[0].table);
+    let hears = |ring: &mut Ring, heard_at: Option<Instant>| {
+        ring.nodes[0].kernel.handle_timeout(ring.now, |_| heard_at);
+        ring.change(0);
+    };
+    // The second time, nobody listens for the host, so that it would never be heard.
+    for listens in [true, false] {
+        let silent = DeadCables::from(BTreeSet::from([port(0, 1)]));
+        let table = Arc::new(ring.nodes[0].table.repair(&silent).unwrap());
+        let heard_before = ring.now;
+        ring.now = ring.now + Duration::from_millis(1);
+        ring.nodes[0].kernel.set_silent(silent.avoided.clone());
+        ring.install(0, &table);
+        ring.change(0);
+        let left = [[first].into(), [second].into(), [second].into()];
+        assert_eq!([1, 2, 3].map(|to| leave_by(&ring, to)), left, "the agent of node 1 may have crashed");
+        if listens {
+            hears(&mut ring, Some(heard_before));
+            assert_eq!(leave_by(&ring, 1), [first].into());
+            ring.now = ring.now + Duration::from_millis(1);
+        }
+        let heard_at = listens.then_some(ring.now);
+        hears(&mut ring, heard_at);
+        assert_eq!(leave_by(&ring, 1), BTreeSet::new(), "it is the cable that is dead");
+        ring.install(0, &whole);
+        ring.change(0);
+        assert_eq!([1, 2, 3].map(|to| leave_by(&ring, to)), before);
+    }
+}
+
 impl Ring {
     /// Puts a map into force at all these nodes, which then know that all have it.
-    fn complete(&mut self, map: &Map, nodes: &[usize]) {
+    pub(super) fn complete(&mut self, map: &Map, nodes: &[usize]) {
         for &node in nodes {
             self.install(node, &table_of(map, node));
             self.change(node);

@@ -105,9 +105,57 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
         [all[0], 0, 0],
         "nobody has told the addresses of the others"
     );
+    // By the fabric's address of a host it is known whose all addresses were that the same run sent to by it.
+    let host_with = |ip: Ipv6Addr| (0..4).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
+    let of_left = addresses_left(&left, |ip| host_with(ip).filter(|&of| of != mac(3)));
+    let known = [1, 2].into_iter().flat_map(|node| [v4(node), v6(node)].map(|ip| (ip, mac(node))));
+    assert_eq!(of_left, known.collect());
+    ring.nodes[0].kernel.set_left_addresses(of_left);
+    assert_eq!(leads_on(&ring.nodes[0].kernel), [all[0], all[1], 0], "the second has told nothing yet");
+    ring.nodes[0]
+        .kernel
+        .set_addresses(Instant::ZERO, |of| if of == mac(2) { vec![v4(2)] } else { Vec::new() });
+    assert_eq!(
+        leads_on(&ring.nodes[0].kernel),
+        [all[0], 0, 0],
+        "it has told that its address is another now"
+    );
     assert_eq!(leads_on(&KernelPath::new(0, 0, TAP)), all, "there is no map yet");
     ring.nodes[0].kernel.forget_routes();
     assert_eq!(leads_on(&ring.nodes[0].kernel), [0; 3], "another host has this one's address, say");
+}
+
+#[test]
+fn what_an_earlier_run_left_goes_on_to_a_host_that_a_first_map_lacks_if_the_map_ends_before_it() {
+    for (abilities, goes_on) in [(ABLE, true), (PLAIN, false)] {
+        let mut earlier = Ring::new(4, |_| abilities);
+        earlier.complete(&map(4, 2), &[0, 1, 2, 3]);
+        let left = earlier.nodes[0].kernel.wanted();
+        let host_with = |ip: Ipv6Addr| (0..4).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
+        let of_left = addresses_left(&left, host_with);
+        let mut ring = Ring::new(4, |_| abilities);
+        let leads_on = |ring: &Ring, to: usize| {
+            let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(to)) };
+            let Some(Route::Group { group, .. }) = left.routes.get(&key) else { panic!("a route to n{to}") };
+            let mut members = left.groups[group].iter().map(|id| &left.nexthops[id]);
+            members.any(|nexthop| ring.nodes[0].kernel.leads_on(v4(to), nexthop))
+        };
+        // The others did not answer in time when this one looked for them.
+        let mut alone = map(4, 2);
+        alone.hosts.retain(|host| host.mac == mac(0));
+        alone.xbars.truncate(1);
+        alone.cables.clear();
+        ring.nodes[0].kernel.set_left_addresses(of_left);
+        ring.nodes[0].kernel.install(Instant::ZERO, &table_of(&alone, 0), BTreeMap::new());
+        assert!(ring.nodes[0].kernel.misses_left_hosts());
+        assert_eq!([1, 2, 3].map(|to| leads_on(&ring, to)), [goes_on; 3]);
+        // Where the map has another host at the end of the way, packets would go to that one.
+        let mut other = map(4, 3);
+        let moved = other.hosts.iter_mut().find(|host| host.mac == mac(1)).unwrap();
+        moved.mac = mac(7);
+        ring.nodes[0].kernel.install(Instant::ZERO, &table_of(&other, 0), BTreeMap::new());
+        assert!(!leads_on(&ring, 1));
+    }
 }
 
 #[test]

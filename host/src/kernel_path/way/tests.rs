@@ -73,6 +73,21 @@ fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
 }
 
 #[test]
+fn a_way_is_kept_for_longer_while_a_dead_cable_may_be_a_crashed_agent() {
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    fire(&mut way, &mut now);
+    way.answered(now, RECHECK_EVERY);
+    let since = now;
+    while now.since(since) < 2 * UNANSWERED_FOR {
+        fire_or_turn(&mut way, &mut now, true);
+        assert!(way.is_proved());
+    }
+    // The host answered too long ago.
+    fire(&mut way, &mut now);
+    assert!(!way.is_proved());
+}
+
+#[test]
 fn of_a_host_that_answered_before_probes_turn_at_the_last_crossbar_until_it_answers_again() {
     let turning = |full_length| Due::Probe { full_length, turns: true };
     let (mut way, mut now) = (way(), Instant::ZERO);

@@ -15,9 +15,9 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::{LeftNeighbours, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
-use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort};
+use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort, addresses_left};
 use mapper_proto::wire::AgentState;
-use mapper_proto::{IpNetworkAddress, Mac};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use super::World;
 use super::options::{KernelChoice, derive_seed};
@@ -31,6 +31,8 @@ const ABILITIES: u64 = 8;
 const PROBES: u64 = 9;
 /// How often a daemon counts what its kernel has sent.
 const COUNT_EVERY: Duration = Duration::from_millis(100);
+/// How long what an earlier run left stays at the longest.
+const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
 /// The number of the tap interface, which differs from those of all ports.
 const TAP: u32 = u32::MAX;
 /// The number of the interface of port 0; those of other ports follow.
@@ -60,6 +62,8 @@ struct Kernel {
     counted: bool,
     /// Whether it holds nothing of an earlier run any more.
     taken_over: bool,
+    /// Until when it holds what an earlier run left at the longest.
+    taking_over_until: Instant,
     /// The neighbours that the earlier run had.
     left: LeftNeighbours,
     /// The revision of its host's ports and routes when the objects of the earlier run were last looked at.
@@ -112,12 +116,12 @@ const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
 impl Kernel {
     fn new(host: u32, abilities: KernelAbilities) -> Self {
         let [.., high, low] = (host + 1).to_be_bytes();
-        let v6 = Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low]));
         let v4 = Ipv4Addr::new(10, 77, high, low);
-        let addresses: Vec<_> = [IpNetworkAddress::new(v6.into(), 64), IpNetworkAddress::new(v4.into(), 16)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let addresses: Vec<_> =
+            [IpNetworkAddress::new(v6_of(host).into(), 64), IpNetworkAddress::new(v4.into(), 16)]
+                .into_iter()
+                .flatten()
+                .collect();
         Self {
             abilities,
             ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
@@ -130,6 +134,7 @@ impl Kernel {
             said_to_forward: false,
             counted: false,
             taken_over: false,
+            taking_over_until: Instant::ZERO,
             left: LeftNeighbours::default(),
             revision: 0,
         }
@@ -153,6 +158,11 @@ impl Kernel {
     }
 }
 
+/// The address of IPv6 by which the fabric knows a host.
+const fn v6_of(host: u32) -> Ipv6Addr {
+    Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, (host + 1) as u16)
+}
+
 /// The link address of a crossbar's port.
 fn link_address(xbar: u32, port: u8) -> Mac {
     Mac::from_u64(0x0600_0000_0000 | u64::from(xbar) << 8 | u64::from(port))
@@ -171,6 +181,7 @@ impl World {
         let kernel = &mut self.kernels.hosts[host as usize];
         kernel.ports.clear();
         kernel.taken_over = false;
+        kernel.taking_over_until = now + TAKE_OVER_WITHIN;
         kernel.home = home;
         if home.is_none() {
             // The host does not use the kernel any more, so what an earlier run has left is removed.
@@ -179,6 +190,10 @@ impl World {
         kernel.left = LeftNeighbours::of(&kernel.objects);
         let first_number = kernel.first_free_number();
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
+        let left = addresses_left(&kernel.objects, |ip| {
+            let host = u32::from(ip.segments()[7]).checked_sub(1).filter(|&host| v6_of(host) == ip)?;
+            Some(self.hosts.get(host as usize)?.own_mac)
+        });
         let is_counted = std::mem::replace(&mut kernel.counted, true);
         if !is_counted {
             self.queue.push(now + COUNT_EVERY, What::Kernel { host });
@@ -188,6 +203,7 @@ impl World {
         };
         if agent_port.is_some() {
             real.use_kernel(derive_seed(seed, PROBES, 0), first_number, TAP);
+            real.set_left_addresses(left);
             real.set_kernel_abilities(now, abilities, agent_port);
         }
         real.set_addresses(now, addresses);
@@ -338,14 +354,35 @@ impl World {
         }
     }
 
+    /// Has all hosts that run take it that their agents are to end once the mapping is complete, and to leave the routes in
+    /// their kernels.
+    pub fn hold_kernel_routes_once_complete(&mut self) {
+        for host in &mut self.hosts {
+            if let Some(real) = host.node.as_mut().and_then(|node| node.host_mut()) {
+                real.hold_kernel_routes_once_complete();
+            }
+        }
+    }
+
+    /// The hosts whose agents others may still need before they end.
+    pub fn needed_hosts(&self) -> Vec<u32> {
+        let is_needed = |host: &u32| {
+            let real = self.hosts[*host as usize].node.as_ref().and_then(|node| node.host());
+            real.and_then(|real| real.kernel_path()).is_some_and(KernelPath::is_needed)
+        };
+        (0..self.hosts.len() as u32).filter(is_needed).collect()
+    }
+
     /// Puts right whatever a host's kernel holds otherwise than its host wants. What an earlier run left
     /// goes, too, once this run has tried all its ways.
     fn mend_kernel(&mut self, host: u32) {
         let kernel = &self.kernels.hosts[host as usize];
         let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
         let Some(path) = real.kernel_path() else { return };
+        let has_all = path.has_tried_all() && !path.misses_left_hosts();
         let taken_over = kernel.taken_over
-            || (real.agent().status().state == AgentState::Configured && path.has_tried_all());
+            || self.now >= kernel.taking_over_until
+            || (real.agent().status().state == AgentState::Configured && has_all);
         let (mut objects, revision) = (path.wanted(), path.revision());
         if !taken_over {
             let is_cabled = |interface| kernel.ports.iter().any(|port| port.cabled.interface == interface);
