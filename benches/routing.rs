@@ -14,7 +14,7 @@ use std::time::Instant;
 use criterion::{Criterion, criterion_group, criterion_main};
 use mapper_fabric::generate;
 use mapper_routing::{
-    ChannelLoads, DeadCables, HostRoutes, Options, Orientation, Topology, UnionProof, prove_host, repair,
+    ChannelLoads, DeadCables, HostRoutes, Orientation, RouteOptions, Topology, UnionProof, prove_host, repair,
 };
 
 const FABRICS: [&str; 4] = [
@@ -25,7 +25,7 @@ const FABRICS: [&str; 4] = [
 ];
 
 fn timed(c: &mut Criterion) {
-    let options = Options::default();
+    let options = RouteOptions::default();
     for spec in FABRICS {
         let map = generate(spec).unwrap().map;
         let topology = Topology::from_map(&map).unwrap();
@@ -58,7 +58,7 @@ fn timed(c: &mut Criterion) {
 }
 
 fn quality(_: &mut Criterion) {
-    let options = Options::default();
+    let options = RouteOptions::default();
     println!("| fabric | edge forwarding index | mean load | dependencies | all hosts, s |");
     println!("|---|---|---|---|---|");
     // A smoke run leaves out the large fabrics, where the tables of all 10,000 hosts take half a minute each.

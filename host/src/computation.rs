@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
-use mapper_routing::Options;
+use mapper_routing::RouteOptions;
 
 use crate::routes::{Basis, RouteTable, RouteTableError};
 
@@ -16,7 +16,7 @@ pub struct Task {
     number: u64,
     map: Arc<Map>,
     own: Mac,
-    options: Options,
+    options: RouteOptions,
     /// Whether routes by destination are wanted, too.
     by_destination: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Computation {
 
 impl Computation {
     /// Asks for the routes of a map, which takes the place of a map that still waits.
-    pub(crate) fn ask(&mut self, map: Arc<Map>, own: Mac, options: Options, by_destination: bool) {
+    pub(crate) fn ask(&mut self, map: Arc<Map>, own: Mac, options: RouteOptions, by_destination: bool) {
         self.number += 1;
         self.waiting = Some(Task { number: self.number, map, own, options, by_destination });
     }
@@ -115,7 +115,7 @@ mod tests {
     fn ask(computation: &mut Computation, counter: u32) {
         let mut map = Map::default();
         map.version.counter = counter;
-        computation.ask(Arc::new(map), Mac::default(), Options::default(), false);
+        computation.ask(Arc::new(map), Mac::default(), RouteOptions::default(), false);
     }
 
     #[test]

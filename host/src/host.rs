@@ -19,7 +19,7 @@ use mapper_proto::agent::{Agent, Settings, Transmit};
 use mapper_proto::map::{LinkMtu, Map};
 use mapper_proto::wire::{Data, FrameKind, Undeliverable};
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
-use mapper_routing::Options;
+use mapper_routing::RouteOptions;
 
 use crate::computation::{Computation, Task};
 use crate::data::DataPath;
@@ -95,7 +95,7 @@ pub struct Outgoing<'a> {
 pub struct Host {
     own: Mac,
     agent: Agent,
-    route_options: Options,
+    route_options: RouteOptions,
     /// How many paths in use the agent watches at most.
     liveness_limit: usize,
     /// The way of users' frames, if this host carries any.
@@ -129,7 +129,7 @@ impl Host {
     /// A host whose agent starts now. It carries users' frames if `users` says how.
     pub fn new(
         settings: Settings,
-        route_options: Options,
+        route_options: RouteOptions,
         users: Option<UserFrames>,
         seed: u64,
         now: Instant,

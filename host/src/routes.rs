@@ -8,9 +8,9 @@ use mapper_proto::wire::{RoundTrip, Route};
 use thiserror::Error;
 
 use mapper_routing::{
-    Attachment, DeadCables, Far, HostRoutes, LiveRoutes, NextHops, Options, OrderByDestination, Orientation,
-    OutOfReach, RepairError, RoutingError, Shape, Topology, TopologyError, Violation, prove_host, repair,
-    wire_route, wire_way_back,
+    Attachment, DeadCables, Far, HostRoutes, LiveRoutes, NextHops, OrderByDestination, Orientation,
+    OutOfReach, RepairError, RouteOptions, RoutingError, Shape, Topology, TopologyError, Violation,
+    prove_host, repair, wire_route, wire_way_back,
 };
 
 use crate::directory::LastTold;
@@ -148,7 +148,7 @@ impl RouteTable {
     ///
     /// # Errors
     /// If the map does not list the host, or there are no safe routes within the limits.
-    pub fn compute(basis: &Arc<Basis>, mac: Mac, options: &Options) -> Result<Self, RouteTableError> {
+    pub fn compute(basis: &Arc<Basis>, mac: Mac, options: &RouteOptions) -> Result<Self, RouteTableError> {
         let Basis { topology, orientation, .. } = &**basis;
         let from = basis.host(mac).ok_or(RouteTableError::NotListed(mac))?;
         let routes = HostRoutes::compute(topology, orientation, from, options)?;

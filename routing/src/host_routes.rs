@@ -16,21 +16,21 @@ use super::{Attachment, Orientation, Topology};
 
 /// What a user may set of a host's routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
+pub struct RouteOptions {
     /// Most routes to a destination (`--num-passes`), 1 to [`Self::MAX_PASSES`].
     pub passes: u8,
     /// Most xbars on a route, 1 to [`Self::MAX_HOPS`].
     pub max_hops: u8,
 }
 
-impl Options {
+impl RouteOptions {
     /// Most routes to a destination that can be asked for.
     pub const MAX_PASSES: u8 = 64;
     /// Longest limit that still fits [`Route::MAX_BYTES`] in two-byte elements.
     pub const MAX_HOPS: u8 = (Route::MAX_BYTES / 2) as u8;
 }
 
-impl Default for Options {
+impl Default for RouteOptions {
     /// 8 routes of at most 11 hops.
     fn default() -> Self {
         Self { passes: 8, max_hops: 11 }
@@ -59,7 +59,7 @@ impl Source {
     }
 }
 
-/// One host's routes to all others: up to [`Options::passes`] different ones a destination.
+/// One host's routes to all others: up to [`RouteOptions::passes`] different ones a destination.
 ///
 /// They are kept as a few shortest-path trees out of the host's xbar, one for each search with a byte for
 /// each state, and written out on demand. A tree has a state for each xbar and phase of the orientation,
@@ -74,7 +74,7 @@ impl Source {
 pub struct HostRoutes {
     pub(super) from: u32,
     pub(super) source: Source,
-    pub(super) options: Options,
+    pub(super) options: RouteOptions,
     pub(super) xbars: usize,
     /// How many phases the orientation has.
     pub(super) phases: u8,
@@ -96,13 +96,13 @@ impl HostRoutes {
     ///
     /// # Errors
     /// If an option is out of range, there is no such host, or a destination is farther than
-    /// [`Options::max_hops`]. Destinations that no cable leads to are no error: see
+    /// [`RouteOptions::max_hops`]. Destinations that no cable leads to are no error: see
     /// [`Self::unreachable`].
     pub fn compute(
         topology: &Topology,
         orientation: &Orientation,
         from: u32,
-        options: &Options,
+        options: &RouteOptions,
     ) -> Result<Self, RoutingError> {
         dispersive::compute(topology, orientation, from, options, Beyond::Refused)
     }
@@ -113,7 +113,7 @@ impl HostRoutes {
     }
 
     /// What was asked for.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &RouteOptions {
         &self.options
     }
 

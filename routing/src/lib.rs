@@ -36,7 +36,7 @@ mod tiers;
 mod topology;
 
 pub use by_destination::{NextHops, OrderByDestination};
-pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
+pub use host_routes::{HostRoutes, RouteOptions, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{
     Cycle, DeadEnd, Former, Proof, ProofRules, TableViolation, TablesProof, Transition, UnionProof,

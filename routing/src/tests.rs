@@ -9,7 +9,7 @@ use super::fabrics::{self, Builder};
 use super::*;
 use mapper_fabric::names::Names;
 
-fn tables(topology: &Topology, orientation: &Orientation, options: &Options) -> Vec<HostRoutes> {
+fn tables(topology: &Topology, orientation: &Orientation, options: &RouteOptions) -> Vec<HostRoutes> {
     (0..topology.host_count() as u32)
         .map(|host| HostRoutes::compute(topology, orientation, host, options).unwrap())
         .collect()
@@ -74,7 +74,7 @@ fn walk_all(topology: &Topology, orientation: &Orientation, tables: &[HostRoutes
 fn check(map: &Map, non_clos: bool) -> (Topology, Orientation, Vec<HostRoutes>) {
     let topology = Topology::from_map(map).unwrap();
     let orientation = Orientation::new(&topology, non_clos);
-    let tables = tables(&topology, &orientation, &Options { max_hops: 20, ..Options::default() });
+    let tables = tables(&topology, &orientation, &RouteOptions { max_hops: 20, ..RouteOptions::default() });
     (topology, orientation, tables)
 }
 
@@ -87,7 +87,7 @@ proptest! {
         let topology = Topology::from_map(&map).unwrap();
         let orientation = Orientation::new(&topology, non_clos);
         orientation.prove(&topology).unwrap();
-        let options = Options { passes, max_hops: 20 };
+        let options = RouteOptions { passes, max_hops: 20 };
         let tables = tables(&topology, &orientation, &options);
         walk_all(&topology, &orientation, &tables);
     }
@@ -243,11 +243,11 @@ fn a_route_past_the_limit_names_the_pair() {
     builder.host(10);
     let topology = Topology::from_map(&builder.build()).unwrap();
     let orientation = Orientation::new(&topology, false);
-    let error = HostRoutes::compute(&topology, &orientation, 0, &Options::default()).unwrap_err();
+    let error = HostRoutes::compute(&topology, &orientation, 0, &RouteOptions::default()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("from 02:00:00:00:00:01 to 02:00:00:00:00:02 has 12 hops"), "{text}");
-    HostRoutes::compute(&topology, &orientation, 0, &Options { max_hops: 12, passes: 8 }).unwrap();
-    HostRoutes::compute(&topology, &orientation, 2, &Options::default()).unwrap();
+    HostRoutes::compute(&topology, &orientation, 0, &RouteOptions { max_hops: 12, passes: 8 }).unwrap();
+    HostRoutes::compute(&topology, &orientation, 2, &RouteOptions::default()).unwrap();
 }
 
 #[test]
@@ -255,12 +255,15 @@ fn options_out_of_range_are_refused() {
     let topology = Topology::from_map(&fabrics::ring(3)).unwrap();
     let orientation = Orientation::new(&topology, false);
     let compute = |host, passes, max_hops| {
-        HostRoutes::compute(&topology, &orientation, host, &Options { passes, max_hops })
+        HostRoutes::compute(&topology, &orientation, host, &RouteOptions { passes, max_hops })
     };
     assert_eq!(compute(0, 0, 11), Err(RoutingError::Passes(0)));
     assert_eq!(compute(0, 65, 11), Err(RoutingError::Passes(65)));
     assert_eq!(compute(0, 8, 0), Err(RoutingError::MaxHops(0)));
-    assert_eq!(compute(0, 8, Options::MAX_HOPS + 1), Err(RoutingError::MaxHops(Options::MAX_HOPS + 1)));
+    assert_eq!(
+        compute(0, 8, RouteOptions::MAX_HOPS + 1),
+        Err(RoutingError::MaxHops(RouteOptions::MAX_HOPS + 1))
+    );
     assert_eq!(compute(3, 8, 11), Err(RoutingError::NoSuchHost { host: 3, hosts: 3 }));
 }
 

@@ -7,7 +7,7 @@ use mapper_host::{Computed, Host, HostEvent, Task, UserFrames};
 use mapper_proto::Instant;
 use mapper_proto::agent::{Settings, Status, Transmit};
 use mapper_proto::map::Map;
-use mapper_routing::Options;
+use mapper_routing::RouteOptions;
 
 /// The software of a host, as the world drives it. After each `handle_*` the world polls until there is
 /// nothing left, and asks for the next timeout.
@@ -118,7 +118,7 @@ pub struct Start {
     /// What its agent is set to.
     pub settings: Settings,
     /// How its routes are computed.
-    pub routes: Options,
+    pub routes: RouteOptions,
     /// Whether it carries users' frames, and how.
     pub users: Option<UserFrames>,
     /// The name that it tells others, if it has one.

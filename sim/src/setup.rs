@@ -235,7 +235,7 @@ impl Setup {
         (options.nodes, options.signed) = (self.nodes, self.signed);
         (options.kernels, options.kernel_choice) = (self.kernels, self.kernel_choice);
         let max_hops = u8::try_from(max_hops).unwrap_or(u8::MAX);
-        options.routes = mapper_routing::Options { passes: self.routes.passes, max_hops };
+        options.routes = mapper_routing::RouteOptions { passes: self.routes.passes, max_hops };
         options
     }
 }

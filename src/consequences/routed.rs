@@ -7,7 +7,8 @@ use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::best::{self, Watch};
 use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings};
 use mapper_routing::{
-    Attachment, HostRoutes, Options, Orientation, PairRoutes, Quality, Subnet, TableRoutes, Tables, Topology,
+    Attachment, HostRoutes, Orientation, PairRoutes, Quality, RouteOptions, Subnet, TableRoutes, Tables,
+    Topology,
 };
 use thiserror::Error;
 
@@ -272,7 +273,7 @@ impl Routed {
     fn source_routes(&self, from: u32, to: impl Iterator<Item = u32>) -> Vec<(u32, Hops)> {
         let topology = &self.subnet.topology;
         let orientation = Orientation::new(topology, false);
-        let Ok(table) = HostRoutes::compute(topology, &orientation, from, &Options::default()) else {
+        let Ok(table) = HostRoutes::compute(topology, &orientation, from, &RouteOptions::default()) else {
             return Vec::new();
         };
         to.flat_map(|to| table.routes_to(topology, to).map(move |hops| (to, hops)).collect::<Vec<_>>())

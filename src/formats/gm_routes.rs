@@ -61,14 +61,14 @@ pub fn write(out: &mut dyn Write, blocks: &[HostBlock]) -> io::Result<()> {
 mod tests {
     use super::*;
     use mapper_fabric::generate;
-    use mapper_routing::{HostRoutes, Options, Orientation};
+    use mapper_routing::{HostRoutes, Orientation, RouteOptions};
 
     #[test]
     fn routes_are_deltas_under_the_names_of_hosts() {
         let fabric = generate("clos:hosts=8,ports=4").unwrap();
         let topology = Topology::from_map(&fabric.map).unwrap();
         let orientation = Orientation::new(&topology, false);
-        let options = Options { passes: 2, ..Options::default() };
+        let options = RouteOptions { passes: 2, ..RouteOptions::default() };
         let block = |from| {
             let table = HostRoutes::compute(&topology, &orientation, from, &options).unwrap();
             let to = |to| table.routes_to(&topology, to).map(|hops| (to, hops)).collect::<Vec<_>>();

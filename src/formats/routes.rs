@@ -134,13 +134,13 @@ fn hex(route: &Route) -> String {
 mod tests {
     use super::*;
     use mapper_fabric::generate;
-    use mapper_routing::{Options, Orientation};
+    use mapper_routing::{Orientation, RouteOptions};
 
     fn tables(spec: &str) -> (Fabric, Topology, Vec<HostRoutes>) {
         let fabric = generate(spec).unwrap();
         let topology = Topology::from_map(&fabric.map).unwrap();
         let orientation = Orientation::new(&topology, false);
-        let options = Options { passes: 2, ..Options::default() };
+        let options = RouteOptions { passes: 2, ..RouteOptions::default() };
         let hosts = 0..topology.host_count() as u32;
         let tables =
             hosts.map(|host| HostRoutes::compute(&topology, &orientation, host, &options).unwrap()).collect();

@@ -2,7 +2,7 @@
 
 use mapper_fabric::generate;
 use mapper_routing::{
-    Attachment, ChannelLoads, HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host,
+    Attachment, ChannelLoads, HostRoutes, Orientation, RouteOptions, Shape, Topology, UnionProof, prove_host,
 };
 
 /// Routes a fabric from all its hosts, proves the routes, and returns the shape that was recognized.
@@ -17,7 +17,7 @@ fn route_all(spec: &str, non_clos: bool) -> Shape {
     let hosts = topology.host_count() as u32;
     for host in 0..hosts {
         assert!(matches!(topology.attachment(host), Attachment::Port(_)), "{spec}");
-        let table = HostRoutes::compute(&topology, &orientation, host, &Options::default()).unwrap();
+        let table = HostRoutes::compute(&topology, &orientation, host, &RouteOptions::default()).unwrap();
         let proof = prove_host(&topology, &orientation, &table).unwrap();
         let others = (0..hosts).filter(|&to| to != host && topology.connected(host, to)).count();
         assert_eq!((proof.reachable, proof.unreachable), (others, hosts as usize - 1 - others), "{spec}");

@@ -7,7 +7,7 @@ use mapper_proto::agent::{Event, Settings};
 use mapper_proto::map::LinkMtu;
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
-use mapper_routing::Options;
+use mapper_routing::RouteOptions;
 
 use crate::data::DataDropKind;
 use crate::{Host, HostEvent, Task, UserFrames};
@@ -40,7 +40,7 @@ impl Pair {
         let end = |n: u32| {
             let settings = Settings::new(Mac::from_position(n));
             let users = UserFrames { link_mtu: 1500, secret: n.into() };
-            let host = Host::new(settings, Options::default(), Some(users), n.into(), Instant::ZERO);
+            let host = Host::new(settings, RouteOptions::default(), Some(users), n.into(), Instant::ZERO);
             Driven { host, events: Vec::new(), users: Vec::new(), tasks: Vec::new() }
         };
         Self { ends: [end(1), end(2)], now: Instant::ZERO, cable: VecDeque::new(), computes: true }
@@ -143,7 +143,7 @@ fn an_agent_that_begins_anew_watches_the_paths_in_use_at_once() {
 #[test]
 fn a_host_without_users_lets_time_pass_when_its_agent_begins_anew() {
     let settings = || Settings::new(Mac::from_position(1));
-    let mut host = Host::new(settings(), Options::default(), None, 1, Instant::ZERO);
+    let mut host = Host::new(settings(), RouteOptions::default(), None, 1, Instant::ZERO);
     host.begin_anew(Instant::ZERO, settings(), 2);
     host.handle_timeout(Instant::ZERO);
     assert!(host.poll_timeout().is_none_or(|at| at > Instant::ZERO));
@@ -177,7 +177,7 @@ fn a_computation_that_breaks_off_is_told_and_the_next_one_counts() {
     assert!(told(&pair.ends[0]));
     assert!(pair.ends[0].host.routing_failure().is_some());
     // Other route options have the routes computed again.
-    pair.ends[0].host.set_route_options(Options { passes: 2, ..Options::default() });
+    pair.ends[0].host.set_route_options(RouteOptions { passes: 2, ..RouteOptions::default() });
     pair.computes = true;
     (0..2).for_each(|at| pair.drain(at));
     assert!(pair.run_until(all_configured));

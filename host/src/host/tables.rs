@@ -6,7 +6,7 @@ use mapper_fabric::wording::with_causes;
 use mapper_proto::agent::Event;
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::{Instant, Mac};
-use mapper_routing::Options;
+use mapper_routing::RouteOptions;
 
 use super::Host;
 use crate::computation::Computed;
@@ -97,7 +97,7 @@ impl Host {
 
     /// Sets how many routes there are and how long they may be. If that has changed, routes are computed
     /// anew.
-    pub fn set_route_options(&mut self, options: Options) {
+    pub fn set_route_options(&mut self, options: RouteOptions) {
         if self.route_options != options {
             self.route_options = options;
             self.route_newest();

@@ -13,7 +13,7 @@ use mapper_fib::model::{Machine, Packet, Step};
 use mapper_fib::segments::{LeftUnused, overhead_bytes};
 use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
 use mapper_proto::map::{Cable, FrameSizes, Host, LinkMtu, Map, Xbar, host_type};
-use mapper_routing::{DeadCables, Options};
+use mapper_routing::{DeadCables, RouteOptions};
 use proptest::prelude::*;
 
 use super::*;
@@ -89,7 +89,8 @@ const PLAIN: KernelAbilities =
 /// The table of a node, with routes by destination.
 fn table_of(map: &Map, node: usize) -> Arc<RouteTable> {
     let basis = Arc::new(Basis::new(Arc::new(map.clone())).unwrap());
-    let table = RouteTable::compute(&basis, mac(node), &Options { max_hops: 11, ..Options::default() });
+    let table =
+        RouteTable::compute(&basis, mac(node), &RouteOptions { max_hops: 11, ..RouteOptions::default() });
     Arc::new(table.unwrap().with_next_hops().unwrap())
 }
 
@@ -101,7 +102,7 @@ impl Ring {
             kernel.set_abilities(Instant::ZERO, abilities(n), Some(AGENT));
             let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
             kernel.set_own_addresses(Instant::ZERO, vec![address(v4(n), 24), address(v6(n), 64)]);
-            let options = Options { max_hops: 11, ..Options::default() };
+            let options = RouteOptions { max_hops: 11, ..RouteOptions::default() };
             let table = RouteTable::compute(&basis, mac(n), &options).unwrap().with_next_hops().unwrap();
             Node {
                 kernel,

@@ -8,7 +8,7 @@ use super::dispersive::{AllHosts, SourceProof};
 use super::shared::Shared;
 use super::{Engine, Refusal, Routing, Settings, WhyNotServed};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
-use crate::{Bisection, Options, Quality, Subnet, TableRoutes, Topology};
+use crate::{Bisection, Quality, RouteOptions, Subnet, TableRoutes, Topology};
 
 /// An engine that does not serve, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -273,12 +273,12 @@ fn source_routes<'a>(
     unproved: bool,
 ) -> Result<SourceSelection<'a>, WhyNotServed> {
     Engine::Dispersive.check(subnet, settings).map_err(|error| WhyNotServed::Refused(error.why))?;
-    let max_hops = settings.max_hops.min(Options::MAX_HOPS);
+    let max_hops = settings.max_hops.min(RouteOptions::MAX_HOPS);
     if !unproved && let Some(violation) = too_far(subnet, max_hops) {
         let told = violation.describe(subnet);
         return Err(WhyNotServed::TooFar(violation, told));
     }
-    let options = Options { passes: settings.passes, max_hops };
+    let options = RouteOptions { passes: settings.passes, max_hops };
     let routes = AllHosts::new(&subnet.topology, options, false);
     let measured = routes.prove_and_measure(settings.seed);
     let (proof, quality, computing) = measured.map_err(|error| {

@@ -6,7 +6,7 @@ use mapper_proto::map::PortRef;
 
 use super::torus::TorusStatement;
 use super::{HopMatrix, Refusal};
-use crate::Options;
+use crate::RouteOptions;
 use crate::tables::{Layers, Tables};
 
 /// How equally short routes are chosen among.
@@ -120,7 +120,7 @@ impl Default for Settings {
             xbar_destinations: false,
             torus: TorusStatement::default(),
             file: None,
-            passes: Options::default().passes,
+            passes: RouteOptions::default().passes,
         }
     }
 }

@@ -5,17 +5,17 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 use thiserror::Error;
 
-use super::Options;
+use super::RouteOptions;
 use crate::Topology;
 
 /// Why a host gets no routes, or a route cannot travel.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RoutingError {
     /// No table can hold so many passes.
-    #[error("{0} routes a destination were asked for; give 1 to {max}", max = Options::MAX_PASSES)]
+    #[error("{0} routes a destination were asked for; give 1 to {max}", max = RouteOptions::MAX_PASSES)]
     Passes(u8),
     /// The limit on length is one that no route fits, or longer than a frame can carry.
-    #[error("routes of at most {0} hops were asked for; give 1 to {max}", max = Options::MAX_HOPS)]
+    #[error("routes of at most {0} hops were asked for; give 1 to {max}", max = RouteOptions::MAX_HOPS)]
     MaxHops(u8),
     /// The topology has no such host.
     #[error("there is no host {host}; the map lists {hosts}, counted from 0")]

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::reach::{BLOCK, legal_steps};
 use super::{Orientation, Shape, positions, updown};
 use crate::tiers::{Tiers, leaves_apart, with_one_top};
-use crate::{Options, Topology};
+use crate::{RouteOptions, Topology};
 
 /// The orientation by tiers, if every cable joins neighbouring tiers and there are several.
 ///
@@ -28,6 +28,6 @@ pub(super) fn orient(topology: &Topology) -> Option<Orientation> {
         tiers.leaves().par_chunks(BLOCK).map(steps).max().unwrap_or_default()
     };
     let steps = longest(&tree);
-    let fits = steps < Options::default().max_hops.into() || steps <= longest(&updown::orient(topology));
+    let fits = steps < RouteOptions::default().max_hops.into() || steps <= longest(&updown::orient(topology));
     fits.then_some(tree)
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engines::{Engine, Settings};
-use crate::{Attachment, HostRoutes, Options, Orientation, Subnet, Tables, fabrics};
+use crate::{Attachment, HostRoutes, Orientation, RouteOptions, Subnet, Tables, fabrics};
 use mapper_proto::map::{Fabric, HostLabel, Map, XbarLabel};
 
 /// Labels for a map that was built by hand.
@@ -280,7 +280,7 @@ fn host_tables(topology: &Topology) -> Vec<HostRoutes> {
     let orientation = Orientation::new(topology, false);
     let hosts = 0..topology.host_count() as u32;
     hosts
-        .map(|host| HostRoutes::compute(topology, &orientation, host, &Options::default()).unwrap())
+        .map(|host| HostRoutes::compute(topology, &orientation, host, &RouteOptions::default()).unwrap())
         .collect()
 }
 
@@ -305,7 +305,7 @@ fn source_routes_are_measured_alike_from_tables_lists_and_block_by_block() {
             (hosts, unroutable, congestion_a2a, congestion_shift, shifts, drawn)
         };
         assert_eq!(same(&quality), same(&listed));
-        let all = crate::engines::dispersive::AllHosts::new(&topology, Options::default(), false);
+        let all = crate::engines::dispersive::AllHosts::new(&topology, RouteOptions::default(), false);
         let (proof, by_block, _) = all.prove_and_measure(5).unwrap();
         assert!(proof.holds());
         assert_eq!(by_block, quality);

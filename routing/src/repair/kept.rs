@@ -2,11 +2,11 @@
 
 use crate::engines::dispersive::{self, Beyond};
 use crate::host_routes::bits;
-use crate::{HostRoutes, Options, Orientation, RoutingError, Topology};
+use crate::{HostRoutes, Orientation, RouteOptions, RoutingError, Topology};
 
 impl HostRoutes {
     /// The routes of a host as [`Self::compute`] makes them, but without those to destinations farther than
-    /// [`Options::max_hops`].
+    /// [`RouteOptions::max_hops`].
     ///
     /// # Errors
     /// If an option is out of range, or there is no such host.
@@ -14,7 +14,7 @@ impl HostRoutes {
         topology: &Topology,
         orientation: &Orientation,
         from: u32,
-        options: &Options,
+        options: &RouteOptions,
     ) -> Result<Self, RoutingError> {
         dispersive::compute(topology, orientation, from, options, Beyond::LeftOut)
     }

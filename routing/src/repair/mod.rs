@@ -69,7 +69,7 @@ use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use super::{
-    Attachment, Cycle, HostRoutes, Options, Orientation, RoutingError, Topology, UnionProof, Violation,
+    Attachment, Cycle, HostRoutes, Orientation, RouteOptions, RoutingError, Topology, UnionProof, Violation,
     prove_routes, walk, wire_route,
 };
 use openings::Openings;
@@ -255,7 +255,7 @@ pub fn repair(
 ) -> Result<(Topology, LiveRoutes), RepairError> {
     let cut = topology.without(&dead.avoided);
     let orientation = whole.carried_to(&cut);
-    let (from, options): (u32, &Options) = (routes.from(), routes.options());
+    let (from, options): (u32, &RouteOptions) = (routes.from(), routes.options());
     let compute = || HostRoutes::compute_within(&cut, &orientation, from, options);
     let kept = match routes.less_dead(&cut) {
         Some(kept) => kept,

@@ -27,7 +27,7 @@ impl Whole {
     fn new(map: &Map) -> Self {
         let topology = Topology::from_map(map).unwrap();
         let orientation = Orientation::new(&topology, false);
-        let options = Options { max_hops: 24, passes: 4 };
+        let options = RouteOptions { max_hops: 24, passes: 4 };
         let tables = (0..topology.host_count() as u32)
             .map(|host| HostRoutes::compute(&topology, &orientation, host, &options).unwrap())
             .collect();

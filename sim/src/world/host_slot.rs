@@ -19,7 +19,7 @@ const ETHERNET_MTU: u16 = 1500;
 pub(super) struct HostSlot {
     pub(super) settings: Settings,
     /// How its routes are computed.
-    pub(super) routes: mapper_routing::Options,
+    pub(super) routes: mapper_routing::RouteOptions,
     /// Its own address. The settings may have the address of another host.
     pub(super) own_mac: Mac,
     /// The software that runs here; `None` before power-on and while the agent is dead.
@@ -56,7 +56,7 @@ pub(super) struct HostSlot {
 }
 
 impl HostSlot {
-    pub(super) fn new(settings: Settings, routes: mapper_routing::Options) -> Self {
+    pub(super) fn new(settings: Settings, routes: mapper_routing::RouteOptions) -> Self {
         Self {
             own_mac: settings.mac,
             settings,

@@ -24,7 +24,7 @@ pub struct Options {
     /// `plain_ports` is the largest port count among the fabric's plain xbars.
     pub agent: Settings,
     /// What hosts' routes are set to.
-    pub routes: mapper_routing::Options,
+    pub routes: mapper_routing::RouteOptions,
     /// What users send; `None` where hosts carry no users' frames.
     pub traffic: Option<TrafficOptions>,
     /// Whether each host that has a tagged xbar to itself is a node, which is one machine with that xbar and
@@ -52,7 +52,7 @@ impl Default for Options {
             noise: Noise::default(),
             power_on_spread: Duration::from_millis(10),
             agent,
-            routes: mapper_routing::Options::default(),
+            routes: mapper_routing::RouteOptions::default(),
             traffic: None,
             nodes: false,
             kernels: false,

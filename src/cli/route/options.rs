@@ -18,7 +18,7 @@ use crate::cli::notes::{SWITCH_PAIRS, named};
 use crate::formats::lfts;
 use mapper_routing::engines::{Balance, Setting, Settings};
 use mapper_routing::tables::Layers;
-use mapper_routing::{Options, Subnet, Tables};
+use mapper_routing::{RouteOptions, Subnet, Tables};
 
 /// Options of engines.
 #[derive(Debug, clap::Args)]
@@ -72,7 +72,7 @@ pub(super) struct EngineOptions {
     lfts_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::Passes, "routes a destination, 1 to 64"))]
     #[arg(long, alias = "num-passes", value_name = "N", default_value_t = 8,
-          value_parser = clap::value_parser!(u8).range(1..=i64::from(Options::MAX_PASSES)))]
+          value_parser = clap::value_parser!(u8).range(1..=i64::from(RouteOptions::MAX_PASSES)))]
     passes: u8,
     #[command(flatten)]
     files: EngineFiles,

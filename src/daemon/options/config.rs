@@ -109,7 +109,7 @@ impl Config {
     }
 
     /// How many routes there are to a destination, and how long they may be.
-    pub fn route_options(&self) -> mapper_routing::Options {
-        mapper_routing::Options { passes: self.num_passes, max_hops: self.settings.max_hops as u8 }
+    pub fn route_options(&self) -> mapper_routing::RouteOptions {
+        mapper_routing::RouteOptions { passes: self.num_passes, max_hops: self.settings.max_hops as u8 }
     }
 }

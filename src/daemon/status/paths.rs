@@ -263,7 +263,7 @@ mod tests {
         map.frame_sizes.less = vec![(other, LinkMtu { bytes: 1500, ports: 0 })];
         let map = Arc::new(map);
         let basis = Arc::new(Basis::new(Arc::clone(&map)).unwrap());
-        let table = RouteTable::compute(&basis, host, &mapper_routing::Options::default()).unwrap();
+        let table = RouteTable::compute(&basis, host, &mapper_routing::RouteOptions::default()).unwrap();
         PathsAsked {
             unit: 2,
             interface: "eth1".to_owned(),

@@ -275,7 +275,7 @@ mod tests {
         map.xbars[1].tag = Some(0xfee);
         let (host, map) = (map.hosts[0].mac, Arc::new(map));
         let basis = Arc::new(Basis::new(Arc::clone(&map)).unwrap());
-        let table = RouteTable::compute(&basis, host, &mapper_routing::Options::default()).unwrap();
+        let table = RouteTable::compute(&basis, host, &mapper_routing::RouteOptions::default()).unwrap();
         let table = table.repair(&BTreeSet::from_iter(dead.iter().copied()).into()).unwrap();
         RoutesAsked {
             host,

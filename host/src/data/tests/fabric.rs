@@ -35,7 +35,9 @@ pub(super) fn without_cable(map: &Map, port: PortRef) -> Map {
 
 pub(super) fn table(map: &Map, host: usize) -> Arc<RouteTable> {
     let basis = Arc::new(Basis::new(Arc::new(map.clone())).unwrap());
-    Arc::new(RouteTable::compute(&basis, map.hosts[host].mac, &mapper_routing::Options::default()).unwrap())
+    Arc::new(
+        RouteTable::compute(&basis, map.hosts[host].mac, &mapper_routing::RouteOptions::default()).unwrap(),
+    )
 }
 
 pub(super) fn data_path(map: &Map, host: usize) -> DataPath {

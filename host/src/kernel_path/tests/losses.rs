@@ -161,7 +161,7 @@ fn what_an_earlier_run_left_goes_on_to_a_host_that_a_first_map_lacks_if_the_map_
 #[test]
 fn ways_to_a_host_that_is_not_listed_end_with_the_cables_that_they_cross() {
     let mut ring = Ring::new(4, |_| ABLE);
-    let options = Options { max_hops: 11, ..Options::default() };
+    let options = RouteOptions { max_hops: 11, ..RouteOptions::default() };
     let table_of = |map: Map| {
         let basis = Arc::new(Basis::new(Arc::new(map)).unwrap());
         Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap())
@@ -188,7 +188,7 @@ fn ways_to_a_host_that_is_not_listed_end_with_the_cables_that_they_cross() {
 fn a_host_that_falls_silent_is_sent_packets_for_a_while_and_goes_on_when_it_is_back() {
     let mut ring = Ring::new(3, |_| ABLE);
     let before = ring.nodes[0].kernel.wanted();
-    let options = Options { max_hops: 11, ..Options::default() };
+    let options = RouteOptions { max_hops: 11, ..RouteOptions::default() };
     let table_of = |map: Map| {
         let basis = Arc::new(Basis::new(Arc::new(map)).unwrap());
         Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap())

@@ -95,7 +95,7 @@ fn new_ways_are_tried_when_all_hosts_have_the_map_or_a_while_later_and_not_while
     ring.run(0);
     assert_eq!(carried(&ring), 2, "the map before is old enough");
     let basis = Arc::new(Basis::new(Arc::new(map(3, 2))).unwrap());
-    let options = Options { max_hops: 11, ..Options::default() };
+    let options = RouteOptions { max_hops: 11, ..RouteOptions::default() };
     let table = Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap());
     ring.install(0, &table);
     find_ways_anew(&mut ring);

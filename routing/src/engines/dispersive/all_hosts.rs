@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::proof::{Cycle, UnionProof, Violation, prove_host};
 use crate::quality::{Quality, SourceCensus, SourceSamples};
-use crate::{HostRoutes, Options, Orientation, RoutingError, Topology};
+use crate::{HostRoutes, Orientation, RouteOptions, RoutingError, Topology};
 
 /// The source routes of all hosts of a fabric, as their agents would compute them.
 ///
@@ -16,7 +16,7 @@ use crate::{HostRoutes, Options, Orientation, RoutingError, Topology};
 pub struct AllHosts<'a> {
     topology: &'a Topology,
     orientation: Orientation,
-    options: Options,
+    options: RouteOptions,
 }
 
 /// What was proved of the source routes of all hosts.
@@ -85,7 +85,7 @@ impl<'a> AllHosts<'a> {
     const BLOCK_HOSTS: u32 = 256;
 
     /// The routes of all hosts of a topology. `non_clos` forces up*/down*: see [`Orientation::new`].
-    pub fn new(topology: &'a Topology, options: Options, non_clos: bool) -> Self {
+    pub fn new(topology: &'a Topology, options: RouteOptions, non_clos: bool) -> Self {
         Self { topology, orientation: Orientation::new(topology, non_clos), options }
     }
 
@@ -100,7 +100,7 @@ impl<'a> AllHosts<'a> {
     }
 
     /// What was asked for.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &RouteOptions {
         &self.options
     }
 
@@ -230,8 +230,8 @@ mod tests {
     use super::*;
     use crate::fabrics;
 
-    fn all(map: &mapper_proto::map::Map) -> (Topology, Options) {
-        (Topology::from_map(map).unwrap(), Options::default())
+    fn all(map: &mapper_proto::map::Map) -> (Topology, RouteOptions) {
+        (Topology::from_map(map).unwrap(), RouteOptions::default())
     }
 
     #[test]

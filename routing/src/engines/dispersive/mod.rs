@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use super::algorithm::Algorithm;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
 use crate::host_routes::Source;
-use crate::{HostRoutes, Options, Orientation, RoutingError, Subnet, Topology};
+use crate::{HostRoutes, Orientation, RouteOptions, RoutingError, Subnet, Topology};
 pub use all_hosts::{AllHosts, SourceProof};
 use choices::Choices;
 use distances::Distances;
@@ -52,7 +52,7 @@ impl Algorithm for Dispersive {
     }
 }
 
-/// What becomes of destinations that are farther than [`Options::max_hops`].
+/// What becomes of destinations that are farther than [`RouteOptions::max_hops`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beyond {
     /// They are an error of the fabric.
@@ -70,13 +70,13 @@ pub fn compute(
     topology: &Topology,
     orientation: &Orientation,
     from: u32,
-    options: &Options,
+    options: &RouteOptions,
     beyond: Beyond,
 ) -> Result<HostRoutes, RoutingError> {
-    if !(1..=Options::MAX_PASSES).contains(&options.passes) {
+    if !(1..=RouteOptions::MAX_PASSES).contains(&options.passes) {
         return Err(RoutingError::Passes(options.passes));
     }
-    if !(1..=Options::MAX_HOPS).contains(&options.max_hops) {
+    if !(1..=RouteOptions::MAX_HOPS).contains(&options.max_hops) {
         return Err(RoutingError::MaxHops(options.max_hops));
     }
     if from as usize >= topology.host_count() {

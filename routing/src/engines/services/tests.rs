@@ -9,7 +9,8 @@ use crate::engines::dispersive::AllHosts;
 use crate::engines::{Engine, Selection, Settings, best, select};
 use crate::tables::Layers;
 use crate::{
-    HostRoutes, Options, ProofRules, Quality, Shape, SourceRoutes, Subnet, TableRoutes, Tiers, prove_tables,
+    HostRoutes, ProofRules, Quality, RouteOptions, Shape, SourceRoutes, Subnet, TableRoutes, Tiers,
+    prove_tables,
 };
 
 const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Ftree, Engine::Dmodc];
@@ -50,7 +51,7 @@ fn bisection_of_others(subnet: &Subnet, selection: &Selection) -> f64 {
 
 /// The shape that agents see, and that bisection by their routes, which are proved.
 fn bisection_by_agents(subnet: &Subnet) -> Result<(Shape, f64), TestCaseError> {
-    let all = AllHosts::new(&subnet.topology, Options::default(), false);
+    let all = AllHosts::new(&subnet.topology, RouteOptions::default(), false);
     let (proof, _) = all.prove().unwrap();
     prop_assert!(proof.holds());
     let mut tables: Vec<HostRoutes> = Vec::new();

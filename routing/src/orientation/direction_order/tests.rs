@@ -6,7 +6,7 @@ use mapper_fabric::generate;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Attachment, HostRoutes, Options, prove_host};
+use crate::{Attachment, HostRoutes, RouteOptions, prove_host};
 
 fn topology(spec: &str, cut: &[usize]) -> Topology {
     let mut map = generate(spec).unwrap().map;
@@ -87,7 +87,7 @@ fn a_grid_that_lost_any_one_cable_is_still_routed_in_direction_order() {
         for cable in 0..generate(&spec).unwrap().map.cables.len() {
             let topology = topology(&spec, &[cable]);
             let orientation = orient(&topology).unwrap();
-            let table = HostRoutes::compute(&topology, &orientation, 0, &Options::default()).unwrap();
+            let table = HostRoutes::compute(&topology, &orientation, 0, &RouteOptions::default()).unwrap();
             prove_host(&topology, &orientation, &table).unwrap();
         }
     }
@@ -116,7 +116,7 @@ fn beside_a_dateline_routes_go_the_long_way_round_and_nowhere_else() {
     let around = |from: u8, to: u8, size: u8| from.abs_diff(to).min(size - from.abs_diff(to));
     let mut longer = 0;
     for from in 0..topology.host_count() as u32 {
-        let table = HostRoutes::compute(&topology, &orientation, from, &Options::default()).unwrap();
+        let table = HostRoutes::compute(&topology, &orientation, from, &RouteOptions::default()).unwrap();
         for to in (0..topology.host_count() as u32).filter(|&to| to != from) {
             let ends = [from, to].map(|host| match topology.attachment(host) {
                 Attachment::Port(at) => grid.coordinates(at.xbar),
