@@ -63,10 +63,11 @@ impl Daemon {
     }
 
     /// Waits until the daemon has ended by itself, without an error.
-    pub(crate) fn wait_for_end(mut self) {
+    pub(crate) fn wait_for_end(mut self) -> String {
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).unwrap();
         assert!(self.child.wait().unwrap().success(), "{rest}");
+        rest
     }
 
     /// Starts an agent, and waits until it runs.

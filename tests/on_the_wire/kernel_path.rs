@@ -273,12 +273,21 @@ fn routes_that_were_mapped_once_carry_packets_when_no_agent_runs_any_more() {
         // The first one ends seconds before the others, which see that it is gone.
         let patient = [&options[..], &["--verify-pause-ms", "3000"]].concat();
         let start = |at| ring.start_addressed(at, if at == 0 { &options } else { &patient });
-        let daemons: Vec<_> = (0..4).map(start).collect();
-        daemons.into_iter().for_each(Daemon::wait_for_end);
+        // It is started last, as on a busy machine it could end before it has found some of the others.
+        let mut daemons: Vec<_> = (1..4).map(start).collect();
+        daemons.insert(0, start(0));
+        let logs: Vec<String> = daemons.into_iter().map(Daemon::wait_for_end).collect();
         for from in 0..4 {
             for to in (0..4).filter(|&to| to != from) {
-                let to = format!("10.1.0.{}", to + 1);
-                assert_eq!(pings(&ring.machines[from], &to), 20, "n{} to {to} by {kind}", from + 1);
+                let to_address = format!("10.1.0.{}", to + 1);
+                let answered = pings(&ring.machines[from], &to_address);
+                let said = || {
+                    let routes = |at| ring.text(at, "ip -4 route show proto 109");
+                    [from, to]
+                        .map(|at| format!("n{} has\n{}, and said\n{}", at + 1, routes(at), logs[at]))
+                        .concat()
+                };
+                assert_eq!(answered, 20, "n{} to {to_address} by {kind}: {}", from + 1, said());
             }
         }
     }

@@ -17,6 +17,11 @@ use super::computation::Outcome;
 use super::state::Driver;
 use mapper_machine::freed;
 
+/// How long a host that maps once waits at least, once it has a map that all hosts have, for other hosts that this one lacks and,
+/// if it leaves its routes in the kernel, for kernels that have answered nothing. On a busy machine agents are seconds behind,
+/// and whoever ends too soon has no routes to them for good.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+
 impl Driver {
     /// Acts on an event. `source` is the sender of the frame that caused it, if a frame did.
     pub(super) fn act_on(&mut self, event: HostEvent, source: Option<Mac>) {
@@ -148,7 +153,7 @@ impl Driver {
             // The hosts below this one in the tree hear of it when they next ask this agent, so it stays
             // until then.
             self.leave_at = Some(self.now() + self.heard_within());
-            self.wait_for_answers_until = self.now() + 3 * self.heard_within();
+            self.wait_for_answers_until = self.now() + (3 * self.heard_within()).max(ANSWERS_WITHIN);
         }
     }
 

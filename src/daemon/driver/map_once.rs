@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mapper_host::kernel_path::KernelPath;
 use mapper_proto::Instant;
+use mapper_proto::wire::AgentState;
 
 use super::state::Driver;
 use crate::daemon::DaemonError;
@@ -17,7 +18,7 @@ impl Driver {
         if let Some(leave_at) = self.leave_at {
             return match (&self.config.map_file, self.store_failure.take()) {
                 (Some(path), Some(source)) => Err(DaemonError::MapFile { path: path.clone(), source }),
-                _ => Ok(now >= self.put_off(leave_at)),
+                _ => Ok(now >= self.put_off(leave_at) && !self.awaits_another_map(now)),
             };
         }
         match self.config.map_once {
@@ -38,6 +39,27 @@ impl Driver {
             return at;
         }
         leave_at
+    }
+
+    /// Whether another map is under way at the end, or not all hosts have it yet. If so, the end is put off.
+    ///
+    /// Hosts that start together find each other one after the other, so the first map that all of its hosts have may lack most
+    /// of them. Hosts that have left make others map again, too, which must not keep these for ever.
+    fn awaits_another_map(&mut self, now: Instant) -> bool {
+        if now >= self.wait_for_answers_until {
+            return false;
+        }
+        let is_settled = match self.host.agent().status().state {
+            AgentState::Configured => {
+                self.host.table().is_some_and(|table| self.complete == Some(table.version()))
+            }
+            AgentState::Isolated => true,
+            _ => false,
+        };
+        if !is_settled {
+            self.leave_at = Some((now + self.heard_within()).min(self.wait_for_answers_until));
+        }
+        !is_settled
     }
 
     /// Whether some host's kernel has answered nothing so far, or some host still needs this one's answers, and
