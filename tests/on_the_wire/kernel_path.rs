@@ -196,7 +196,7 @@ fn what_somebody_takes_away_comes_back_and_the_board_says_so() {
 #[test]
 fn packets_by_segments_go_on_when_a_node_crashes_and_when_it_comes_back() {
     if can_carry_ip() {
-        crash_and_come_back("srv6", 5);
+        crash_and_come_back("srv6", 2);
     }
 }
 
@@ -209,9 +209,8 @@ fn packets_by_destination_go_on_when_a_node_crashes_and_when_it_comes_back() {
     }
 }
 
-/// A node crashes, and at most five pings to it get lost; it comes back, and of those from it at most `most_lost_again`: where
-/// the first map after a restart leads otherwise than the routes of the crashed run did, some packets go by the tap interface,
-/// and on a busy machine other hosts may hear later that they are to take them.
+/// A node crashes, and at most five pings to it get lost; it comes back, and of those from it at most `most_lost_again`. By
+/// segments a busy machine loses one or two of them now and then, for a reason that is not known.
 fn crash_and_come_back(kind: &str, most_lost_again: u64) {
     let ring = Ring::new(3);
     // Agents are patient, as on a busy machine none must hold a live cable for dead when the node crashes or comes back.

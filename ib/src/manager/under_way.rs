@@ -11,7 +11,7 @@ pub(super) type TablesOfSwitches = BTreeMap<u64, Vec<u8>>;
 
 /// Tables that were in force, and the service levels that hosts were told with them, if that is known.
 #[derive(Debug)]
-pub(super) struct Former {
+pub(super) struct FormerTables {
     pub(super) tables: TablesOfSwitches,
     pub(super) told: Option<Levels>,
 }
@@ -23,12 +23,12 @@ const MOST: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     /// With the moment at which their packets have arrived or are dropped, the oldest first.
-    left: VecDeque<(Instant, Former)>,
+    left: VecDeque<(Instant, FormerTables)>,
 }
 
 impl UnderWay {
     /// Takes note that tables are in force no more.
-    pub(super) fn leave(&mut self, former: Former, until: Instant) {
+    pub(super) fn leave(&mut self, former: FormerTables, until: Instant) {
         self.left.push_back((until, former));
     }
 
@@ -68,7 +68,7 @@ mod tests {
         let mut under_way = UnderWay::default();
         for second in 1..=4 {
             let tables = TablesOfSwitches::from([(second, Vec::new())]);
-            under_way.leave(Former { tables, told: None }, at(second));
+            under_way.leave(FormerTables { tables, told: None }, at(second));
         }
         let guids = |under_way: &mut UnderWay, now| -> Vec<u64> {
             under_way.tables(now).flat_map(|tables| tables.keys().copied()).collect()

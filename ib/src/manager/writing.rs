@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use mapper_proto::time::Instant;
 
 use super::task::{Levels, Routes, Task};
-use super::under_way::{Former, TablesOfSwitches};
+use super::under_way::{FormerTables, TablesOfSwitches};
 use super::{Event, Stage, SubnetManager, manner, why};
 use crate::exchange::{Done, Exchange, Failure};
 use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, PortSettings, PortState, Smp, SwitchInfo};
@@ -317,7 +317,7 @@ impl SubnetManager {
         self.counts.blocks += writing.blocks;
         if let Some(tables) = writing.before {
             let told = self.held.told.clone();
-            self.under_way.leave(Former { tables, told }, now + self.settings.drain);
+            self.under_way.leave(FormerTables { tables, told }, now + self.settings.drain);
         }
         let failed = writing.failures.len();
         for failure in writing.failures.iter().take(16) {
@@ -381,7 +381,7 @@ impl SubnetManager {
         let told = self.held.told.replace(levels.clone());
         if told.as_ref().is_some_and(|told| told != levels) {
             let tables = self.held.tables.clone();
-            self.under_way.leave(Former { tables, told }, now + self.settings.drain);
+            self.under_way.leave(FormerTables { tables, told }, now + self.settings.drain);
         }
     }
 

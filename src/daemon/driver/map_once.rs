@@ -32,7 +32,7 @@ impl Driver {
     /// after the mapping.
     fn put_off(&mut self, leave_at: Instant) -> Instant {
         let now = self.now();
-        let limit = self.config.map_once.map_or(now, |limit| Instant::ZERO + limit);
+        let limit = self.map_once_until(now);
         if self.config.keep_routes && now < limit && (self.is_trying_ways() || self.waits_for_answers(now)) {
             let at = (now + self.heard_within()).max(leave_at).min(limit);
             self.leave_at = Some(at);
@@ -46,7 +46,8 @@ impl Driver {
     /// Hosts that start together find each other one after the other, so the first map that all of its hosts have may lack most
     /// of them. Hosts that have left make others map again, too, which must not keep these for ever.
     fn awaits_another_map(&mut self, now: Instant) -> bool {
-        if now >= self.wait_for_answers_until {
+        let until = self.wait_for_answers_until.min(self.map_once_until(now));
+        if now >= until {
             return false;
         }
         let is_settled = match self.host.agent().status().state {
@@ -57,9 +58,14 @@ impl Driver {
             _ => false,
         };
         if !is_settled {
-            self.leave_at = Some((now + self.heard_within()).min(self.wait_for_answers_until));
+            self.leave_at = Some((now + self.heard_within()).min(until));
         }
         !is_settled
+    }
+
+    /// The moment at which an agent that maps once ends at the latest.
+    fn map_once_until(&self, now: Instant) -> Instant {
+        self.config.map_once.map_or(now, |limit| Instant::ZERO + limit)
     }
 
     /// Whether some host's kernel has answered nothing so far, or some host still needs this one's answers, and

@@ -87,7 +87,8 @@ pub(super) struct Driver {
     pub(super) complete: Option<MapVersion>,
     /// When to end, once `map_once` is set and mapping is complete everywhere.
     pub(super) leave_at: Option<Instant>,
-    /// How long routes that are to stay are waited for although no kernel answers along them.
+    /// How long the end is put off for another map that is under way, and for routes that are to stay although no kernel answers
+    /// along them.
     pub(super) wait_for_answers_until: Instant,
 }
 

@@ -1,6 +1,6 @@
 //! How to get from tables in force to new ones, so that no mixture of both can deadlock.
 
-mod levels;
+mod frame_layers;
 mod search;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use mapper_proto::map::PortRef;
 
-use super::levels::{LayerSet, Levels};
+use super::frame_layers::{FrameLayers, LayerSet};
 use super::{Former, Transition};
 use crate::host_routes::bits;
 use crate::proof::UnionProof;
@@ -17,7 +17,7 @@ pub(super) struct Search<'a> {
     subnet: &'a Subnet,
     /// The new tables, and all old ones, those in force first.
     tables: Vec<&'a Tables>,
-    levels: Levels<'a>,
+    frame_layers: FrameLayers<'a>,
     /// The xbars where frames begin.
     leaves: Vec<u32>,
     /// All dependencies that may be there while entries change.
@@ -37,14 +37,14 @@ impl<'a> Search<'a> {
         (new, layers): (&'a Tables, &'a Layers),
         (slots, changed): (&[u32], &[u32]),
     ) -> Option<Self> {
-        let levels = Levels::new(layers, former.layers);
+        let frame_layers = FrameLayers::new(layers, former.layers);
         let xbars = 0..subnet.topology.xbar_count() as u32;
         let mut search = Self {
             subnet,
             tables: std::iter::once(new).chain(former.tables.iter().copied()).collect(),
-            levels,
+            frame_layers,
             leaves: xbars.filter(|&xbar| subnet.is_leaf(xbar)).collect(),
-            unions: vec![UnionProof::new(&subnet.topology); levels.count()],
+            unions: vec![UnionProof::new(&subnet.topology); frame_layers.count()],
             passed: vec![(0, 0); subnet.topology.channel_count()],
             searches: 0,
             found: Transition::default(),
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
     /// It may tell of the same several times, with other layers.
     fn walk(&mut self, slot: u32, tables: &[&Tables], but: &[u32], mut tell: impl FnMut(LayerSet, u32, u32)) {
         self.searches += 1;
-        let (subnet, levels) = (self.subnet, self.levels);
+        let (subnet, frame_layers) = (self.subnet, self.frame_layers);
         let end = match subnet.destinations.end(slot) {
             SlotEnd::Xbar(xbar) => Some(xbar),
             SlotEnd::Host { host, .. } => subnet.xbar_of_host(host),
@@ -142,7 +142,7 @@ impl<'a> Search<'a> {
             let tables = if but.binary_search(&xbar).is_ok() { &tables[1..] } else { tables };
             tables.iter().filter_map(move |table| channel_of(subnet, table, xbar, slot))
         };
-        let begin = |&leaf: &u32| onward(leaf).map(move |channel| (channel, levels.of(leaf, end)));
+        let begin = |&leaf: &u32| onward(leaf).map(move |channel| (channel, frame_layers.of(leaf, end)));
         let mut next: Vec<(u32, LayerSet)> = self.leaves.iter().flat_map(begin).collect();
         while let Some((channel, layers)) = next.pop() {
             let (search, passed) = &mut self.passed[channel as usize];

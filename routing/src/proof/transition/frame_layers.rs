@@ -7,14 +7,14 @@ pub(super) type LayerSet = u16;
 
 /// The layers of frames between each two xbars until hosts are told new ones.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Levels<'a> {
+pub(super) struct FrameLayers<'a> {
     /// Those that hosts were told; `None` if they may use any.
     told: Option<&'a [Layers]>,
     /// All layers in which there may be frames that have to be looked at.
     all: LayerSet,
 }
 
-impl<'a> Levels<'a> {
+impl<'a> FrameLayers<'a> {
     pub(super) fn new(new: &Layers, told: Option<&'a [Layers]>) -> Self {
         let numbers = |layers: &Layers| {
             let last = layers.first.saturating_add(layers.highest());
