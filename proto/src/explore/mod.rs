@@ -36,6 +36,7 @@ mod routes;
 mod schedule;
 mod silence;
 mod study;
+mod unproved;
 mod xbar;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -63,6 +64,7 @@ use parts::Parts;
 use proofs::Proofs;
 use request::{Job, Pending};
 use schedule::Queues;
+use unproved::UnprovedClaims;
 
 /// What the user may set of an exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -178,6 +180,7 @@ pub struct Explorer {
     confirmations: Confirmations,
     greetings: Greetings,
     proofs: Proofs,
+    unproved: UnprovedClaims,
     parts: Parts,
     pending: BTreeMap<u32, Pending>,
     /// When the pending time out, soonest first: all wait equally long.
@@ -222,6 +225,7 @@ impl Explorer {
             confirmations: Confirmations::default(),
             greetings: Greetings::default(),
             proofs: Proofs::default(),
+            unproved: UnprovedClaims::default(),
             parts: Parts::default(),
             pending: BTreeMap::new(),
             deadlines: VecDeque::new(),
@@ -380,6 +384,11 @@ impl Explorer {
             return self.start_anew();
         }
         if self.begin_confirmations() {
+            return;
+        }
+        if self.unproved.has_changed() {
+            self.start_anew();
+            self.unproved = UnprovedClaims::of_new_beginning();
             return;
         }
         self.leave_out_rests();

@@ -89,7 +89,8 @@ impl Explorer {
                 return Some((Job::Compare(compare), Class::Compare));
             }
             if !self.advance() {
-                return self.next_late().or_else(|| self.next_confirmation());
+                let last = self.next_late().or_else(|| self.next_confirmation());
+                return last.or_else(|| self.next_unproved());
             }
         }
     }

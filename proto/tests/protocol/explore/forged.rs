@@ -1,7 +1,7 @@
 //! Exploration where a stranger at a port stamps probes with a tag that is not its own.
 
 use mapper_proto::Mac;
-use mapper_proto::explore::{ExploreSettings, Explorer, RequestKind};
+use mapper_proto::explore::{ExploreOutcome, ExploreSettings, Explorer, RequestKind};
 use mapper_proto::map::{Cable, Map, PortRef, Xbar, is_isomorphic};
 use mapper_proto::wire::{ProbeKind, Stamp};
 use rand::{RngExt, SeedableRng};
@@ -34,6 +34,59 @@ fn with_phantom(real: &Map, at: PortRef, stamp: Stamp, port: u8) -> Map {
     map.xbars.push(Xbar { ports: stamp.ports, tag: Some(stamp.tag), ports_known: true });
     map.cables.push(Cable::new(at, PortRef { xbar, port }));
     map
+}
+
+/// Two crossbars behind one with the host that explores.
+fn two_behind_one() -> Map {
+    let mut fabric = Builder::default();
+    let [near, left, right] = [fabric.xbar(8, true), fabric.xbar(8, true), fabric.xbar(8, true)];
+    fabric.host(Some((near, 1)));
+    fabric.cable((near, 2), (left, 2));
+    fabric.cable((near, 5), (right, 5));
+    fabric.map
+}
+
+/// The stamp of the crossbar `xbar` of a map on a frame that came in by the port `arrival`.
+fn stamp_of(map: &Map, xbar: u32, arrival: u8) -> Stamp {
+    let xbar = map.xbars[xbar as usize];
+    Stamp { tag: xbar.tag.unwrap(), ports: xbar.ports, arrival, carriers: [arrival].into_iter().collect() }
+}
+
+#[test]
+fn a_cable_that_is_moved_while_its_proof_is_asked_is_found_where_it_is() {
+    let map = two_behind_one();
+    let mut fabric = OracleFabric::new(&map, 0);
+    let explorer = Explorer::new(&proving(8), own_host(&fabric, 0), 1);
+    let mut stamps = 0;
+    let run = drive_with(&mut fabric, 0, &proving(8), explorer, |_, truth| match truth {
+        // When it was first asked, the cable led to a second port of the other crossbar.
+        Some(ExploreOutcome::Returned { stamp: Some(stamp) }) if Some(stamp.tag) == map.xbars[2].tag => {
+            stamps += 1;
+            let stamp = if stamps == 1 { stamp_of(&map, 1, 5) } else { stamp };
+            Some(ExploreOutcome::Returned { stamp: Some(stamp) })
+        }
+        truth => truth,
+    });
+    is_isomorphic(&run.map.unwrap(), &map).unwrap();
+}
+
+#[test]
+fn a_stranger_that_shows_another_tag_each_time_is_asked_in_vain_once() {
+    let map = two_behind_one();
+    let mut fabric = OracleFabric::new(&map, 0);
+    let explorer = Explorer::new(&proving(8), own_host(&fabric, 0), 1);
+    let mut stamps = 0;
+    let run = drive_with(&mut fabric, 0, &proving(8), explorer, |_, truth| match truth {
+        Some(ExploreOutcome::Returned { stamp: Some(stamp) }) if Some(stamp.tag) == map.xbars[2].tag => {
+            stamps += 1;
+            let stamp = stamp_of(&map, 1, stamps);
+            Some(ExploreOutcome::Returned { stamp: Some(stamp) })
+        }
+        truth => truth,
+    });
+    let found = run.map.unwrap();
+    assert_eq!(found.xbars.len(), 2, "the one with the host, and the other that can be believed: {found:?}");
+    assert_eq!(found.contested.len(), 1, "{found:?}");
 }
 
 /// The fabric without a host.
