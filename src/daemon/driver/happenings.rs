@@ -141,6 +141,7 @@ impl Driver {
     }
 
     fn network_complete(&mut self, version: MapVersion) {
+        self.warn_of_changes();
         if self.host.table().is_none_or(|table| table.hosts().next().is_none()) {
             // A network that has only this host is complete, too, but nobody waits for that.
             return;

@@ -43,8 +43,9 @@ impl Driver {
 
     /// Whether another map is under way at the end, or not all hosts have it yet. If so, the end is put off.
     ///
-    /// Hosts that start together find each other one after the other, so the first map that all of its hosts have may lack most
-    /// of them. Hosts that have left make others map again, too, which must not keep these for ever.
+    /// Hosts that start together find each other one after the other, so the first map that all of its hosts
+    /// have may lack most of them. Hosts that have left make others map again, too, which must not keep these
+    /// for ever.
     fn awaits_another_map(&mut self, now: Instant) -> bool {
         let until = self.wait_for_answers_until.min(self.map_once_until(now));
         if now >= until {

@@ -19,6 +19,7 @@ use super::plan::PlanWatch;
 use super::resolution::Resolution;
 use super::soundings::Measurements;
 use super::user_interface::UserInterface;
+use super::warnings::Warned;
 use crate::daemon::metrics::{Causes, KnownFabric};
 use crate::daemon::options::{Config, Source};
 use crate::hosts_file::told::HostsFile;
@@ -69,8 +70,8 @@ pub(super) struct Driver {
     pub(super) known: KnownFabric,
     /// What is known of this machine's addresses that the host does not know.
     pub(super) addresses: Addresses,
-    /// The warnings about interfaces that were last logged.
-    pub(super) warned: Vec<String>,
+    /// The warnings that were logged and are in force still.
+    pub(super) warned: Warned,
     /// Why the last map could not be stored, if that failed.
     pub(super) store_failure: Option<io::Error>,
     /// When to store the map again, as names have come since it was stored.
@@ -129,7 +130,7 @@ impl Driver {
             exporter,
             known: KnownFabric::new(),
             addresses: Addresses::default(),
-            warned: Vec::new(),
+            warned: Warned::default(),
             store_failure: None,
             store_names_at: None,
             hosts_file: None,

@@ -72,13 +72,38 @@ impl Driver {
         Ok(())
     }
 
-    /// Logs the warnings that were not in force when this was last called.
+    /// Logs the warnings that are new since this was last called.
     pub(super) fn warn_of_changes(&mut self) {
         let warnings = self.warnings_to_log();
-        for warning in warnings.iter().filter(|warning| !self.warned.contains(warning)) {
+        let is_settled = self.host.agent().status().network_complete;
+        for warning in self.warned.see(warnings, is_settled) {
             warn!("{warning}");
         }
-        self.warned = warnings;
+    }
+}
+
+/// The warnings that were logged and count as being in force still, the oldest first.
+///
+/// While the network is mapped again, a map may lack for a moment what a warning is of, such as a cable of a
+/// host that answered too late. So a warning ends only when all hosts have a map without it.
+#[derive(Debug, Default)]
+pub(super) struct Warned(Vec<String>);
+
+impl Warned {
+    /// The most warnings that are kept, for a network that all hosts never have one map of.
+    const MOST: usize = 64;
+
+    /// Takes in all `warnings` in force, and returns those that are new. `is_settled` says whether all hosts
+    /// have the newest map.
+    fn see(&mut self, warnings: Vec<String>, is_settled: bool) -> Vec<String> {
+        let new: Vec<_> = warnings.iter().filter(|warning| !self.0.contains(warning)).cloned().collect();
+        if is_settled {
+            self.0 = warnings;
+        } else {
+            self.0.extend(new.iter().cloned());
+            self.0.drain(..self.0.len().saturating_sub(Self::MOST));
+        }
+        new
     }
 }
 
@@ -113,6 +138,17 @@ mod tests {
     use mapper_proto::map::{Host, Rules};
 
     use super::*;
+
+    #[test]
+    fn a_warning_ends_when_all_hosts_have_a_map_without_it() {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let mut warned = Warned::default();
+        assert_eq!(warned.see(texts(&["narrow"]), true), texts(&["narrow"]));
+        assert_eq!(warned.see(texts(&[]), false), texts(&[]), "a map that lacks a host");
+        assert_eq!(warned.see(texts(&["narrow", "taken down"]), false), texts(&["taken down"]));
+        assert_eq!(warned.see(texts(&["taken down"]), true), texts(&[]));
+        assert_eq!(warned.see(texts(&["narrow"]), false), texts(&["narrow"]), "it was mended, and is back");
+    }
 
     #[test]
     fn hosts_that_are_set_otherwise_are_named() {
