@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::alike_leaves::AlikeLeaves;
 use super::table_routes::{NOWHERE, TableRoutes};
 
 /// The xbars with hosts, where frames begin.
@@ -12,13 +13,15 @@ pub(super) struct Sources<'a> {
     hosts: &'a [u32],
     /// The place of each xbar among the leaves, or [`NOWHERE`].
     places: Vec<u32>,
+    /// Leaves that may be counted together.
+    alike: Vec<AlikeLeaves>,
 }
 
 impl<'a> Sources<'a> {
-    pub(super) fn new(xbars: usize, leaves: &'a [u32], hosts: &'a [u32]) -> Self {
-        let mut places = vec![NOWHERE; xbars];
+    pub(super) fn new(routes: &TableRoutes<'_>, leaves: &'a [u32], hosts: &'a [u32]) -> Self {
+        let mut places = vec![NOWHERE; routes.subnet.topology.xbar_count()];
         (0..).zip(leaves).for_each(|(place, &leaf)| places[leaf as usize] = place);
-        Self { leaves, hosts, places }
+        Self { leaves, hosts, places, alike: AlikeLeaves::groups(routes, leaves, hosts) }
     }
 
     /// How many hosts send from an xbar itself.
@@ -72,6 +75,9 @@ pub(super) struct Counter<'a> {
     /// anything crosses it, these do. All threads set bits here.
     crossed: &'a [AtomicU64],
     pub(super) crossings: Vec<Crossing>,
+    /// How many hosts all leaves of a group send to by the same port: `common[group * ports + port]`. It is not among the
+    /// crossings yet.
+    common: Vec<u32>,
     places: Vec<Place>,
     route: Vec<u32>,
     /// The xbars that frames come by from other xbars, each after the one that it sends them to.
@@ -93,6 +99,7 @@ impl<'a> Counter<'a> {
             sources,
             crossed,
             crossings: vec![Crossing::default(); topology.channel_count()],
+            common: vec![0; sources.alike.len() * routes.port_count()],
             places: vec![Place::UNKNOWN; topology.xbar_count()],
             route: Vec::new(),
             tree: Vec::new(),
@@ -108,10 +115,12 @@ impl<'a> Counter<'a> {
         let topology = &routes.subnet.topology;
         for &host in topology.hosts_of(*xbar) {
             let mut reached = vec![false; self.sources.leaves.len()];
-            for slot in routes.subnet.destinations.slots_of_host(host) {
+            let slots = routes.subnet.destinations.slots_of_host(host);
+            let is_only_one = slots.len() == 1;
+            for slot in slots {
                 let end = routes.ends[slot as usize];
                 if end != NOWHERE {
-                    self.add_slot(host, slot, end, &mut reached);
+                    self.add_slot(host, (slot, end), is_only_one, &mut reached);
                 }
             }
             let pairs = self.sources.hosts.iter().zip(&reached).filter(|&(_, &reached)| reached);
@@ -124,10 +133,16 @@ impl<'a> Counter<'a> {
 
     /// Counts the routes to a slot. Each xbar of their tree is visited once. What leaves send themselves is counted as soon as
     /// they are known to reach the slot; what comes by from others follows, that from farther xbars first.
-    fn add_slot(&mut self, host: u32, slot: u32, end: u32, reached: &mut [bool]) {
+    fn add_slot(&mut self, host: u32, (slot, end): (u32, u32), is_only_one: bool, reached: &mut [bool]) {
         let ports = self.routes.tables.of_slot(slot);
         self.places[end as usize] = Place { slot, depth: 0, weight: 0, is_passed: true };
         self.tree.clear();
+        // A host counts once on a channel that leads to several of its slots, which a sum of slots would not show.
+        if is_only_one {
+            for at in 0..self.sources.alike.len() {
+                self.settle_alike(at, ports, slot, host);
+            }
+        }
         for (reached, &leaf) in reached.iter_mut().zip(self.sources.leaves) {
             if self.places[leaf as usize].slot != slot {
                 self.follow(ports, (leaf, slot), host);
@@ -138,11 +153,69 @@ impl<'a> Counter<'a> {
             let step = self.routes.next(xbar, ports[xbar as usize]);
             let (channel, head) = (step.channel as usize, step.head);
             let weight = self.places[xbar as usize].weight;
-            self.crossings[channel].add(weight, host);
+            if self.sources.places[xbar as usize] == NOWHERE {
+                self.crossings[channel].add(weight, host);
+            } else {
+                // What the leaf itself sends was counted, and this host with it.
+                self.crossings[channel].frames += u64::from(weight);
+            }
             self.places[head as usize].weight += weight;
             let words = self.behind.words;
             let crossed = &self.crossed[channel * words..][..words];
             self.behind.pass_on(xbar, (head != end).then_some(head), crossed);
+        }
+    }
+
+    /// Counts what all leaves of a group send, if that leaves all of them by the same port and arrives. Leaves that others'
+    /// frames were seen to pass are known already; then nothing is done.
+    fn settle_alike(&mut self, at: usize, ports: &[u8], slot: u32, host: u32) {
+        let group = &self.sources.alike[at];
+        let Some(port) = group.common_port(ports) else { return };
+        let head = self.routes.next(group.leaves[0], port).head;
+        if head == NOWHERE {
+            return;
+        }
+        if self.places[head as usize].slot != slot {
+            self.follow(ports, (head, slot), host);
+        }
+        let is_known = |&leaf: &u32| self.places[leaf as usize].slot == slot;
+        if self.places[head as usize].depth == Place::NEVER || group.leaves.iter().any(is_known) {
+            return;
+        }
+        let depth = self.pass(head, group.hosts);
+        self.common[at * self.routes.port_count() + usize::from(port)] += 1;
+        if depth > 1 {
+            self.behind.add(head, &group.bits);
+        }
+        for &leaf in &group.leaves {
+            self.places[leaf as usize] = Place { slot, depth, ..Place::UNKNOWN };
+        }
+        self.longest = self.longest.max(depth as usize);
+    }
+
+    /// Has the frames of so many hosts come by an xbar from others. Returns how many channels they cross from these.
+    fn pass(&mut self, head: u32, hosts: u32) -> u32 {
+        let place = &mut self.places[head as usize];
+        place.weight += hosts;
+        // The end of all routes counts as passed from the beginning: it is in no tree.
+        if !std::mem::replace(&mut place.is_passed, true) {
+            self.tree.push(head);
+        }
+        place.depth + 1
+    }
+
+    /// Adds to the crossings what was counted of groups of leaves.
+    pub(super) fn spread_common(&mut self) {
+        let ports = self.routes.port_count();
+        for (group, counts) in self.sources.alike.iter().zip(self.common.chunks_exact_mut(ports)) {
+            for (port, count) in (0..).zip(counts) {
+                let destinations = std::mem::take(count);
+                for &leaf in group.leaves.iter().filter(|_| destinations > 0) {
+                    let crossing = &mut self.crossings[self.routes.next(leaf, port).channel as usize];
+                    crossing.frames += u64::from(self.sources.hosts_at(leaf)) * u64::from(destinations);
+                    crossing.destinations += destinations;
+                }
+            }
         }
     }
 
@@ -170,19 +243,13 @@ impl<'a> Counter<'a> {
     /// Counts what the hosts of an xbar itself send by a port, behind which the way is known.
     fn settle(&mut self, xbar: u32, port: u8, host: u32) {
         let step = self.routes.next(xbar, port);
-        let head = &mut self.places[step.head as usize];
-        let depth = head.depth + 1;
-        // The end of all routes counts as passed from the beginning: it is in no tree.
-        if !std::mem::replace(&mut head.is_passed, true) {
-            self.tree.push(step.head);
-        }
         let place = self.sources.places[xbar as usize];
+        let hosts = self.sources.hosts_at(xbar);
+        let depth = self.pass(step.head, hosts);
         if place != NOWHERE {
-            let hosts = self.sources.hosts[place as usize];
-            head.weight += hosts;
             self.crossings[step.channel as usize].add(hosts, host);
             if depth > 1 {
-                self.behind.add(step.head, place);
+                self.behind.add(step.head, &[(place as usize / 64, 1 << (place % 64))]);
             }
         }
         self.places[xbar as usize].depth = depth;
@@ -194,6 +261,7 @@ impl<'a> Counter<'a> {
             sum.frames += crossing.frames;
             sum.destinations += crossing.destinations;
         }
+        self.common.iter_mut().zip(&other.common).for_each(|(sum, count)| *sum += count);
         self.longest = self.longest.max(other.longest);
         self.routable += other.routable;
         self
@@ -219,12 +287,14 @@ impl LeafSets {
         Self { words, sets: Vec::new(), ranges: Vec::new(), free: Vec::new(), of: vec![NOWHERE; xbars] }
     }
 
-    /// Adds a leaf to those whose frames come by an xbar.
-    fn add(&mut self, xbar: u32, place: u32) {
+    /// Adds leaves to those whose frames come by an xbar: the bits in each word that has some, by rising word.
+    fn add(&mut self, xbar: u32, bits: &[(usize, u64)]) {
+        let (Some(first), Some(last)) = (bits.first(), bits.last()) else { return };
         let set = self.set_of(xbar);
-        let word = place as usize / 64;
-        self.sets[set as usize * self.words + word] |= 1 << (place % 64);
-        self.widen(set, word..word + 1);
+        for (word, bits) in bits {
+            self.sets[set as usize * self.words + word] |= bits;
+        }
+        self.widen(set, first.0..last.0 + 1);
     }
 
     /// Marks a channel as crossed by all frames that come by an xbar. Hands them on to the xbar at the other end, unless they

@@ -3,6 +3,7 @@
 //! Every ordered pair of hosts is one unit of traffic. Where a pair has n routes, each carries 1/n of it.
 //! Only channels between xbars count: a host's own cable carries the same whatever the routes.
 
+mod alike_leaves;
 mod bisection;
 mod census;
 mod counter;

@@ -90,6 +90,16 @@ impl<'a> TableRoutes<'a> {
         if port < self.ports { self.steps[xbar as usize * self.ports + port] } else { Step::NONE }
     }
 
+    /// What each port of an xbar leads to.
+    pub(super) fn steps_of(&self, xbar: u32) -> &[Step] {
+        &self.steps[xbar as usize * self.ports..][..self.ports]
+    }
+
+    /// How many numbers ports may have.
+    pub(super) const fn port_count(&self) -> usize {
+        self.ports
+    }
+
     /// What crosses each channel, and the most channels that a route crosses.
     fn count(&self) -> (Census, usize) {
         let topology = &self.subnet.topology;
@@ -102,13 +112,14 @@ impl<'a> TableRoutes<'a> {
         let crossed: Vec<AtomicU64> =
             (0..topology.channel_count() * words).map(|_| AtomicU64::new(0)).collect();
         let hosts: Vec<u32> = leaves.iter().map(|&leaf| cabled(topology, leaf)).collect();
-        let sources = Sources::new(topology.xbar_count(), &leaves, &hosts);
+        let sources = Sources::new(self, &leaves, &hosts);
         let counter = || Counter::new(self, &sources, &crossed);
-        let total = if sized {
+        let mut total = if sized {
             leaves.par_iter().fold(counter, Counter::add_leaf).reduce(counter, |one, other| one.merge(&other))
         } else {
             counter()
         };
+        total.spread_common();
         let weight = f64::from(1_u32 << self.subnet.destinations.lmc());
         let senders = |channel: usize| {
             let words = crossed[channel * words..][..words].iter().map(|word| word.load(Ordering::Relaxed));
