@@ -58,6 +58,7 @@ pub(crate) use draft::identity;
 pub use loaded::Loaded;
 pub(crate) use svg::plot_loads;
 
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -176,9 +177,9 @@ impl Malformed {
     }
 
     /// What is wrong within a JSON value.
-    fn within(value: impl Into<String>, problem: impl Into<String>) -> Self {
+    fn within(value: impl fmt::Display, problem: impl Into<String>) -> Self {
         // What a file says may be anything and of any length, in the place too: it may name an entry.
-        let place = quote::harmless(&value.into(), quote::MAX_MESSAGE_BYTES);
+        let place = quote::harmless(&value.to_string(), quote::MAX_MESSAGE_BYTES);
         Self { place, problem: quote::harmless(&problem.into(), quote::MAX_MESSAGE_BYTES) }
     }
 }

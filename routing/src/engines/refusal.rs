@@ -166,6 +166,13 @@ pub enum WhyNotServed {
         /// How large the fabric is.
         size: String,
     },
+    /// It was not tried, as all ways that it could lead hosts' frames are also those of another engine, which balances
+    /// alike and was tried.
+    #[error("not tried, as it has no other ways for hosts' frames than {other}")]
+    SameWays {
+        /// The other engine.
+        other: Engine,
+    },
 }
 
 impl WhyNotServed {
@@ -190,6 +197,6 @@ impl WhyNotServed {
 
     /// Whether it was not tried at all, though it might have served.
     pub fn is_left_out(&self) -> bool {
-        matches!(self, Self::Disobeys(_) | Self::TakesLong { .. })
+        matches!(self, Self::Disobeys(_) | Self::TakesLong { .. } | Self::SameWays { .. })
     }
 }

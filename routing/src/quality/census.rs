@@ -19,6 +19,9 @@ pub trait PairRoutes: Sync {
     /// If there is no route, what was appended means nothing.
     fn draw(&self, from: u32, to: u32, draw: u32, channels: &mut Vec<u32>) -> bool;
 
+    /// Is called before routes to a host are drawn from many others, so that what they all read can be fetched at once.
+    fn prepare(&self, _to: u32) {}
+
     /// What crosses each channel.
     fn census(&self) -> &Census;
 

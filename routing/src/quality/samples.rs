@@ -20,6 +20,9 @@ const FEW_CHANNELS: usize = (1 << 20) / size_of::<[u16; TOGETHER]>();
 pub(super) trait Flows: Sync {
     fn topology(&self) -> &Topology;
 
+    /// Is called before many flows to one place are asked for.
+    fn prepare(&self, _to: usize) {}
+
     /// Appends the channels of a pattern's flow from one place to another; says whether there is one.
     fn flow(&self, pattern: usize, from: usize, to: usize, channels: &mut Vec<u32>) -> bool;
 }
@@ -33,6 +36,10 @@ pub(super) struct ByPair<'a, R> {
 impl<R: PairRoutes> Flows for ByPair<'_, R> {
     fn topology(&self) -> &Topology {
         self.routes.topology()
+    }
+
+    fn prepare(&self, to: usize) {
+        self.routes.prepare(self.patterns.hosts[to]);
     }
 
     fn flow(&self, pattern: usize, from: usize, to: usize, channels: &mut Vec<u32>) -> bool {
@@ -168,6 +175,7 @@ impl<'a, F: Flows> Scratch<'a, F> {
             counts.clear();
         }
         for to in 0..patterns.hosts.len() {
+            flows.prepare(to);
             for (pattern, Remembered { channels, counts }) in block.clone().zip(remembered.iter_mut()) {
                 let start = channels.len();
                 let from = patterns.sender(pattern, to);
@@ -216,6 +224,7 @@ impl<'a, F: Flows> Scratch<'a, F> {
         loads_together.resize(loads.len(), [0; TOGETHER]);
         let mut channels = Vec::new();
         for to in 0..patterns.hosts.len() {
+            flows.prepare(to);
             for (at, pattern) in block.clone().enumerate() {
                 channels.clear();
                 let from = patterns.sender(pattern, to);

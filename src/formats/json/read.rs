@@ -1,12 +1,13 @@
 //! Reads fabrics that are written as `mapper.map/1`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Arguments;
 
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
-use mapper_proto::Mac;
 use mapper_proto::map::{
     Cable, Fabric, Host, HostLabel, LinkSpeed, MapVersion, ParseLinkSpeedError, PortRef, Xbar, XbarLabel,
 };
+use mapper_proto::{Mac, PortSet};
 use mapper_routing::tables::MAX_LMC;
 
 use super::{HostJson, MapJson, SCHEMA, VersionJson, XbarJson};
@@ -34,25 +35,29 @@ fn fabric_from_json(json: &MapJson) -> Result<Fabric, Malformed> {
     }
     let mut reader = Reader::default();
     for label in json.hosts.iter().map(|host| &host.label).filter(|label| label.port_guid.is_some()) {
-        reader.machines_with_ports.extend(number("hosts", label.guid.as_deref()).ok().flatten());
+        reader
+            .machines_with_ports
+            .extend(number(format_args!("hosts"), label.guid.as_deref()).ok().flatten());
     }
     for (i, xbar) in json.xbars.iter().enumerate() {
-        reader.xbar(&format!("xbars[{i}]"), xbar)?;
+        reader.xbar(format_args!("xbars[{i}]"), xbar)?;
     }
     for (i, host) in json.hosts.iter().enumerate() {
-        reader.host(&format!("hosts[{i}]"), host)?;
+        reader.host(format_args!("hosts[{i}]"), host)?;
     }
     for (i, cable) in json.cables.iter().enumerate() {
-        let a = reader.port(&format!("cables[{i}].a"), &cable.a.0, cable.a.1)?;
-        let b = reader.port(&format!("cables[{i}].b"), &cable.b.0, cable.b.1)?;
+        let a = reader.port(format_args!("cables[{i}].a"), &cable.a.0, cable.a.1)?;
+        let b = reader.port(format_args!("cables[{i}].b"), &cable.b.0, cable.b.1)?;
         reader.fabric.map.cables.push(Cable::new(a, b));
-        reader.speed(&format!("cables[{i}].speed"), cable.speed.as_deref(), &[a, b])?;
+        reader.speed(format_args!("cables[{i}].speed"), cable.speed.as_deref(), &[a, b])?;
     }
     let mut fabric = reader.fabric;
     fabric.map.cables.sort_unstable();
     if json.version != VersionJson::default() {
-        fabric.map.version =
-            MapVersion { mac: mac("version.mac", &json.version.mac)?, counter: json.version.counter };
+        fabric.map.version = MapVersion {
+            mac: mac(format_args!("version.mac"), &json.version.mac)?,
+            counter: json.version.counter,
+        };
     }
     Ok(fabric)
 }
@@ -69,8 +74,8 @@ struct Reader {
     guids: BTreeMap<u64, GuidOwner>,
     /// The GUIDs of machines of which some port has a GUID of its own: there they stand for no port.
     machines_with_ports: BTreeSet<u64>,
-    /// Ports with a cable.
-    cabled: BTreeSet<PortRef>,
+    /// The ports with a cable, of each xbar.
+    cabled: Vec<PortSet>,
 }
 
 /// Who has a GUID.
@@ -84,7 +89,7 @@ impl Reader {
     /// Refuses a GUID that another has: tables name what they lead to by it. 0 is none.
     fn claim(
         &mut self,
-        place: String,
+        place: Arguments<'_>,
         guid: Option<u64>,
         shared_by_port: Option<u8>,
     ) -> Result<(), Malformed> {
@@ -100,12 +105,12 @@ impl Reader {
             );
             return Err(Malformed::within(place, problem));
         }
-        self.guids.insert(guid, GuidOwner { place, shared_by_port });
+        self.guids.insert(guid, GuidOwner { place: place.to_string(), shared_by_port });
         Ok(())
     }
 
     /// Takes note of how fast the cable at these ports is, if that is said.
-    fn speed(&mut self, place: &str, text: Option<&str>, ends: &[PortRef]) -> Result<(), Malformed> {
+    fn speed(&mut self, place: Arguments<'_>, text: Option<&str>, ends: &[PortRef]) -> Result<(), Malformed> {
         let Some(text) = text else { return Ok(()) };
         let speed: LinkSpeed =
             text.parse().map_err(|error: ParseLinkSpeedError| Malformed::within(place, error.to_string()))?;
@@ -113,7 +118,7 @@ impl Reader {
         Ok(())
     }
 
-    fn name(&mut self, place: &str, name: &str) -> Result<(), Malformed> {
+    fn name(&mut self, place: Arguments<'_>, name: &str) -> Result<(), Malformed> {
         if !is_name(name) {
             let expected = "expected 1 to 64 printable characters, no quotation marks";
             return Err(Malformed::within(place, format!("`{name}` is no name; {expected}")));
@@ -124,9 +129,9 @@ impl Reader {
         Ok(())
     }
 
-    fn xbar(&mut self, place: &str, json: &XbarJson) -> Result<(), Malformed> {
-        self.name(&format!("{place}.id"), &json.id)?;
-        let tag = number(&format!("{place}.tag"), json.tag.as_deref())?;
+    fn xbar(&mut self, place: Arguments<'_>, json: &XbarJson) -> Result<(), Malformed> {
+        self.name(format_args!("{place}.id"), &json.id)?;
+        let tag = number(format_args!("{place}.tag"), json.tag.as_deref())?;
         if json.ports == 0 {
             return Err(Malformed::within(format!("{place}.ports"), "0 ports; expected 1 to 255"));
         }
@@ -138,22 +143,23 @@ impl Reader {
                 format!("there are two xbars with tag {tag:#x}"),
             ));
         }
-        let guid = number(&format!("{place}.guid"), json.guid.as_deref())?;
-        self.claim(format!("{place}.guid"), guid, None)?;
+        let guid = number(format_args!("{place}.guid"), json.guid.as_deref())?;
+        self.claim(format_args!("{place}.guid"), guid, None)?;
         self.ids.insert(json.id.clone(), self.fabric.map.xbars.len() as u32);
+        self.cabled.push(PortSet::NONE);
         self.fabric.map.xbars.push(Xbar { ports: json.ports, tag, ports_known: json.ports_known });
         self.fabric.xbars.push(XbarLabel {
             name: json.id.clone(),
             description: json.description.clone(),
             guid,
-            system_guid: number(&format!("{place}.system_guid"), json.system_guid.as_deref())?,
+            system_guid: number(format_args!("{place}.system_guid"), json.system_guid.as_deref())?,
             lid: json.lid,
         });
         Ok(())
     }
 
-    fn host(&mut self, place: &str, json: &HostJson) -> Result<(), Malformed> {
-        let mac = mac(&format!("{place}.mac"), &json.mac)?;
+    fn host(&mut self, place: Arguments<'_>, json: &HostJson) -> Result<(), Malformed> {
+        let mac = mac(format_args!("{place}.mac"), &json.mac)?;
         // An address from a GUID may have the multicast bit, so that is no fault.
         if [[0; 6], [0xff; 6]].contains(&mac.0) {
             let problem =
@@ -164,9 +170,9 @@ impl Reader {
             return Err(Malformed::within(format!("{place}.mac"), format!("there are two hosts {mac}")));
         }
         let name = json.name.clone().unwrap_or_else(|| mac.to_string());
-        self.name(&format!("{place}.name"), &name)?;
+        self.name(format_args!("{place}.name"), &name)?;
         let at = match (&json.xbar, json.port) {
-            (Some(id), Some(port)) => Some(self.port(&format!("{place}.xbar"), id, port)?),
+            (Some(id), Some(port)) => Some(self.port(format_args!("{place}.xbar"), id, port)?),
             (None, None) => None,
             _ => return Err(Malformed::within(place, "expected both `xbar` and `port`, or neither")),
         };
@@ -182,22 +188,22 @@ impl Reader {
             let problem = format!("an LMC of {lmc}; expected 0 to {MAX_LMC}, for 2^LMC addresses");
             return Err(Malformed::within(format!("{place}.lmc"), problem));
         }
-        let guid = number(&format!("{place}.guid"), label.guid.as_deref())?;
-        let port_guid = number(&format!("{place}.port_guid"), label.port_guid.as_deref())?;
+        let guid = number(format_args!("{place}.guid"), label.guid.as_deref())?;
+        let port_guid = number(format_args!("{place}.port_guid"), label.port_guid.as_deref())?;
         let node_port = label.node_port.unwrap_or(1);
         match port_guid {
-            Some(_) => self.claim(format!("{place}.port_guid"), port_guid, None)?,
+            Some(_) => self.claim(format_args!("{place}.port_guid"), port_guid, None)?,
             None if guid.is_some_and(|guid| self.machines_with_ports.contains(&guid)) => {}
-            None => self.claim(format!("{place}.guid"), guid, Some(node_port))?,
+            None => self.claim(format_args!("{place}.guid"), guid, Some(node_port))?,
         }
         let at_port: Vec<PortRef> = at.into_iter().collect();
-        self.speed(&format!("{place}.speed"), json.speed.as_deref(), &at_port)?;
+        self.speed(format_args!("{place}.speed"), json.speed.as_deref(), &at_port)?;
         self.fabric.hosts.push(HostLabel {
             name,
             description: label.description.clone(),
             guid,
             port_guid,
-            system_guid: number(&format!("{place}.system_guid"), label.system_guid.as_deref())?,
+            system_guid: number(format_args!("{place}.system_guid"), label.system_guid.as_deref())?,
             node_port,
             node_ports: label.node_ports.unwrap_or(1),
             lid: label.lid,
@@ -208,7 +214,7 @@ impl Reader {
     }
 
     /// A port that exists and has no cable yet.
-    fn port(&mut self, place: &str, id: &str, port: u8) -> Result<PortRef, Malformed> {
+    fn port(&mut self, place: Arguments<'_>, id: &str, port: u8) -> Result<PortRef, Malformed> {
         let Some(&xbar) = self.ids.get(id) else {
             return Err(Malformed::within(place, format!("there is no xbar `{id}`; expected the id of one")));
         };
@@ -217,26 +223,27 @@ impl Reader {
             let problem = format!("`{id}` has no port {port}; expected at most {ports}");
             return Err(Malformed::within(place, problem));
         }
-        let end = PortRef { xbar, port };
-        if !self.cabled.insert(end) {
+        let cabled = &mut self.cabled[xbar as usize];
+        if cabled.contains(port) {
             return Err(Malformed::within(place, format!("`{id}` port {port} has a cable already")));
         }
-        if [0, ports].iter().all(|&port| self.cabled.contains(&PortRef { xbar, port })) {
+        cabled.insert(port);
+        if cabled.contains(0) && cabled.contains(ports) {
             let problem =
                 format!("`{id}` uses ports 0 and {ports}; expected ports that count from 0, or from 1");
             return Err(Malformed::within(place, problem));
         }
-        Ok(end)
+        Ok(PortRef { xbar, port })
     }
 }
 
-fn mac(place: &str, text: &str) -> Result<Mac, Malformed> {
+fn mac(place: Arguments<'_>, text: &str) -> Result<Mac, Malformed> {
     text.parse()
         .map_err(|error: mapper_proto::mac::ParseMacError| Malformed::within(place, error.to_string()))
 }
 
 /// A hexadecimal number of 64 bits.
-fn number(place: &str, text: Option<&str>) -> Result<Option<u64>, Malformed> {
+fn number(place: Arguments<'_>, text: Option<&str>) -> Result<Option<u64>, Malformed> {
     let Some(text) = text else { return Ok(None) };
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let valid = digits.bytes().all(|b| b.is_ascii_hexdigit());

@@ -21,6 +21,7 @@ mod mend;
 mod notes;
 mod ports;
 pub(super) mod ranks;
+mod same_ways;
 mod spread;
 mod sweep;
 #[cfg(test)]
@@ -38,6 +39,7 @@ use fill::Filler;
 use kept::Previous;
 use ports::XbarPorts;
 use ranks::{Order, Roots, find_roots};
+pub(super) use same_ways::has_minhop_the_ways_of_updn;
 
 /// Computes the tables of minhop, updn, dnup or dor.
 ///

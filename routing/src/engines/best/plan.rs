@@ -2,7 +2,9 @@
 
 use super::ORDER;
 use crate::engines::selection::Tried;
-use crate::engines::{Engine, Refusal, Setting, Settings, WhyNotServed, in_force, setting};
+use crate::engines::{
+    Balance, Engine, Refusal, Setting, Settings, WhyNotServed, balanced, in_force, setting,
+};
 use crate::{Subnet, Tables, Topology};
 use mapper_fabric::wording::counted;
 
@@ -44,6 +46,8 @@ pub(super) struct Plan {
     /// How large the fabric is, in words that tell why an engine waits.
     size: String,
     side_by_side: usize,
+    /// Whether minhop is left out, as updn has the same ways.
+    is_minhop_updn: bool,
 }
 
 impl Plan {
@@ -66,8 +70,11 @@ impl Plan {
             })
             .collect();
         entries.sort_by_key(|&(_, round)| round);
-        let side_by_side = if size.entries > MANY_ENTRIES { FEW } else { ORDER.len() };
-        Self { settings, entries, size: size.text(), side_by_side }
+        let is_large = size.entries > MANY_ENTRIES;
+        let is_minhop_updn = is_large && can_updn_replace_minhop(subnet, &settings, &entries);
+        entries.retain(|&(engine, _)| !is_minhop_updn || engine != Engine::Minhop);
+        let side_by_side = if is_large { FEW } else { ORDER.len() };
+        Self { settings, entries, size: size.text(), side_by_side, is_minhop_updn }
     }
 
     /// How many engines compute side by side.
@@ -98,6 +105,9 @@ impl Plan {
         if let Some(why_not) = cannot_serve(engine, &self.settings) {
             return Tried { engine, why_not };
         }
+        if engine == Engine::Minhop && self.is_minhop_updn {
+            return Tried { engine, why_not: WhyNotServed::SameWays { other: Engine::Updn } };
+        }
         let round = self.entries.iter().find(|&&(other, _)| other == engine).map(|&(_, round)| round);
         let why_not = match round {
             Some((true, _)) => {
@@ -108,6 +118,18 @@ impl Plan {
         };
         Tried { engine, why_not }
     }
+}
+
+/// Whether minhop need not be tried beside updn. To know takes a small part of the time of trying it.
+///
+/// Where entries count that no host's frame comes by, the two differ.
+fn can_updn_replace_minhop(subnet: &Subnet, settings: &Settings, entries: &[(Engine, Round)]) -> bool {
+    let round_of = |engine| entries.iter().find(|&&(other, _)| other == engine).map(|&(_, round)| round);
+    let are_of_one_round =
+        round_of(Engine::Minhop).is_some_and(|round| round_of(Engine::Updn) == Some(round));
+    let is_whole = in_force::fitting(subnet, settings).is_some() || settings.xbar_destinations;
+    let is_balanced = settings.balance != Balance::Opensm && settings.hops.is_none();
+    are_of_one_round && !is_whole && is_balanced && balanced::has_minhop_the_ways_of_updn(subnet, settings)
 }
 
 /// Why an engine cannot serve at all with these settings.
