@@ -3,7 +3,8 @@
 //! Something is promised for a fault that strikes when all is well: all hosts use a map of the fabric as it
 //! is, each has an address of its own and holds no cable for dead, and no frame is lost at random. The
 //! promise counts up to the next fault, for pairs of hosts that knew each other before and that cables joined
-//! all the while:
+//! all the while. Without keys a hostile host may claim the addresses of others; once one of them believes it,
+//! nothing is promised up to the next fault, as none of those who seem to share an address is believed:
 //!
 //! | fault | users hear nothing for |
 //! |---|---|

@@ -212,6 +212,12 @@ impl World {
         !self.matches.shared.is_empty()
     }
 
+    /// Whether no other live host that cables lead to has its address.
+    pub(super) fn has_its_address_alone(&mut self, host: u32) -> bool {
+        self.refresh();
+        !self.has_twin(host)
+    }
+
     /// Whether another live host of its part had its address at the last look.
     pub fn has_twin(&self, host: u32) -> bool {
         let Some(parts) =

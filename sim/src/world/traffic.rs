@@ -126,6 +126,12 @@ impl Traffic {
         }
     }
 
+    /// Takes in that a host believes somebody who claims its address without having it. What was promised of the last
+    /// fault was promised of hosts that each have an address of their own.
+    pub(super) fn note_false_twin(&mut self) {
+        self.effects.iter_mut().last().into_iter().for_each(|effect| effect.kept_gap = None);
+    }
+
     /// The frame that a host sends now, and to whom.
     fn next_frame(&mut self, host: u32, now: Instant) -> Option<UserFrame> {
         let pairs = &mut self.pairs[host as usize];

@@ -39,7 +39,8 @@ pub struct FaultEffect {
     /// they were not before the next fault or the end.
     pub new_map_after: Option<Duration>,
     /// The longest time that a pair lost all frames up to the next fault, if this fault struck when all was
-    /// well. Only pairs count that could send to each other before and that cables joined all the while.
+    /// well and no host was made to believe since that another has its address. Only pairs count that could send to each
+    /// other before and that cables joined all the while.
     pub kept_gap: Option<Duration>,
     /// The longest time that a pair went on losing all frames after all hosts had that new map, up to the
     /// next fault; `None` if frames were lost, copied or held up at random behind this fault.
