@@ -5,13 +5,15 @@ use mapper_host::HostEvent;
 use mapper_proto::agent::Event;
 
 use super::World;
-use super::traffic::Traffic;
 use super::trace::TraceEvent;
+use super::traffic::Traffic;
 
 impl World {
     /// Follows what happened at a host, and writes it down.
     pub(super) fn take_event(&mut self, host: u32, event: HostEvent) {
-        if matches!(event, HostEvent::Agent(Event::AddressContested { .. })) && self.has_its_address_alone(host) {
+        if matches!(event, HostEvent::Agent(Event::AddressContested { .. }))
+            && self.has_its_address_alone(host)
+        {
             self.traffic.as_mut().into_iter().for_each(Traffic::note_false_twin);
         }
         let told = match event {
