@@ -20,6 +20,7 @@
 //! - Glances go before studies, studies before compares: each known xbar closes many open cables
 //!   for nothing.
 
+mod belated;
 mod compare;
 mod contested;
 mod cost;
@@ -55,6 +56,7 @@ pub use cost::ExploreCost;
 pub use parts::PartLeftOut;
 pub use proofs::TagConflict;
 
+use belated::Belated;
 use compare::Compares;
 use contested::Confirmations;
 use greetings::Greetings;
@@ -183,6 +185,7 @@ pub struct Explorer {
     unproved: UnprovedClaims,
     parts: Parts,
     pending: BTreeMap<u32, Pending>,
+    belated: Belated,
     /// When the pending time out, soonest first: all wait equally long.
     deadlines: VecDeque<(Instant, u32)>,
     next_id: u32,
@@ -228,6 +231,7 @@ impl Explorer {
             unproved: UnprovedClaims::default(),
             parts: Parts::default(),
             pending: BTreeMap::new(),
+            belated: Belated::default(),
             deadlines: VecDeque::new(),
             next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
             first_cable_sent: 0,
@@ -302,8 +306,18 @@ impl Explorer {
     /// Takes in what came of the request `id`. Returns whether anything waited for it; if not, nothing changes.
     pub fn handle_outcome(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
         let Some(pending) = self.pending.remove(&id) else {
-            self.cost.unexpected += 1;
-            return false;
+            let stamp = match outcome {
+                ExploreOutcome::Returned { stamp } if !self.finished => stamp,
+                _ => None,
+            };
+            let Some((job, stamp)) = stamp.and_then(|stamp| Some((self.belated.take(id)?, stamp))) else {
+                self.cost.unexpected += 1;
+                return false;
+            };
+            let worked = self.stamped_late(&job, &stamp);
+            self.settle(worked, false);
+            self.look_at_parts(now);
+            return true;
         };
         self.note_done(&pending);
         let worked = self.work_in(&pending, Some(outcome));
@@ -328,6 +342,7 @@ impl Explorer {
             self.deadlines.pop_front();
             if let Some(pending) = self.pending.remove(&id) {
                 self.note_done(&pending);
+                self.belated.push(id, &pending.job);
                 let worked = self.work_in(&pending, None);
                 self.settle(worked, pending.late);
                 self.look_at_parts(now);

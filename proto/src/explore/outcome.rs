@@ -159,7 +159,7 @@ impl Explorer {
     }
 
     /// Works in that a tagged xbar is behind the port.
-    fn stamped(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
+    pub(super) fn stamped(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
         self.tags_seen = true;
         if self.settings.prove_tags {
             return self.claimed(at, stamp, 0);
@@ -184,17 +184,20 @@ impl Explorer {
         self.known.xbar_mut(node).identify_waiting = false;
         match outcome {
             None => {}
-            Some(ExploreOutcome::Returned { stamp: Some(stamp) }) => {
-                self.tags_seen = true;
-                match self.known.parent(node).filter(|_| self.settings.prove_tags) {
-                    Some(from) => self.claimed(from, &stamp, 0)?,
-                    None => self.known.learn_stamp(At { node, delta: 0 }, &stamp)?,
-                }
-            }
+            Some(ExploreOutcome::Returned { stamp: Some(stamp) }) => self.named(node, &stamp)?,
             Some(_) => self.unexpected(),
         }
         self.wake(node);
         Ok(())
+    }
+
+    /// Works in the stamp of the xbar that a node is a sight of.
+    pub(super) fn named(&mut self, node: u32, stamp: &Stamp) -> Result<(), ExploreError> {
+        self.tags_seen = true;
+        match self.known.parent(node).filter(|_| self.settings.prove_tags) {
+            Some(from) => self.claimed(from, stamp, 0),
+            None => self.known.learn_stamp(At { node, delta: 0 }, stamp),
+        }
     }
 
     /// Works in whether two ports are the ends of one cable.

@@ -29,6 +29,8 @@ use mapper_machine::status::{Client, StatusServer};
 const REQUESTS: usize = 16;
 /// How many frames of the user are taken in before timers and sockets have their turn.
 const BURST: usize = 64;
+/// How many batches of frames of the fabric are taken in at most before what has timed out is given up.
+const BATCHES_BEFORE_TIMEOUTS: usize = 16;
 
 impl Driver {
     /// Does what comes until the agent is told to stop, or has mapped once and was to end then.
@@ -75,7 +77,10 @@ impl Driver {
                 () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
                 () = hello_due(&self.attachment) => self.exchange_hellos(),
                 said = from_kernel(&mut self.kernel, self.host.kernel_path()) => self.take_from_kernel(said),
-                () = self.clock.sleep_until(wake_at) => self.host.handle_timeout(self.now()),
+                () = self.clock.sleep_until(wake_at) => {
+                    self.take_waiting_frames(&mut batch).await;
+                    self.host.handle_timeout(self.now());
+                }
                 computed = self.computation.finished() => self.take_routes(computed),
                 checked = self.plan.checked() => self.take_checked(checked),
                 client = server.accept() => match client {
@@ -138,6 +143,19 @@ impl Driver {
         ];
         let due = due.into_iter().chain([self.patterns_due_at()]);
         due.flatten().min()
+    }
+
+    /// Takes in the frames that wait. After a while in which this process did not run, as on a busy machine, they may hold
+    /// the answers to what would time out now. A crossbar of this process gets its turn to hand on what came to it.
+    async fn take_waiting_frames(&mut self, batch: &mut Batch) {
+        tokio::task::yield_now().await;
+        for _ in 0..BATCHES_BEFORE_TIMEOUTS {
+            tokio::select! {
+                biased;
+                () = self.attachment.link.recv_batch(batch) => self.take_frames(batch),
+                () = std::future::ready(()) => return,
+            }
+        }
     }
 
     /// Takes in frames of the fabric, and does at once what follows from each.

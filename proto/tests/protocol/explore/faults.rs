@@ -1,6 +1,7 @@
 //! Exploration where frames get lost, agents lie and the fabric changes.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use mapper_proto::Mac;
 use mapper_proto::explore::{ExploreError, ExploreOutcome, ExploreSettings, Explorer, Met, RequestKind};
@@ -128,6 +129,19 @@ fn lies_end_in_a_map_or_an_error() {
                 }),
             }
         });
+    }
+}
+
+#[test]
+fn xbars_whose_stamps_come_late_are_not_taken_for_plain() {
+    for prove_tags in [false, true] {
+        for map in [fabrics::clos2(4, 8, true), fabrics::now()] {
+            let mut fabric = OracleFabric::new(&map, 0);
+            fabric.slow_stamps_by = Duration::from_micros(1500);
+            let settings = ExploreSettings { prove_tags, ..settings(8) };
+            let run = explore(&mut fabric, 0, &settings);
+            is_isomorphic(&run.map.unwrap(), &fabric.knowable(0)).unwrap();
+        }
     }
 }
 

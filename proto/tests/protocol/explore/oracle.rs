@@ -99,6 +99,8 @@ pub(crate) struct OracleFabric {
     pub(crate) round_trip: Duration,
     /// How much time each element of the route of a request adds to the time of its answer.
     pub(crate) hop: Duration,
+    /// How much longer than other probes identify probes take.
+    pub(crate) slow_stamps_by: Duration,
     pub(crate) rng: ChaCha8Rng,
 }
 
@@ -131,6 +133,7 @@ impl OracleFabric {
             loss: 0.0,
             round_trip: Duration::from_micros(100),
             hop: Duration::ZERO,
+            slow_stamps_by: Duration::ZERO,
             rng: ChaCha8Rng::seed_from_u64(1),
         }
     }
@@ -333,7 +336,10 @@ pub(crate) fn drive_with(
             let outcome = fabric.answer(own, &request);
             if let Some(outcome) = meddle(&request, outcome) {
                 let hops = u32::try_from(request.route.hops()).unwrap();
-                let after = fabric.round_trip + fabric.hop * hops + fabric.slow_by(own, &request.route);
+                let is_stamped = matches!(request.kind, RequestKind::Probe { kind: ProbeKind::Identify, .. });
+                let slow_by = if is_stamped { fabric.slow_stamps_by } else { Duration::ZERO }
+                    + fabric.slow_by(own, &request.route);
+                let after = fabric.round_trip + fabric.hop * hops + slow_by;
                 events.insert((now + after, sent), (request.id, outcome));
             }
         }
