@@ -28,12 +28,12 @@ on_processor() {
     echo $((worked / 1000))
 }
 
-# quiet FILE: waits until a file has not grown for two seconds.
+# quiet FILE: waits until a file has not grown for QUIET_S seconds.
 quiet() {
     local size=-1
     while ((size != $(stat -c %s "$1"))); do
         size=$(stat -c %s "$1")
-        read -rt 2 <> <(:) || true
+        read -rt "${QUIET_S:-2}" <> <(:) || true
     done
 }
 
@@ -105,7 +105,7 @@ theirs_upon() {
     blocks=$(grep -c 'osm_[lm]ft_rcv_process: \[' <<<"$changes" || true)
     their_change "$1" 0x43
     local from until
-    from=$(grep -m1 'num:128' <<<"$timed")
+    from=$(grep -m1 'num:128' <<<"$timed") || die "OpenSM told of no trap before its log was quiet: set QUIET_S, as to 10"
     until=$(grep 'SUBNET UP' <<<"$timed" | tail -1)
     ms=$(($(stamp "$until") - $(stamp "$from")))
     simulated=$((worked / 1000))
