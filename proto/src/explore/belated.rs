@@ -2,7 +2,9 @@
 //!
 //! On a busy machine some answers take longer than a probe waits. An xbar whose stamps came late while loopback
 //! probes of it came back in time would be taken for plain, and the map would hold only until verification met
-//! its name. A belated stamp is as good as any: the probe went the same way.
+//! its name. A belated stamp is as good as any: the probe went the same way. Only in large parts without hosts
+//! it counts for nothing, as these are asked last and given up after a while: who answers without end, and
+//! late, must not make that while longer.
 
 use std::collections::VecDeque;
 

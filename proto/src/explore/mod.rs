@@ -314,6 +314,11 @@ impl Explorer {
                 self.cost.unexpected += 1;
                 return false;
             };
+            let is_late = self.xbar_of_job(&job).is_some_and(|node| self.known.xbar(node).late);
+            if is_late {
+                self.cost.unexpected += 1;
+                return false;
+            }
             let worked = self.stamped_late(&job, &stamp);
             self.settle(worked, false);
             self.look_at_parts(now);
@@ -342,7 +347,9 @@ impl Explorer {
             self.deadlines.pop_front();
             if let Some(pending) = self.pending.remove(&id) {
                 self.note_done(&pending);
-                self.belated.push(id, &pending.job);
+                if !pending.late {
+                    self.belated.push(id, &pending.job);
+                }
                 let worked = self.work_in(&pending, None);
                 self.settle(worked, pending.late);
                 self.look_at_parts(now);
