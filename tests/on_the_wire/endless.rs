@@ -17,9 +17,8 @@ use crate::{can_carry_ip, namespace};
 
 /// All hosts but h6, whose place the stranger takes.
 const HOSTS: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
-/// The most memory that a host's agent may have at any time. In a debug build it takes some 30 MiB by itself; what it may
-/// remember of a part without hosts takes some 20 more where the machine is so busy that nothing else ends the search.
-const MOST_KIB: u64 = 64 * 1024;
+/// The most memory that a host's agent may have at any time.
+const MOST_KIB: u64 = 48 * 1024;
 /// How much more memory an agent may have after the attack than before.
 const MORE_KIB: u64 = 8 * 1024;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::MAPPER;
 
 /// Longer than any step of these tests takes on a busy machine. Only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Repeats `attempt` until it has a result, and returns that.
 pub(crate) fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {

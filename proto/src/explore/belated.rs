@@ -9,7 +9,8 @@
 use std::collections::VecDeque;
 
 use super::request::{Ask, Job};
-use super::{ExploreError, Explorer};
+use super::{ExploreError, ExploreOutcome, Explorer};
+use crate::Instant;
 use crate::wire::Stamp;
 
 /// The last identify probes that timed out: their ids, and what they asked.
@@ -38,8 +39,22 @@ impl Belated {
 }
 
 impl Explorer {
+    /// Takes in what came of a request that timed out. Returns whether it counts.
+    pub(super) fn handle_belated(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
+        let ExploreOutcome::Returned { stamp: Some(stamp) } = outcome else { return false };
+        let Some(job) = self.belated.take(id).filter(|_| !self.finished) else { return false };
+        // The part may have become a large one since it was asked.
+        if self.xbar_of_job(&job).is_some_and(|node| self.known.xbar(node).late) {
+            return false;
+        }
+        let worked = self.stamped_late(&job, &stamp);
+        self.settle(worked, false);
+        self.look_at_parts(now);
+        true
+    }
+
     /// Works in a stamp that came late.
-    pub(super) fn stamped_late(&mut self, job: &Job, stamp: &Stamp) -> Result<(), ExploreError> {
+    fn stamped_late(&mut self, job: &Job, stamp: &Stamp) -> Result<(), ExploreError> {
         match *job {
             Job::Port(at, _) => self.stamped(at, stamp),
             Job::Identify(node) => self.named(node, stamp),

@@ -306,23 +306,9 @@ impl Explorer {
     /// Takes in what came of the request `id`. Returns whether anything waited for it; if not, nothing changes.
     pub fn handle_outcome(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
         let Some(pending) = self.pending.remove(&id) else {
-            let stamp = match outcome {
-                ExploreOutcome::Returned { stamp } if !self.finished => stamp,
-                _ => None,
-            };
-            let Some((job, stamp)) = stamp.and_then(|stamp| Some((self.belated.take(id)?, stamp))) else {
-                self.cost.unexpected += 1;
-                return false;
-            };
-            let is_late = self.xbar_of_job(&job).is_some_and(|node| self.known.xbar(node).late);
-            if is_late {
-                self.cost.unexpected += 1;
-                return false;
-            }
-            let worked = self.stamped_late(&job, &stamp);
-            self.settle(worked, false);
-            self.look_at_parts(now);
-            return true;
+            let is_belated = self.handle_belated(now, id, outcome);
+            self.cost.unexpected += u64::from(!is_belated);
+            return is_belated;
         };
         self.note_done(&pending);
         let worked = self.work_in(&pending, Some(outcome));

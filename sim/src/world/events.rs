@@ -6,15 +6,12 @@ use mapper_proto::agent::Event;
 
 use super::World;
 use super::trace::TraceEvent;
-use super::traffic::Traffic;
 
 impl World {
     /// Follows what happened at a host, and writes it down.
     pub(super) fn take_event(&mut self, host: u32, event: HostEvent) {
-        if matches!(event, HostEvent::Agent(Event::AddressContested { .. }))
-            && self.has_its_address_alone(host)
-        {
-            self.traffic.as_mut().into_iter().for_each(Traffic::note_false_twin);
+        if matches!(event, HostEvent::Agent(Event::AddressContested { .. })) {
+            self.note_contested(host);
         }
         let told = match event {
             HostEvent::Agent(event) => self.take_agent_event(host, event),
@@ -34,6 +31,17 @@ impl World {
         self.united.touch(host);
         let name = self.plant.name(crate::fabric::PlantNode::Host(host));
         self.trace.event(&TraceEvent { at: self.now, place: name, what, detail: &detail });
+    }
+
+    /// Takes in that a host believes that another has its address. Without keys a hostile host can make it believe so.
+    fn note_contested(&mut self, host: u32) {
+        let may_be_deceived = self.was_hostile && !self.options.signed;
+        if may_be_deceived
+            && self.has_its_address_alone(host)
+            && let Some(traffic) = &mut self.traffic
+        {
+            traffic.note_false_twin();
+        }
     }
 
     fn take_agent_event(&mut self, host: u32, event: Event) -> Option<(&'static str, String)> {

@@ -129,7 +129,9 @@ impl Traffic {
     /// Takes in that a host believes somebody who claims its address without having it. What was promised of the last
     /// fault was promised of hosts that each have an address of their own.
     pub(super) fn note_false_twin(&mut self) {
-        self.effects.iter_mut().last().into_iter().for_each(|effect| effect.kept_gap = None);
+        if let Some(effect) = self.effects.last_mut() {
+            effect.kept_gap = None;
+        }
     }
 
     /// The frame that a host sends now, and to whom.
