@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use mapper_fabric::wording::plural;
 use rayon::prelude::*;
@@ -58,12 +59,14 @@ pub(super) fn join(
 /// LIDs by which switches are managed), and by which those answer, if no way up and then down leads there,
 /// for instance after a cable between a leaf and a spine failed.
 ///
-/// `order` is that of the tree. All other entries stay as they are. All are proved together, as hosts' routes
-/// of an irregular tree may not keep to an order with one top; if that fails, none is added. Entries that
-/// were in force stay if they lead on equally well.
+/// `order` is that of the tree. All other entries stay as they are. All together must close no circle, as hosts'
+/// routes of an irregular tree may not keep to an order with one top: if they do so, none is added. If all other
+/// routes keep to the order of the tree, that is seen by the few [`turns`] that do not; if not, or if these do not
+/// tell, it takes a proof of all tables. Entries that were in force stay if they lead on equally well.
 pub(super) fn reach_xbars(
     subnet: &Subnet,
     tiers: &Tiers,
+    others: Others,
     order: impl FnOnce() -> Order,
     in_force: Option<&Tables>,
     tables: &mut Tables,
@@ -74,16 +77,32 @@ pub(super) fn reach_xbars(
         return;
     }
     let parts: Vec<u32> = missed.iter().map(|&(end, _, _)| end).collect();
-    let order = order().with_one_top_over(topology, tiers, &parts);
+    let of_tree = order();
+    let order = of_tree.clone().with_one_top_over(topology, tiers, &parts);
     let steps = Steps::new(subnet, &order, in_force);
     let mut wider = tables.clone();
-    for (end, slot, xbars) in missed {
-        steps.climb_from(&xbars, end, slot, &mut wider);
+    for (end, slot, xbars) in &missed {
+        steps.climb_from(xbars, *end, *slot, &mut wider);
     }
+    let routes = missed.iter().flat_map(|(end, slot, xbars)| {
+        let climb = |&xbar: &&u32| wider.port(*xbar, *slot) != Tables::NONE;
+        xbars.iter().filter(climb).map(|&xbar| (xbar, *slot, *end))
+    });
     let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: true };
-    if prove_tables(subnet, &wider, &Layers::single(), &rules).holds() {
+    let is_safe = others == Others::InOrder && turns::close_no_circle(subnet, &of_tree, &wider, routes)
+        || prove_tables(subnet, &wider, &Layers::single(), &rules).holds();
+    if is_safe {
         *tables = wider;
     }
+}
+
+/// What is known of the routes that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// All keep to the order of the tree.
+    InOrder,
+    /// Some may not.
+    InAnyOrder,
 }
 
 /// The slots of xbars to which other xbars lack entries that they may need, each with its xbar and those that lack
@@ -106,8 +125,10 @@ fn missed(subnet: &Subnet, tiers: &Tiers, tables: &Tables) -> Vec<(u32, u32, Vec
         };
         (0..topology.xbar_count() as u32).filter(speaks).collect()
     };
+    // Ways to an xbar are those to its hosts, so where all have an entry for it, they have some for its hosts.
     let of_end = |end: u32| {
-        let slots = subnet.destinations.slots_of(end);
+        let is_missed = !lacking(end, subnet.destinations.slot_of_xbar(end)).is_empty();
+        let slots = if is_missed { subnet.destinations.slots_of(end) } else { 0..0 };
         slots.map(move |slot| (end, slot, lacking(end, slot))).filter(|(_, _, xbars)| !xbars.is_empty())
     };
     (0..topology.xbar_count() as u32).into_par_iter().flat_map_iter(of_end).collect()
@@ -143,7 +164,7 @@ impl<'a> Steps<'a> {
                     .filter(|&(head, _)| head != xbar && order.climbs(xbar, head) == up)
                     .collect()
             };
-            xbars.clone().map(steps).collect()
+            xbars.clone().into_par_iter().map(steps).collect()
         };
         Self { subnet, in_force, from_top, up: side(true), down: side(false) }
     }

@@ -25,7 +25,7 @@
 //! circle, whatever the shape is; whether routes stay as short is for whoever uses it to look at.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{Tiers, cabled_hosts, neighbours};
 use crate::Topology;
@@ -38,10 +38,14 @@ pub(crate) fn with_one_top(topology: &Topology, tiers: &Tiers, place: &[u32], xb
     parts.sort_unstable();
     parts.dedup();
     let mut turned = Turned::new(topology, place);
+    // Leaves of a pod step up to the same xbars, and all ways up from there are alike.
+    let mut cones: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
     for part in parts {
         let leaves = tiers.leaves().iter().copied().filter(|&leaf| topology.component(leaf) == part);
         if let Some(hub) = leaves.max_by_key(|&leaf| {
-            (turned.cone(leaf).len(), Reverse(cabled_hosts(topology, leaf)), Reverse(leaf))
+            let parents = turned.parents(leaf).collect();
+            let cone = *cones.entry(parents).or_insert_with(|| turned.cone(leaf).len());
+            (cone, Reverse(cabled_hosts(topology, leaf)), Reverse(leaf))
         }) {
             turned.join(hub);
         }

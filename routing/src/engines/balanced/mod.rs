@@ -30,7 +30,8 @@ mod turns;
 mod ways;
 mod weighted;
 
-use super::{Engine, EngineError, Refusal, Routing, Settings, in_force, services};
+use super::services::{self, Others};
+use super::{Engine, EngineError, Refusal, Routing, Settings, in_force};
 use crate::{Subnet, Tiers};
 use alike::Alike;
 use chains::Chains;
@@ -63,7 +64,9 @@ pub(super) fn compute_with_xbars(
     let tiers = Tiers::of(&subnet.topology);
     if let Some(order) = order.filter(|_| tiers.served().is_empty()) {
         let in_force = in_force::tables(settings);
-        services::reach_xbars(subnet, &tiers, || order, in_force, &mut routing.tables);
+        // Routes that connect roots go down and then up.
+        let others = if settings.connect_roots { Others::InAnyOrder } else { Others::InOrder };
+        services::reach_xbars(subnet, &tiers, others, || order, in_force, &mut routing.tables);
     }
     Ok(routing)
 }

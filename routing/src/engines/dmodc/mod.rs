@@ -26,7 +26,8 @@ use thiserror::Error;
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force, services};
+use super::services::{self, Others};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::Subnet;
 use costs::Costs;
 use fill::Filling;
@@ -66,7 +67,7 @@ impl Algorithm for Dmodc {
         let mut tables = fill::tables(&Filling { subnet, tiers: &tiers, in_force }, leaves, &costs, &numbers);
         let order = || Order::updn(subnet, &Settings::default(), &tiers.depths());
         if by_shape.served().is_empty() {
-            services::reach_xbars(subnet, &by_shape, order, in_force, &mut tables);
+            services::reach_xbars(subnet, &by_shape, Others::InOrder, order, in_force, &mut tables);
         } else {
             let order = order().with_one_top(&subnet.topology, &by_shape);
             services::join(subnet, &by_shape, &order, in_force, &mut tables);

@@ -33,7 +33,8 @@ pub use order::{HostOrder, LeafOrder};
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force, services};
+use super::services::{self, Others};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::tables::SlotEnd;
 use crate::{Subnet, Tiers};
 use detours::Detours;
@@ -112,7 +113,7 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         let order = order().with_one_top(&subnet.topology, &tiers);
         services::join(subnet, &tiers, &order, in_force, &mut tables);
     } else if reversed.is_empty() {
-        services::reach_xbars(subnet, &tiers, order, in_force, &mut tables);
+        services::reach_xbars(subnet, &tiers, Others::InOrder, order, in_force, &mut tables);
     }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use crate::engines::dispersive::AllHosts;
 use crate::engines::{Engine, Selection, Settings, best, select};
-use crate::tables::Layers;
+use crate::tables::{Layers, Tables};
 use crate::{
-    HostRoutes, ProofRules, Quality, RouteOptions, Shape, SourceRoutes, Subnet, TableRoutes, Tiers,
-    prove_tables,
+    HostRoutes, ProofRules, Quality, RouteOptions, Shape, SourceRoutes, Subnet, TableRoutes, TableViolation,
+    Tiers, prove_tables,
 };
 
 const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Ftree, Engine::Dmodc];
@@ -279,5 +279,50 @@ proptest! {
         let routes = TableRoutes::new(&served, &after.routing.tables);
         let after = Quality::measure_in_order(&routes, &hosts, 1).effective_bisection;
         prop_assert!(after >= 0.95 * before, "{before} to {after}");
+    }
+}
+
+/// A plain cluster or tree, and the cables that fail later on.
+fn cables_that_fail() -> impl Strategy<Value = (String, Vec<prop::sample::Index>)> {
+    (prop_oneof![plain_cluster(), plain_tree()], prop::collection::vec(any::<prop::sample::Index>(), 1..6))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Whatever cables fail, entries by which xbars above the leaves are reached close no circle with any others,
+    /// whether tables are computed anew or mended.
+    #[test]
+    fn entries_to_xbars_themselves_close_no_circle((spec, failed) in cables_that_fail()) {
+        let whole = generate(&spec).unwrap();
+        let before = Subnet::new(&whole, None).unwrap();
+        let mut fabric = whole.clone();
+        for index in failed {
+            fabric.map.cables.remove(index.index(fabric.map.cables.len()));
+        }
+        let subnet = Subnet::new(&fabric, None).unwrap();
+        let rules = ProofRules { max_hops: 64, xbar_destinations: true };
+        for engine in [Engine::Ftree, Engine::Dmodc, Engine::Updn, Engine::Dnup] {
+            let previous = engine.compute(&before, &Settings::default()).ok().map(|of| of.tables);
+            for previous in [None, previous] {
+                let settings = Settings { previous, ..Settings::default() };
+                let Ok(tables) = engine.compute(&subnet, &settings).map(|of| of.tables) else { continue };
+                let proof = prove_tables(&subnet, &tables, &Layers::single(), &rules);
+                let circle = proof.violations.iter().find(|violation| {
+                    matches!(violation, TableViolation::Deadlock { .. } | TableViolation::Loop { .. })
+                });
+                prop_assert_eq!(circle, None, "{:?}", engine);
+                for end in 0..subnet.topology.xbar_count() as u32 {
+                    let own = tables.of_slot(subnet.destinations.slot_of_xbar(end));
+                    for slot in subnet.destinations.host_slots_of(end) {
+                        let lacks = |row: &[u8]| -> Vec<u32> {
+                            let all = (0..).zip(row).filter(|&(xbar, &port)| xbar != end && port == Tables::NONE);
+                            all.map(|(xbar, _)| xbar).collect()
+                        };
+                        prop_assert_eq!(lacks(own), lacks(tables.of_slot(slot)), "{:?} to {}", engine, end);
+                    }
+                }
+            }
+        }
     }
 }
