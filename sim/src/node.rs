@@ -69,6 +69,10 @@ pub trait SimulatedHost: Send {
     fn is_honest(&self) -> bool {
         self.host().is_some()
     }
+    /// Whether the crossbar of a node goes on, which is in one process with this software.
+    fn runs_crossbar(&self) -> bool {
+        true
+    }
     /// Whether the host may send again what it received, other hosts' frames too, as hostile ones do.
     fn replays(&self) -> bool {
         false
@@ -159,7 +163,7 @@ impl Spawn for RealHosts {
     }
 }
 
-/// A host whose agent hangs: its cable has carrier, and it never answers.
+/// A host whose agent hangs, and with it the crossbar of a node: its cable has carrier, and it never answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mute;
 
@@ -167,4 +171,8 @@ impl SimulatedHost for Mute {
     fn handle_frame(&mut self, _now: Instant, _payload: &[u8]) {}
 
     fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn runs_crossbar(&self) -> bool {
+        false
+    }
 }

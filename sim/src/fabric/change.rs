@@ -62,6 +62,14 @@ impl Plant {
         self.changed();
     }
 
+    /// Starts or ends what forwards an xbar's frames. Its cables keep their carrier.
+    pub(crate) fn set_running(&mut self, xbar: u32, is_running: bool) {
+        if self.xbars[xbar as usize].is_running != is_running {
+            self.xbars[xbar as usize].is_running = is_running;
+            self.changed();
+        }
+    }
+
     /// Puts a host's interface in or takes it out. While it is out, the host's cable has no carrier.
     pub(crate) fn set_present(&mut self, host: u32, present: bool) {
         self.present[host as usize] = present;

@@ -3,7 +3,7 @@
 use mapper_proto::map::{Cable, Host, Map, PortRef, Xbar};
 use mapper_proto::wire::CrossbarKind;
 
-use super::{CableState, Parts, Plant, PlantNode};
+use super::{Parts, Plant, PlantNode};
 
 impl Plant {
     /// The map of one connected part as it is now. It has the part's xbars in the order of the
@@ -22,11 +22,7 @@ impl Plant {
                 map.xbars.push(Xbar { ports: xbar.crossbar.ports, tag, ports_known: true });
             }
         }
-        let carried = |socket: u32| {
-            let state = self.sockets[socket as usize].cable;
-            (state == CableState::Up && self.has_carrier(socket))
-                .then(|| self.sockets[socket as usize].peer)?
-        };
+        let carried = |socket: u32| self.joins(socket).then(|| self.sockets[socket as usize].peer)?;
         let port_ref = |socket: u32| match self.sockets[socket as usize].end.node {
             PlantNode::Host(_) => None,
             PlantNode::Xbar(xbar) => index[xbar as usize]

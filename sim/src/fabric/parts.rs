@@ -1,8 +1,8 @@
 //! Which nodes can reach each other.
 
-use super::{CableState, Plant, PlantNode};
+use super::{Plant, PlantNode};
 
-/// The connected parts of a plant: nodes with power, joined by cables that carry frames.
+/// The connected parts of a plant: nodes that run, joined by cables that carry frames.
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// The part of each host, then of each xbar: the index of one node in it.
@@ -21,7 +21,7 @@ impl Parts {
         let mut part: Vec<u32> = (0..(hosts + plant.xbars()) as u32).collect();
         for (i, socket) in plant.sockets.iter().enumerate() {
             let Some(peer) = socket.peer else { continue };
-            if socket.cable != CableState::Up || !plant.has_carrier(i as u32) {
+            if !plant.joins(i as u32) {
                 continue;
             }
             let x = root(&mut part, index(socket.end.node));

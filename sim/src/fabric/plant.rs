@@ -19,6 +19,16 @@ pub enum PlantNode {
     Xbar(u32),
 }
 
+impl PlantNode {
+    /// The index of an xbar; `None` for a host.
+    pub(crate) const fn xbar(self) -> Option<u32> {
+        match self {
+            Self::Xbar(xbar) => Some(xbar),
+            Self::Host(_) => None,
+        }
+    }
+}
+
 /// A port of a node, with or without a cable in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
 pub struct PlantPort {
@@ -58,6 +68,8 @@ pub(super) struct PhysicalXbar {
     /// Index of its first port's socket.
     pub(super) base: u32,
     pub(super) powered: bool,
+    /// Whether what forwards its frames runs. While it does not, cables keep their carrier and frames are lost.
+    pub(super) is_running: bool,
 }
 
 /// All hardware of a fabric and the state that it is in.
@@ -167,6 +179,20 @@ impl Plant {
         let Some(peer) = here.peer else { return false };
         let there = &self.sockets[peer as usize];
         here.cable != CableState::Cut && self.is_on(here.end.node) && self.is_on(there.end.node)
+    }
+
+    /// Whether frames get from this socket to the other end of its cable, and the crossbars at both ends take
+    /// them on.
+    pub(super) fn joins(&self, socket: u32) -> bool {
+        let is_running = |socket: u32| match self.sockets[socket as usize].end.node {
+            PlantNode::Host(_) => true,
+            PlantNode::Xbar(xbar) => self.xbars[xbar as usize].is_running,
+        };
+        let here = &self.sockets[socket as usize];
+        here.cable == CableState::Up
+            && self.has_carrier(socket)
+            && is_running(socket)
+            && here.peer.is_some_and(is_running)
     }
 
     /// Whether frames get through the cable that is plugged in there.

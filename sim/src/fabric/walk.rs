@@ -13,7 +13,7 @@ use super::{CableState, Noise, Plant, PlantNode, PlantPort, Timing};
 pub enum Loss {
     /// It was sent into a port without carrier.
     NoCarrier,
-    /// It was on a cable that carries no frames though it has carrier.
+    /// It was on a cable that carries no frames though it has carrier, or came to an xbar that does not run.
     Silent,
     /// It was lost at random.
     Noise,
@@ -104,6 +104,9 @@ impl Plant {
                 PlantNode::Host(host) => return Fate::Arrives { host, stripped, latency },
                 PlantNode::Xbar(xbar) => &self.xbars[xbar as usize],
             };
+            if !xbar.is_running {
+                return Fate::Lost(Loss::Silent);
+            }
             latency += timing.xbar;
             came_in = Some((peer, stripped));
             let leave = match xbar.crossbar.decide(arrival.port, &payload[stripped..]) {
@@ -133,8 +136,7 @@ impl Plant {
         let (mut channels, mut socket, mut stripped) = (Vec::new(), host, 0);
         loop {
             let here = &self.sockets[socket as usize];
-            let passes = here.cable == CableState::Up && self.has_carrier(socket);
-            let Some(peer) = here.peer.filter(|_| passes) else { return channels };
+            let Some(peer) = here.peer.filter(|_| self.joins(socket)) else { return channels };
             let arrival = self.sockets[peer as usize].end;
             let PlantNode::Xbar(xbar) = arrival.node else { return channels };
             let xbar = &self.xbars[xbar as usize];

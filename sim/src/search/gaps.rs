@@ -9,7 +9,7 @@
 //! | fault | users hear nothing for |
 //! |---|---|
 //! | of a cable or host | five intervals of the checks of paths, if three may be missed: those of silence, and as long as finding out where the path breaks and a new check may take |
-//! | of a whole xbar | twice that: the path that is taken next may lead through it too |
+//! | of a whole xbar, or of an agent that has one in its process | twice that: the path that is taken next may lead through it too |
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
 //! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that
@@ -18,12 +18,6 @@
 //! that are not answered, and whenever routes change, some may lead there again. The times are not longer where
 //! an agent has let go of its routes, because another host has its address or no cable leads from it any more:
 //! it says so to its neighbours, which leave its kernel at once.
-//!
-//! The times are longer by as much once a cable carries that the kernel of a node whose agent is gone, or hangs, was
-//! not told of. Such a kernel goes on as it did, so that a crash costs users nothing, and as long as that is enough
-//! the times are not longer. But of a cable that its agent had taken out before, or that is plugged in only now, nobody
-//! tells it when that carries: it forwards nothing there, and no agent says so for it. A real node's crossbar is in one
-//! process with its agent and ends with it; here it stays, and the map's cables with it.
 //!
 //! Behind any fault, even one that struck while others went on, no pair goes on losing frames once all hosts
 //! use a map of the fabric as it is.
@@ -51,7 +45,7 @@ impl Scenario {
         let ends = report.faults.iter().skip(1).map(|next| next.at).chain([now]);
         let mut until_found = Duration::ZERO;
         for (effect, until) in report.faults.iter().zip(ends) {
-            if effect.kernel_lags || self.setup.kernels && stops_a_kernel(&effect.fault) {
+            if self.setup.kernels && stops_a_kernel(&effect.fault) {
                 until_found = WAY_LEFT_WITHIN;
             }
             self.check_effect(effect, until, until_found)
@@ -73,7 +67,7 @@ impl Scenario {
         let between = Duration::from_secs_f64(users.partners as f64 / users.rate);
         let agents = &self.setup.agents;
         let left_after = agents.liveness_interval * (u32::from(agents.liveness_misses) + INTERVALS_MORE);
-        let promised = promised(&effect.fault, left_after);
+        let promised = promised(&effect.fault, left_after, self.setup.nodes);
         if let (Some(gap), Some(promised)) = (effect.kept_gap, promised)
             && gap > promised + until_found + between
         {
@@ -95,13 +89,15 @@ impl Scenario {
 }
 
 /// The longest time that a fault which struck when all was well may keep users of two hosts apart, if the
-/// fault of a cable does so for `left_after`; `None` if nothing is promised before the new map.
-fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
+/// fault of a cable does so for `left_after`; `None` if nothing is promised before the new map. `nodes` says
+/// whether agents have crossbars in their process.
+fn promised(fault: &Fault, left_after: Duration, nodes: bool) -> Option<Duration> {
     match fault {
         // No other cable may lead where this one did.
         Fault::Move { .. } => None,
         // All cables of the xbar go at once.
         Fault::Off(_) => Some(2 * left_after),
+        Fault::Kill(_) | Fault::Mute(_) | Fault::Remove(_) if nodes => Some(2 * left_after),
         Fault::Cut(_)
         | Fault::Mend(_)
         | Fault::Silence(_)

@@ -36,6 +36,8 @@ pub(super) struct HostSlot {
     pub(super) busy_until: Instant,
     /// The frames that wait, as indices into [`Flights`](super::queue::Flights).
     pub(super) waiting: VecDeque<u32>,
+    /// The crossbar that is in one process with its agent, if it is a node.
+    pub(super) own_crossbar: Option<u32>,
     /// What it has seen of carriers.
     pub(super) seen: carriers::Seen,
     /// The computation of its routes that is under way.
@@ -56,7 +58,11 @@ pub(super) struct HostSlot {
 }
 
 impl HostSlot {
-    pub(super) fn new(settings: Settings, routes: mapper_routing::RouteOptions) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        routes: mapper_routing::RouteOptions,
+        own_crossbar: Option<u32>,
+    ) -> Self {
         Self {
             own_mac: settings.mac,
             settings,
@@ -68,6 +74,7 @@ impl HostSlot {
             timeouts_now: 0,
             busy_until: Instant::ZERO,
             waiting: VecDeque::new(),
+            own_crossbar,
             seen: carriers::Seen::default(),
             pending: None,
             mtu_bytes: ETHERNET_MTU,

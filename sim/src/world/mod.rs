@@ -171,7 +171,7 @@ impl World {
     /// A world that is about to be powered on, with other software than real agents at the hosts.
     pub fn with_nodes(
         fabric: &Fabric,
-        plant: Plant,
+        mut plant: Plant,
         options: Options,
         faults: Vec<Timed>,
         spawn: Box<dyn Spawn>,
@@ -184,10 +184,14 @@ impl World {
             let mut settings = options.agent.clone();
             (settings.mac, settings.level, settings.host_type) = (host.mac, host.level, host.host_type);
             settings.plain_ports = plant.plain_ports().unwrap_or(settings.plain_ports);
-            hosts.push(HostSlot::new(settings, options.routes));
+            let own_xbar = plant.own_xbar(i as u32).filter(|_| options.nodes).map(|port| port.node);
+            let own_crossbar = own_xbar.and_then(PlantNode::xbar);
+            hosts.push(HostSlot::new(settings, options.routes, own_crossbar));
             let at = Instant::from_nanos(rng.random_range(0..=spread));
             queue.push(at, What::PowerOn { host: i as u32 });
         }
+        // Crossbars of nodes start with their agents.
+        hosts.iter().filter_map(|slot| slot.own_crossbar).for_each(|xbar| plant.set_running(xbar, false));
         for (i, timed) in faults.iter().enumerate() {
             queue.push(timed.at, What::Fault { index: i as u32 });
         }

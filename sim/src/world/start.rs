@@ -67,6 +67,7 @@ impl World {
         if let Some(status) = slot.node.as_ref().and_then(|node| node.status()) {
             self.retired.add(&status);
         }
+        let (xbar, runs) = (slot.own_crossbar, node.as_ref().is_some_and(|node| node.runs_crossbar()));
         slot.node = node;
         self.waiting_for_power -= usize::from(!slot.powered_on);
         slot.powered_on = true;
@@ -80,6 +81,10 @@ impl World {
             }
         }
         self.matches.occupancy += 1;
+        if let Some(xbar) = xbar {
+            self.plant.set_running(xbar, runs);
+            self.part_users();
+        }
         self.worth_checking = true;
         self.drain(host);
     }

@@ -40,11 +40,11 @@ impl World {
         self.tell_of_carriers();
         self.part_users();
         self.note_order();
-        let (orderly, kernel_lags) = (self.is_orderly(), self.some_kernel_lags());
+        let orderly = self.is_orderly();
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic
         {
-            traffic.strike(self.now, fault, &what, Circumstances { all_well, orderly, kernel_lags });
+            traffic.strike(self.now, fault, &what, Circumstances { all_well, orderly });
         }
         self.capture.strike(&what);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });

@@ -66,8 +66,6 @@ pub(super) struct Circumstances {
     pub(super) all_well: bool,
     /// How frames go behind it: see [`World::is_orderly`].
     pub(super) orderly: bool,
-    /// How kernels are behind it: see [`World::some_kernel_lags`].
-    pub(super) kernel_lags: bool,
 }
 
 impl Traffic {
@@ -107,7 +105,7 @@ impl Traffic {
         now: Instant,
         fault: Fault,
         what: &str,
-        Circumstances { all_well, orderly, kernel_lags }: Circumstances,
+        Circumstances { all_well, orderly }: Circumstances,
     ) {
         if self.started && self.effects.len() < MAX_EFFECTS {
             self.effects.push(FaultEffect {
@@ -121,7 +119,6 @@ impl Traffic {
                 new_map_after: None,
                 kept_gap: all_well.then_some(Duration::ZERO),
                 mapped_gap: orderly.then_some(Duration::ZERO),
-                kernel_lags,
             });
         }
     }

@@ -127,7 +127,12 @@ impl Plant {
             }
             let kind = tags[i].map_or(CrossbarKind::Plain, |tag| CrossbarKind::Tagged { tag });
             let crossbar = Crossbar { kind, first_port, ports: xbar.ports, carriers: PortSet::NONE };
-            xbars.push(PhysicalXbar { crossbar, base: sockets.len() as u32, powered: true });
+            xbars.push(PhysicalXbar {
+                crossbar,
+                base: sockets.len() as u32,
+                powered: true,
+                is_running: true,
+            });
             sockets.extend((0..xbar.ports).map(|p| Socket::empty(PlantNode::Xbar(i as u32), first_port + p)));
         }
         let present = vec![true; map.hosts.len()];

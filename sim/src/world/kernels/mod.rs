@@ -4,7 +4,6 @@
 //! hold, and forwards IP packets by these, hop by hop through the kernels of other nodes. A kernel goes on
 //! when its host's agent is gone.
 
-mod lagging;
 mod packets;
 
 use std::collections::BTreeMap;

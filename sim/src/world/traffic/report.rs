@@ -45,9 +45,6 @@ pub struct FaultEffect {
     /// The longest time that a pair went on losing all frames after all hosts had that new map, up to the
     /// next fault; `None` if frames were lost, copied or held up at random behind this fault.
     pub mapped_gap: Option<Duration>,
-    /// Whether behind it a cable carried that leads from a crossbar whose node has no agent, and that the node's kernel
-    /// was not told of.
-    pub kernel_lags: bool,
 }
 
 /// What became of users' frames.
