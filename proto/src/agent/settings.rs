@@ -140,6 +140,7 @@ impl From<&Settings> for ExploreSettings {
             probe_window: settings.probe_window,
             prove_tags: false,
             greet_hosts: false,
+            tell_silent_parts: false,
         }
     }
 }

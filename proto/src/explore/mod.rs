@@ -87,6 +87,10 @@ pub struct ExploreSettings {
     /// Believe that a host is behind a port only when it has answered a scout there: probes can be sent on to
     /// it from elsewhere. It costs a scout and a round trip for each host.
     pub greet_hosts: bool,
+    /// Name the port behind which many xbars without a host fall silent before they are known, as one behind
+    /// which nobody can be believed. Otherwise that port is taken for empty, and if it answers again when the
+    /// map is verified, all is mapped anew.
+    pub tell_silent_parts: bool,
 }
 
 impl ExploreSettings {

@@ -13,7 +13,9 @@
 //! - A part that costs too much ([`MOST`] and what all else did), or keeps the exploration waiting when all
 //!   else is known, is left out of the map, and the port that leads to it is told. What is left out is the
 //!   heaviest branch, as there may be hosts behind the others; in the end the rest, if there are none.
-//! - A part that falls silent ends early: see `silence.rs`.
+//! - A part that falls silent ends early: see `silence.rs`. Its port is taken for empty. If maps are found wrong
+//!   again and again, the port is told as well ([`tell_silent_parts`](super::ExploreSettings::tell_silent_parts)):
+//!   somebody there may be too slow for questions and yet answer when the map is verified.
 //!
 //! An xbar that is left out keeps its node, but neither ports nor tag: found again by another way it is
 //! a new one.
@@ -32,6 +34,7 @@ use super::request::Job;
 use super::schedule::Class;
 use crate::Instant;
 use branches::Branches;
+use left_out::Ending;
 pub use left_out::PartLeftOut;
 
 /// What a part may cost before it is asked late, in questions.
@@ -40,6 +43,8 @@ const LATE: u64 = 1 << 14;
 const MOST: u64 = 1 << 18;
 /// What one more sight of an xbar costs, in questions: it takes memory.
 const SIGHT: u64 = 8;
+/// How many xbars a part that falls silent must have shown to be told.
+const WORTH_TELLING: usize = 64;
 /// How long parts may keep an exploration waiting, in time-outs of a question, beside a share of what all
 /// that leads to hosts cost.
 const PATIENCE: u32 = 256;
@@ -66,8 +71,8 @@ pub(super) struct Parts {
     patience: Option<Duration>,
     /// How many branches were left out as they cost too much.
     left_out: u32,
-    /// The ports that lead to branches that were left out, and how many xbars each branch had.
-    told: Vec<(At, usize)>,
+    /// The branches that were left out and are told.
+    told: Vec<left_out::Told>,
     /// Late questions have just ended, so the whole graph is to be looked over once more.
     ended: bool,
     /// Xbars that are asked whether they are still there.
@@ -187,7 +192,7 @@ impl Explorer {
             self.parts.until_look = ANSWERS_A_LOOK.max(nodes / 2);
             self.mark_late(&tree);
             let Some(branch) = self.too_costly(&tree, now) else { return };
-            self.leave_out(&tree, branch, true);
+            self.leave_out(&tree, branch, Ending::TooCostly);
             // The parts that are left get some more time, though less of it.
             self.parts.asked_at = Some(now);
         }

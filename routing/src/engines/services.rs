@@ -59,10 +59,10 @@ pub(super) fn join(
 /// LIDs by which switches are managed), and by which those answer, if no way up and then down leads there,
 /// for instance after a cable between a leaf and a spine failed.
 ///
-/// `order` is that of the tree. All other entries stay as they are. All together must close no circle, as hosts'
-/// routes of an irregular tree may not keep to an order with one top: if they do so, none is added. If all other
-/// routes keep to the order of the tree, that is seen by the few [`turns`] that do not; if not, or if these do not
-/// tell, it takes a proof of all tables. Entries that were in force stay if they lead on equally well.
+/// `order` is that of the tree. All other entries stay as they are. Hosts' routes of an irregular tree may not keep to
+/// an order with one top, so all together could close a circle, and then none is added. Where all other routes keep to
+/// the order of the tree, the few [`turns`] that do not show that there is none. Otherwise, or where these do not tell,
+/// it takes a proof of all tables. Entries that were in force stay if they lead on equally well.
 pub(super) fn reach_xbars(
     subnet: &Subnet,
     tiers: &Tiers,

@@ -64,10 +64,8 @@ impl Plant {
 
     /// Starts or ends what forwards an xbar's frames. Its cables keep their carrier.
     pub(crate) fn set_running(&mut self, xbar: u32, is_running: bool) {
-        if self.xbars[xbar as usize].is_running != is_running {
-            self.xbars[xbar as usize].is_running = is_running;
-            self.changed();
-        }
+        self.xbars[xbar as usize].is_running = is_running;
+        self.generation += 1;
     }
 
     /// Puts a host's interface in or takes it out. While it is out, the host's cable has no carrier.

@@ -83,7 +83,6 @@ impl World {
         self.matches.occupancy += 1;
         if let Some(xbar) = xbar {
             self.plant.set_running(xbar, runs);
-            self.part_users();
         }
         self.worth_checking = true;
         self.drain(host);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::WORTH_TELLING;
 use super::branches::Branches;
 use crate::explore::knowledge::{At, Far};
 use crate::explore::request::Job;
@@ -17,16 +18,41 @@ pub struct PartLeftOut {
     pub place: Place,
     /// How many crossbars it showed.
     pub xbars: usize,
+    /// Whether it fell silent before all of it was known.
+    pub fell_silent: bool,
+}
+
+/// Why nothing more is asked of a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// It is not worth what it costs.
+    TooCostly,
+    /// It fell silent, and answers again each time that a map is verified.
+    SilentAgain,
+    /// It is not there any more.
+    Gone,
+}
+
+/// A branch that was left out, and is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// The port that leads to it.
+    at: At,
+    /// How many xbars it had.
+    xbars: usize,
+    fell_silent: bool,
 }
 
 impl fmt::Display for PartLeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, xbars } = self;
-        write!(
-            f,
-            "behind {place} something answers without end: {xbars} crossbars so far, and no host, is more than \
-             can be believed; it is left out of the map: see what is plugged in there"
-        )
+        let Self { place, xbars, fell_silent } = self;
+        let why = match fell_silent {
+            false => format!(
+                "something answers without end: {xbars} crossbars so far, and no host, is more than can be believed"
+            ),
+            true => format!("{xbars} crossbars answer now and then, and no host"),
+        };
+        write!(f, "behind {place} {why}; it is left out of the map: see what is plugged in there")
     }
 }
 
@@ -36,13 +62,13 @@ impl Explorer {
         let tree = self.branches();
         let live = tree.tops().filter(|&top| tree.branches[top].cost > 0);
         let Some(top) = live.max_by_key(|&top| tree.branches[top].cost) else { return false };
-        self.leave_out(&tree, tree.branch_to_leave_out(top), true);
+        self.leave_out(&tree, tree.branch_to_leave_out(top), Ending::TooCostly);
         true
     }
 
     /// Leaves a branch out: nothing more is asked of it, and what was learned of it is forgotten. It is
-    /// `told` unless it is not there any more.
-    pub(super) fn leave_out(&mut self, tree: &Branches, branch: usize, told: bool) {
+    /// told unless it is gone.
+    pub(super) fn leave_out(&mut self, tree: &Branches, branch: usize, ending: Ending) {
         let within = tree.within(branch);
         let is_within =
             |known: &Knowledge, node: u32| within.contains(&known.root(At { node, delta: 0 }).node);
@@ -89,7 +115,7 @@ impl Explorer {
             self.known.xbar_mut(root).leave_out();
         }
         self.dirty = true;
-        if !told {
+        if ending == Ending::Gone {
             return;
         }
         self.known.xbar_mut(tree.branches[branch].root).branches_left_out =
@@ -97,10 +123,11 @@ impl Explorer {
         self.parts.left_out += 1;
         // Branches that were left out within this one need not be told any more.
         let known = &self.known;
-        self.parts.told.retain(|&(at, _)| !is_within(known, at.node));
-        if let Some(entry) = entry {
-            self.parts.told.push((entry, within.len()));
-            self.proofs.disbelieve_port(entry);
+        self.parts.told.retain(|told| !is_within(known, told.at.node));
+        if let Some(at) = entry {
+            let fell_silent = ending == Ending::SilentAgain;
+            self.parts.told.push(Told { at, xbars: within.len(), fell_silent });
+            self.proofs.disbelieve_port(at);
         }
     }
 
@@ -110,13 +137,15 @@ impl Explorer {
         if self.parts.left_out == 0 {
             return;
         }
+        let all_silent = self.parts.told.iter().all(|told| told.fell_silent);
+        let ending = if all_silent { Ending::SilentAgain } else { Ending::TooCostly };
         let tree = self.branches();
         let is_rest = |top: &usize| {
             let branch = &tree.branches[*top];
             branch.left_out > 0 && !self.known.xbar(branch.root).left_out
         };
         for top in tree.tops().filter(is_rest).collect::<Vec<_>>() {
-            self.leave_out(&tree, top, true);
+            self.leave_out(&tree, top, ending);
         }
     }
 
@@ -133,7 +162,8 @@ impl Explorer {
             let tree = self.branches();
             let at = tree.branches.iter().position(|branch| branch.root == root && !branch.anchored);
             if let Some(at) = at.filter(|_| !self.known.xbar(root).left_out) {
-                self.leave_out(&tree, at, false);
+                let is_told = self.settings.tell_silent_parts && tree.within(at).len() >= WORTH_TELLING;
+                self.leave_out(&tree, at, if is_told { Ending::SilentAgain } else { Ending::Gone });
             }
         }
     }
@@ -144,14 +174,14 @@ impl Explorer {
             return Vec::new();
         }
         let Ok(numbers) = self.numbering(&self.disbelieved_xbars()) else { return Vec::new() };
-        let told = self.parts.told.iter().filter_map(|&(at, xbars)| {
+        let told = self.parts.told.iter().filter_map(|&Told { at, xbars, fell_silent }| {
             let at = self.known.root(at);
             let found_otherwise = self.known.xbar(at.node).far(at.delta).is_some_and(
                 |far| matches!(self.known.far_root(far), Far::Xbar(far) if numbers.contains_key(&far.node)),
             );
             let at_port = self.place(&numbers, at).filter(|_| !found_otherwise)?;
             let tag = self.known.xbar(at.node).tag.map(|tag| tag.tag);
-            Some(PartLeftOut { place: Place { at: at_port, tag }, xbars })
+            Some(PartLeftOut { place: Place { at: at_port, tag }, xbars, fell_silent })
         });
         told.collect()
     }

@@ -84,6 +84,25 @@ fn what_falls_silent_ends_early() {
 }
 
 #[test]
+fn what_fell_silent_and_answers_again_and_again_is_told_as_what_answers_without_end_is() {
+    let map = fabrics::clos2(8, 8, true);
+    let telling = ExploreSettings { tell_silent_parts: true, ..proving() };
+    for (ports, shape) in SHAPES {
+        let endless =
+            Endless { ports, slow_by: Duration::from_micros(200), until: Duration::from_millis(10) };
+        assert_eq!(maps_the_rest(&map, endless, &proving(), shape).left_out, []);
+        let run = maps_the_rest(&map, endless, &telling, shape);
+        let told = run.map.unwrap().contested;
+        assert!(told.len() == 1 && told[0].mac == Mac::NOBODY, "{shape}: {told:?}");
+        let [part] = run.left_out[..] else { panic!("{shape}: {:?}", run.left_out) };
+        assert!(part.fell_silent && part.place.at == told[0].at, "{shape}: {part:?}");
+        // A few crossbars whose cable was pulled while they were asked are not worth a word.
+        let few = Endless { ports, slow_by: Duration::from_micros(200), until: Duration::from_micros(900) };
+        assert_eq!(maps_the_rest(&map, few, &telling, shape).left_out, [], "{shape}");
+    }
+}
+
+#[test]
 fn a_stranger_beside_parts_without_hosts_does_not_hide_them() {
     // A spare pod: tagged, without a host that runs, behind the same top as the stranger's.
     for ports in [Some(254), Some(3)] {

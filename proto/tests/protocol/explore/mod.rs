@@ -77,6 +77,7 @@ fn random_fabrics_are_found() {
         settings.probe_window = [1, 4, 64][rng.random_range(0..3)];
         settings.prove_tags = rng.random_bool(0.5);
         settings.greet_hosts = rng.random_bool(0.3);
+        settings.tell_silent_parts = rng.random_bool(0.3);
         fabric.hop = Duration::from_micros([0, 20][rng.random_range(0..2)]);
         let run = explore(&mut fabric, 0, &settings);
         let found = run.map.unwrap_or_else(|error| panic!("seed {seed}: {error}"));

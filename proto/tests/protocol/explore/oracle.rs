@@ -278,6 +278,7 @@ pub(crate) fn settings(plain_ports: u8) -> ExploreSettings {
         probe_window: 64,
         prove_tags: false,
         greet_hosts: false,
+        tell_silent_parts: false,
     }
 }
 
