@@ -118,6 +118,11 @@ impl Agent {
 
     /// Handles a mapper's word that another host has this agent's address.
     pub(super) fn hear_address_conflict(&mut self, now: Instant, info: &Info, places: Vec<Place>) {
+        if info.flags.contested {
+            // It shares another address, which this host had before and gave back, and still asks here for it.
+            self.dropped.count(FrameDrop::Implausible);
+            return;
+        }
         let from_higher = info.rank > self.rank();
         match &mut self.twin {
             Some(twin) => {

@@ -222,6 +222,19 @@ fn three_hosts_with_one_address() {
 }
 
 #[test]
+fn a_host_that_gave_an_address_back_is_left_alone_by_those_who_share_it() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        let faults = "at 2s twin h2 of h8\nat 7s twin h5 of h8\nat 12s untwin h2\n";
+        let mut lab = Plan::new(RING, kinds).faults(faults).start();
+        for at_ms in (12_100..17_000).step_by(100) {
+            lab.run_to(ms(at_ms));
+            // They ask each other twice a second, and still know the way to where it had their address.
+            assert_eq!(lab.status("h2").state, AgentState::Configured, "{kinds:?} at {at_ms} ms");
+        }
+    }
+}
+
+#[test]
 fn a_twin_whose_cable_is_cut_lets_the_other_come_back() {
     for kinds in [Xbars::Plain, Xbars::Tagged] {
         for (a, b) in [("h3", "h8"), ("h3", "h5")] {

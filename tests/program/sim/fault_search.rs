@@ -140,6 +140,7 @@ fn seeds_that_once_failed_hold() {
         800_013_466,
         1_300_015_776,
         1_400_008_485,
+        1_700_000_698,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }
