@@ -196,7 +196,7 @@ fn the_crossbar_of_a_node_ends_with_its_agent_and_its_kernel_goes_on() {
         assert!(verdict.configured && verdict.map_matches_fabric, "{ms} ms: {}", verdict.why_not);
         assert_eq!(world.map(3).unwrap().xbars.len(), xbars, "{ms} ms");
     }
-    // Packets on their way through the kernel of the node are lost no more than while it ran.
+    // Packets go on through the kernel of the node, whose crossbar takes frames no more.
     let gap = gap_behind_the_first_fault(&mut world);
     assert!(gap < Duration::from_millis(100), "users heard nothing of each other for {gap:?}");
 }

@@ -80,6 +80,7 @@ fn seeds_that_once_failed_hold() {
     // - A host whose address another had, or that no cable led to any more, let go of its routes, and its neighbours' kernels
     //   went on sending it packets for others.
     // - A crossbar whose cable was moved while its tag was proved was taken for a liar, and left out of the map for good.
+    // - A host that gave an address back was silenced by those who still shared that among themselves.
     // - Without keys, a hostile host made others believe that it had their addresses: the search was wrong to promise users
     //   anything then.
     for seed in [
