@@ -9,7 +9,7 @@
 //! | fault | users hear nothing for |
 //! |---|---|
 //! | of a cable or host | five intervals of the checks of paths, if three may be missed: those of silence, and as long as finding out where the path breaks and a new check may take |
-//! | of a whole xbar | twice that: the path that is taken next may lead through it too |
+//! | of a whole xbar, by itself or with the agent of its node | twice that: the path that is taken next may lead through it too |
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
 //! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that
@@ -67,7 +67,7 @@ impl Scenario {
         let between = Duration::from_secs_f64(users.partners as f64 / users.rate);
         let agents = &self.setup.agents;
         let left_after = agents.liveness_interval * (u32::from(agents.liveness_misses) + INTERVALS_MORE);
-        let promised = promised(&effect.fault, left_after);
+        let promised = promised(effect, left_after);
         if let (Some(gap), Some(promised)) = (effect.kept_gap, promised)
             && gap > promised + until_found + between
         {
@@ -90,13 +90,14 @@ impl Scenario {
 
 /// The longest time that a fault which struck when all was well may keep users of two hosts apart, if the
 /// fault of a cable does so for `left_after`; `None` if nothing is promised before the new map.
-fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
-    match fault {
+fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
+    match effect.fault {
+        // All cables of the xbar go at once.
+        _ if effect.ends_xbar => Some(2 * left_after),
         // No other cable may lead where this one did.
         Fault::Move { .. } => None,
-        // All cables of the xbar go at once.
-        Fault::Off(_) => Some(2 * left_after),
-        Fault::Cut(_)
+        Fault::Off(_)
+        | Fault::Cut(_)
         | Fault::Mend(_)
         | Fault::Silence(_)
         | Fault::Firewall(_)

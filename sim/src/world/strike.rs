@@ -40,11 +40,11 @@ impl World {
         self.tell_of_carriers();
         self.part_users();
         self.note_order();
-        let orderly = self.is_orderly();
+        let (orderly, ends_xbar) = (self.is_orderly(), self.ends_xbar(fault));
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic
         {
-            traffic.strike(self.now, fault, &what, Circumstances { all_well, orderly });
+            traffic.strike(self.now, fault, &what, Circumstances { all_well, orderly, ends_xbar });
         }
         self.capture.strike(&what);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });
@@ -52,6 +52,17 @@ impl World {
         // The fabric may now be the one that all hosts have a map of.
         self.newly_configured = true;
         Ok(())
+    }
+
+    /// Whether a whole xbar ends with a fault.
+    fn ends_xbar(&self, fault: Fault) -> bool {
+        match fault {
+            Fault::Off(_) => true,
+            Fault::Kill(host) | Fault::Mute(host) | Fault::Remove(host) => {
+                self.hosts[host as usize].own_crossbar.is_some()
+            }
+            _ => false,
+        }
     }
 
     fn apply(&mut self, fault: Fault) -> Result<(), ChangeError> {

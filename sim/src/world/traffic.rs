@@ -66,6 +66,8 @@ pub(super) struct Circumstances {
     pub(super) all_well: bool,
     /// How frames go behind it: see [`World::is_orderly`].
     pub(super) orderly: bool,
+    /// Whether a whole xbar ends with it.
+    pub(super) ends_xbar: bool,
 }
 
 impl Traffic {
@@ -105,7 +107,7 @@ impl Traffic {
         now: Instant,
         fault: Fault,
         what: &str,
-        Circumstances { all_well, orderly }: Circumstances,
+        Circumstances { all_well, orderly, ends_xbar }: Circumstances,
     ) {
         if self.started && self.effects.len() < MAX_EFFECTS {
             self.effects.push(FaultEffect {
@@ -119,6 +121,7 @@ impl Traffic {
                 new_map_after: None,
                 kept_gap: all_well.then_some(Duration::ZERO),
                 mapped_gap: orderly.then_some(Duration::ZERO),
+                ends_xbar,
             });
         }
     }

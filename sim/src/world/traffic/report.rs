@@ -45,6 +45,8 @@ pub struct FaultEffect {
     /// The longest time that a pair went on losing all frames after all hosts had that new map, up to the
     /// next fault; `None` if frames were lost, copied or held up at random behind this fault.
     pub mapped_gap: Option<Duration>,
+    /// Whether a whole xbar ended: one without power, or the crossbar of a node with its agent.
+    pub ends_xbar: bool,
 }
 
 /// What became of users' frames.
