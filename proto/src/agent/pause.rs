@@ -18,8 +18,10 @@ use crate::{Instant, Mac};
 
 use super::held::short_ways;
 
-/// Longest pause in a row, and the most that an agent saves up for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Longest pause in a row, and the most that an agent saves up for. The highest mapper may be the one that a forged
+/// message has asked: until it has been quiet for so long and has mapped then, others may have to go on with routes
+/// of a map that no longer holds, which the fault search allows for 5 s.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 /// What this agent, as a mapper, wants of others.
 #[derive(Debug, Default)]
@@ -199,8 +201,8 @@ mod tests {
             now = now + step;
             agent.handle_timeout(now);
         }
-        // Within two minutes that is five seconds at first, and then half of the time.
-        assert!((500..=650).contains(&paused), "{paused}");
-        assert!(longest <= 50, "{longest}");
+        // Within two minutes that is four seconds at first, and then half of the time.
+        assert!((500..=640).contains(&paused), "{paused}");
+        assert!(longest <= 40, "{longest}");
     }
 }

@@ -81,6 +81,9 @@ fn seeds_that_once_failed_hold() {
     //   went on sending it packets for others.
     // - A crossbar whose cable was moved while its tag was proved was taken for a liar, and left out of the map for good.
     // - A host that gave an address back was silenced by those who still shared that among themselves.
+    // - A forged wish for quiet kept the highest mapper from mapping for as long as old routes may close a circle.
+    // - A host that had the address of another when it sent a frame to all saw that frame, after it had its own again: the
+    //   search was wrong to call that an echo.
     // - Without keys, a hostile host made others believe that it had their addresses: the search was wrong to promise users
     //   anything then.
     for seed in [
@@ -142,6 +145,9 @@ fn seeds_that_once_failed_hold() {
         1_300_015_776,
         1_400_008_485,
         1_700_000_698,
+        1_800_001_847,
+        1_800_004_313,
+        1_800_012_208,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

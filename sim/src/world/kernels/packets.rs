@@ -188,8 +188,9 @@ impl World {
         match carried {
             Carried::User(frame) => {
                 self.stats.by_kernel += 1;
-                let addressed = self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac);
-                self.give_to_user(host, frame, addressed);
+                let address = |host: u32| Some(self.hosts.get(host as usize)?.settings.mac);
+                let addresses = address(frame.to).zip(address(frame.from));
+                self.give_to_user(host, frame, addresses);
             }
             Carried::Relayed(frame) => self.relay_user_frame(host, frame),
             Carried::Datagram { bytes, from } => self.take_datagram(host, from, &bytes),

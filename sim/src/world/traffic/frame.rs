@@ -41,9 +41,10 @@ impl UserFrame {
         frame
     }
 
-    /// The address that a frame was sent to.
-    pub(in crate::world) fn destination(bytes: &[u8]) -> Option<Mac> {
-        bytes.first_chunk().map(|bytes| Mac(*bytes))
+    /// The address that a frame was sent to, and that from which it was sent.
+    pub(in crate::world) fn addresses(bytes: &[u8]) -> Option<(Mac, Mac)> {
+        let (to, rest) = bytes.split_first_chunk()?;
+        Some((Mac(*to), Mac(*rest.first_chunk()?)))
     }
 
     /// Reads a frame. `None` if it is no frame of these users, or is garbled.

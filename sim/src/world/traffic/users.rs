@@ -179,14 +179,19 @@ impl World {
                 // Any other frame was garbled by noise, and counts as lost.
                 continue;
             };
-            let addressed = UserFrame::destination(bytes);
-            self.give_to_user(host, frame, addressed);
+            let addresses = UserFrame::addresses(bytes);
+            self.give_to_user(host, frame, addresses);
         }
     }
 
-    /// Takes in that a user's frame has come to the user of a host. `addressed` is the address that it was
-    /// sent to, if it has one.
-    pub(in crate::world) fn give_to_user(&mut self, host: u32, frame: UserFrame, addressed: Option<Mac>) {
+    /// Takes in that a user's frame has come to the user of a host. `addresses` are that to which and that from
+    /// which it was sent, if it has any.
+    pub(in crate::world) fn give_to_user(
+        &mut self,
+        host: u32,
+        frame: UserFrame,
+        addresses: Option<(Mac, Mac)>,
+    ) {
         let upheavals = self.upheavals(frame.from);
         let here = self.mac(host);
         let Some(traffic) = &mut self.traffic else { return };
@@ -195,10 +200,12 @@ impl World {
             host => self.plant.name(PlantNode::Host(host)),
         };
         let is_for_here = match frame.to {
-            UserFrame::ALL => frame.from != host,
+            // A host that had the address of another when it sent a frame to all, and its own again by now, sees
+            // a frame of that other.
+            UserFrame::ALL => frame.from != host || addresses.is_some_and(|(_, from)| from != here),
             // The host that it is for may have had the address of this host when it was sent, and its own
             // again by now.
-            to => to == host || addressed == Some(here),
+            to => to == host || addresses.is_some_and(|(to, _)| to == here),
         };
         if !is_for_here {
             let why =
