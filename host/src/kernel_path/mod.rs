@@ -133,7 +133,7 @@ pub struct KernelPath {
     /// The number of the tap interface.
     tap: u32,
     changes: Vec<Change>,
-    /// How often the ports or the routes have changed.
+    /// How often the ports or the routes have changed, or a way was found not to work.
     revision: u64,
 }
 
@@ -357,8 +357,8 @@ impl KernelPath {
         all
     }
 
-    /// How often the ports or the routes have changed. Each time, what an earlier run has left is looked at
-    /// anew.
+    /// How often the ports or the routes have changed, or a way was found not to work. Each time, what an earlier run has
+    /// left is looked at anew.
     pub const fn revision(&self) -> u64 {
         self.revision
     }

@@ -16,6 +16,7 @@ impl KernelPath {
         // host that answers no probe has other reasons, and its packets are better left to the tap interface.
         let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
         let mut renewed = Vec::new();
+        let mut any_refuted = false;
         while let Some((mac, number)) = prober.next_due(now, new_from) {
             let Some(destination) = destinations.get_mut(&mac) else { continue };
             let end = FarEnd {
@@ -31,10 +32,14 @@ impl KernelPath {
             let ends = own.source_of_probes().zip(target);
             let turn = |way: &Way| ways::turn(way, *agent_port, ends);
             let ends = ends.map(|(own, other)| Ends { own, other });
+            let was_refuted = way.is_refuted();
             if prober.fire(now, mac, (way, end), ends, turn) {
                 renewed.push(mac);
             }
+            any_refuted |= !was_refuted && way.is_refuted();
         }
+        // What an earlier run has left along such a way goes.
+        self.revision += u64::from(any_refuted);
         renewed.into_iter().for_each(|mac| self.update(mac));
         self.say_farewells(now);
         self.drop_unlisted(|it| now >= it.until);

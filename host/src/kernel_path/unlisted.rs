@@ -52,8 +52,12 @@ impl KernelPath {
     /// map that listed it, or a part of them, so ways by these lead there, too, as far as
     /// [`Unlisted::lose_illegal_ways`] keeps them. `before` is the table of that map.
     pub(super) fn unlist(&mut self, now: Instant, mac: Mac, before: Option<&Arc<RouteTable>>) {
-        if let Some(destination) = self.destinations.get_mut(&mac) {
+        let Self { destinations, ports, agent_port, numbers, .. } = self;
+        if let Some(destination) = destinations.get_mut(&mac) {
             destination.trust_dead_cables();
+            if let (Some(before), Some(_)) = (before, agent_port) {
+                destination.lose_recabled(before, ports, numbers);
+            }
             self.update(mac);
         }
         match (self.destinations.remove(&mac), before) {

@@ -74,6 +74,9 @@ pub(super) struct Way {
     missing_since: Instant,
     /// Whether the probe under way has compressed segments while packets have full ones.
     is_trial: bool,
+    /// Whether the next probe is to be such a trial. It follows an answer at once and takes no other probe's turn, as its own
+    /// loss says nothing of the way.
+    trial_is_next: bool,
     /// Whether probes are as long as the longest packet until one is answered.
     tries_length: bool,
     /// How elements are packed unless a crossbar on the way does not obey it.
@@ -202,6 +205,7 @@ impl Way {
             probed_at: Instant::ZERO,
             missing_since: Instant::ZERO,
             is_trial: false,
+            trial_is_next: false,
             tries_length: false,
             preferred,
         }
@@ -266,7 +270,7 @@ impl Way {
         let tries = !self.is_proved();
         if tries {
             self.proof = Proof::Sought { misses: 0, refuted: 0 };
-            (self.nonce, self.is_trial) = (None, false);
+            (self.nonce, self.is_trial, self.trial_is_next) = (None, false, false);
             self.preferred = self.preferred.map(|_| packing);
             self.course.set_packing(packing);
         }
@@ -328,11 +332,11 @@ impl Way {
             }
             Proof::Sought { .. } => probe(true),
             Proof::Found { .. } => {
-                self.rechecks = self.rechecks.wrapping_add(1);
-                // A busy machine may have answered too late when compressed elements were tried.
-                self.is_trial = self.preferred != self.course.packing()
-                    && self.rechecks.is_multiple_of(TRY_COMPRESSED_EVERY);
-                self.tries_length |= self.rechecks.is_multiple_of(TRY_LENGTH_EVERY);
+                self.is_trial = std::mem::take(&mut self.trial_is_next);
+                if !self.is_trial {
+                    self.rechecks = self.rechecks.wrapping_add(1);
+                    self.tries_length |= self.rechecks.is_multiple_of(TRY_LENGTH_EVERY);
+                }
                 let within = if end.is_used { USED_WITHIN } else { RECHECK_WITHIN };
                 let full_length = self.is_trial || self.tries_length;
                 (Due::Probe { full_length, turns: false }, now + within)
@@ -385,7 +389,11 @@ impl Way {
         }
         let is_news = !self.is_proved() || is_trial;
         self.proof = Proof::Found { misses: 0, while_heard: 0 };
-        (is_news, now + self.spread(every))
+        // A busy machine may have answered too late when compressed elements were tried.
+        self.trial_is_next = !is_trial
+            && self.preferred != self.course.packing()
+            && self.rechecks % TRY_COMPRESSED_EVERY == TRY_COMPRESSED_EVERY - 1;
+        (is_news, if self.trial_is_next { now } else { now + self.spread(every) })
     }
 
     /// A time that is up to a quarter longer than `every`, depending on the way's number, so that ways are

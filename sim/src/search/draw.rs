@@ -277,11 +277,12 @@ fn draw_reloads(seed: u64, healed_ms: u64, fabric: &Fabric, text: &mut String) {
     text.insert_str(0, &reloads);
 }
 
-/// Once everything is put right, a host goes, and it comes back when the last cable that was moved has been
+/// Once everything is put right, all hosts go, and they come back when the last cable that was moved has been
 /// moved back. Agents that do not verify cables between xbars see that, too, and map the whole fabric again.
-/// Otherwise what happened to such cables before might be in no map.
+/// Otherwise what happened to such cables before might be in no map. One host would not do, as the fabric may be in
+/// several parts by then.
 fn have_all_mapped_again(fabric: &Fabric, healed_ms: u64, text: &mut String) {
-    for host in fabric.hosts.iter().take(1) {
+    for host in &fabric.hosts {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "at {healed_ms}ms remove {}", host.name);
         let _ = writeln!(text, "at {}ms insert {}", healed_ms + LATEST_MEND_MS, host.name);

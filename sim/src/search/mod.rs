@@ -12,6 +12,7 @@ mod draw;
 pub mod each;
 mod gaps;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mapper_host::kernel_path::WAY_LEFT_WITHIN;
@@ -19,6 +20,7 @@ use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use thiserror::Error;
 
+use crate::fabric::PlantNode;
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
 use crate::world::{
@@ -204,9 +206,7 @@ impl Scenario {
                 }
                 let report = world.traffic().unwrap_or_default();
                 let users = Users { by_kernel: world.stats().by_kernel, ..users(&report) };
-                let lost = world.lost_between_joined() - lost;
-                if lost > 0 {
-                    let why = format!("{lost} users' frames were lost while nothing was wrong");
+                if let Some(why) = lost_since(world, &lost) {
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
                 if let Err(why) = self.check_gaps(&report, world.now()) {
@@ -320,6 +320,20 @@ fn users(report: &TrafficReport) -> Users {
     let faults = report.faults.iter().filter(|effect| effect.fault != Fault::Heal);
     let longest_gap = faults.map(|fault| fault.longest_gap).max().unwrap_or_default();
     Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap, by_kernel: 0 }
+}
+
+/// Which users' frames were lost since these were counted, in words; `None` if none were.
+fn lost_since(world: &mut World, before: &BTreeMap<(u32, Option<u32>), u64>) -> Option<String> {
+    let lost = world.lost_between_joined().into_iter();
+    let lost = lost.map(|(pair, lost)| (pair, lost - before.get(&pair).copied().unwrap_or_default()));
+    let lost: Vec<_> = lost.filter(|&(_, lost)| lost > 0).collect();
+    let total: u64 = lost.iter().map(|&(_, lost)| lost).sum();
+    let name = |host: u32| world.plant().name(PlantNode::Host(host));
+    let between = lost
+        .iter()
+        .map(|&((from, to), lost)| format!("{lost} from {} to {}", name(from), to.map_or("all", name)));
+    let between = between.collect::<Vec<_>>().join(", ");
+    (total > 0).then(|| format!("{total} users' frames were lost while nothing was wrong: {between}"))
 }
 
 /// The map that each host holds.

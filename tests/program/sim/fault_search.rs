@@ -84,6 +84,10 @@ fn seeds_that_once_failed_hold() {
     // - A forged wish for quiet kept the highest mapper from mapping for as long as old routes may close a circle.
     // - A host that had the address of another when it sent a frame to all saw that frame, after it had its own again: the
     //   search was wrong to call that an echo.
+    // - A host that started again sent packets by what its earlier run had left, along a way that it had tried in vain itself.
+    // - A way that was set aside came back, when the host at its end was lost, over a cable that had been moved since.
+    // - A kernel that stopped forwarding was found late, as a trial of compressed elements took a probe's turn.
+    // - The search had hosts of one part only map again where nobody verifies cables between xbars.
     // - Without keys, a hostile host made others believe that it had their addresses: the search was wrong to promise users
     //   anything then.
     for seed in [
@@ -148,6 +152,11 @@ fn seeds_that_once_failed_hold() {
         1_800_001_847,
         1_800_004_313,
         1_800_012_208,
+        1_900_013_389,
+        1_900_020_382,
+        1_900_034_928,
+        1_900_035_484,
+        1_900_062_736,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

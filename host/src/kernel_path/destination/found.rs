@@ -1,13 +1,15 @@
 //! Finds which ways kernels could take to a host, by the routes of a table.
 
+use std::collections::BTreeMap;
+
 use mapper_fib::Nexthop;
 use mapper_fib::segments::{self, Element};
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::RoundTrip;
 
-use super::super::KernelPort;
 use super::super::surroundings::{Surroundings, TablesByDestination};
 use super::super::way::{Course, Leaving, Way};
+use super::super::{KernelPort, Numbers};
 use super::Destination;
 use crate::routes::{RoutePath, RouteTable};
 
@@ -65,7 +67,23 @@ impl Destination {
         found
     }
 
-    /// Whether a nexthop that an earlier run has left leads along a route of the table, proved or not.
+    /// Forgets the ways out of ports of the own crossbar that lead elsewhere than in the table's map. Such a way was set
+    /// aside when the cable was moved, and came back with the others.
+    pub(in super::super) fn lose_recabled(
+        &mut self,
+        table: &RouteTable,
+        ports: &BTreeMap<u8, KernelPort>,
+        numbers: &mut Numbers,
+    ) {
+        let leads_elsewhere = |way: &Way| {
+            let (hop, port) = (way.hops.first(), ports.get(&way.port));
+            hop.zip(port).is_some_and(|(&hop, port)| !leads_as_mapped(table, hop, port))
+        };
+        self.lose_ways(leads_elsewhere, numbers);
+    }
+
+    /// Whether a nexthop that an earlier run has left leads along a route of the table, proved or not yet tried. Once this
+    /// run has tried it in vain, packets would be lost there.
     pub(in super::super) fn has_route_along(
         &self,
         nexthop: &Nexthop,
@@ -77,13 +95,18 @@ impl Destination {
                 let is_there = |found: &Found| {
                     found.leaving.interface == *interface && !self.left_ports.contains(&found.leaving.port)
                 };
+                let is_refuted = |way: &Way| {
+                    way.course == Course::Destination && way.interface == *interface && way.is_refuted()
+                };
                 around.tables != TablesByDestination::Unused
                     && self.by_destination(table, around).iter().any(is_there)
+                    && !self.ways.iter().any(is_refuted)
             }
             Nexthop::Segments { interface, segments } => {
                 let left = segments::elements(segments);
                 let Some((_, left)) = left.as_deref().and_then(<[Element]>::split_last) else { return false };
-                let mut ways = self.ways.iter().filter(|way| way.interface == *interface);
+                let mut ways =
+                    self.ways.iter().filter(|way| way.interface == *interface && !way.is_refuted());
                 ways.any(|way| match &way.course {
                     Course::Segments { elements, .. } => elements == left,
                     Course::Destination => false,

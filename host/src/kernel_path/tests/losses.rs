@@ -126,6 +126,30 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
 }
 
 #[test]
+fn what_an_earlier_run_left_does_not_go_on_along_a_way_that_this_run_tried_in_vain() {
+    for abilities in [ABLE, PLAIN] {
+        let mut ring = Ring::new(3, |_| abilities);
+        ring.complete(&map(3, 2), &[0, 1, 2]);
+        let left = ring.nodes[0].kernel.wanted();
+        let leads_on = |ring: &Ring, to: usize| {
+            left.nexthops.values().filter(|nexthop| ring.nodes[0].kernel.leads_on(v6(to), nexthop)).count()
+        };
+        let before = leads_on(&ring, 1);
+        assert!(before > 0);
+        // The cable to the first carries agents' frames and no packets.
+        ring.cut = BTreeSet::from([PortRef { xbar: 0, port: 1 }]);
+        ring.now = ring.now + Duration::from_secs(3);
+        (0..6).for_each(|_| ring.settle());
+        assert_eq!(leads_on(&ring, 1), 0, "{abilities:?}");
+        assert!(leads_on(&ring, 2) > 0);
+        ring.cut.clear();
+        ring.now = ring.now + Duration::from_secs(40);
+        ring.settle();
+        assert_eq!(leads_on(&ring, 1), before);
+    }
+}
+
+#[test]
 fn what_an_earlier_run_left_goes_on_to_a_host_that_a_first_map_lacks_if_the_map_ends_before_it() {
     for (abilities, goes_on) in [(ABLE, true), (PLAIN, false)] {
         let mut earlier = Ring::new(4, |_| abilities);
@@ -182,6 +206,33 @@ fn ways_to_a_host_that_is_not_listed_end_with_the_cables_that_they_cross() {
     without.cables.sort();
     ring.install(0, &table_of(without));
     assert!(!is_sent_to(&ring));
+}
+
+#[test]
+fn a_way_that_was_set_aside_does_not_come_back_over_a_cable_that_was_moved_since() {
+    for (moves, goes_on) in [(false, true), (true, false)] {
+        let mut ring = Ring::new(4, |_| PLAIN);
+        ring.complete(&map(4, 2), &[0, 1, 2, 3]);
+        // The next node falls silent, so no cable seems to lead there.
+        let dead = [PortRef { xbar: 0, port: 1 }, PortRef { xbar: 1, port: 1 }];
+        let repaired = Arc::new(ring.nodes[0].table.repair(&DeadCables::from(BTreeSet::from(dead))).unwrap());
+        ring.install(0, &repaired);
+        let mut ports: Vec<_> = ring.nodes[0].kernel.ports.values().cloned().collect();
+        let is_to_it = |port: &&mut KernelPort| port.cabled.port == 1;
+        let to_it = ports.iter_mut().find(is_to_it).unwrap();
+        to_it.by_destination = false;
+        if moves {
+            (to_it.tag, to_it.cabled.neighbour_port) = (Some(3), 1);
+        }
+        let now = ring.now;
+        ring.nodes[0].kernel.set_ports(now, ports);
+        let mut without = map(4, 3);
+        without.hosts.retain(|host| host.mac != mac(1));
+        without.cables.retain(|cable| cable.a.xbar != 1 && cable.b.xbar != 1);
+        ring.install(0, &table_of(&without, 0));
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(1)) };
+        assert_eq!(ring.nodes[0].kernel.wanted().routes.contains_key(&key), goes_on);
+    }
 }
 
 #[test]

@@ -180,3 +180,37 @@ fn a_way_that_carries_only_short_packets_any_more_is_lost() {
     }
     panic!("it is proved still");
 }
+
+#[test]
+fn a_way_in_use_that_stops_working_is_lost_in_time_even_when_compressed_elements_were_to_be_tried() {
+    let every = Duration::from_millis(200);
+    for answers in 0..2 * TRY_COMPRESSED_EVERY {
+        let (mut way, mut now) = (way(), Instant::ZERO);
+        for _ in 0..2 * MISSES {
+            fire(&mut way, &mut now);
+        }
+        let used = |now: Instant| FarEnd {
+            is_used: true,
+            heard_at: Some(now + Duration::from_secs(1)),
+            ..FarEnd::default()
+        };
+        let mut answered_at = now;
+        let mut next = way.answered(now, every).1;
+        for _ in 0..answers {
+            next = way.fire(next, used(next)).1;
+            way.nonce = Some(7);
+            if way.segments_of_probe().unwrap().len() > 1 {
+                answered_at = next;
+                next = way.answered(next, every).1;
+            }
+        }
+        let mut lost_at = next;
+        while way.is_proved() {
+            lost_at = next;
+            next = way.fire(next, used(next)).1;
+            way.nonce = Some(7);
+        }
+        let lasted = lost_at.since(answered_at);
+        assert!(lasted <= every * 5 / 4 + USED_LEFT_AFTER, "{lasted:?} after {answers} answers");
+    }
+}

@@ -1,12 +1,12 @@
 //! What became of users' frames, and what each fault did to them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mapper_proto::Instant;
 
 use super::super::World;
 use super::Traffic;
-use super::pair::Pair;
 use crate::faults::Fault;
 
 /// A time in which all frames from one host to another were lost, though cables led there.
@@ -103,19 +103,24 @@ impl World {
         Some(report)
     }
 
-    /// Frames lost so far between hosts that cables join now. One that was sent less than [`LOST_AFTER`](super::LOST_AFTER) ago does not count yet.
-    pub fn lost_between_joined(&mut self) -> u64 {
+    /// Frames lost so far between hosts that cables join now, by sender and receiver, or `None` for frames to all. One that
+    /// was sent less than [`LOST_AFTER`](super::LOST_AFTER) ago does not count yet.
+    pub fn lost_between_joined(&mut self) -> BTreeMap<(u32, Option<u32>), u64> {
         let now = self.now;
         if let Some(traffic) = &mut self.traffic {
             traffic.settle_all(now);
         }
         let joined = self.joined_hosts();
-        let single = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
-        let to_all = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.broadcasts));
-        let lost = |(from, pairs): (u32, &Vec<Pair>)| -> u64 {
-            pairs.iter().filter(|pair| joined(from, pair.to)).map(|pair| pair.lost).sum()
-        };
-        single.chain(to_all).map(lost).sum()
+        let Some(traffic) = &self.traffic else { return BTreeMap::new() };
+        let mut lost = BTreeMap::new();
+        for (pairs, to_all) in [(&traffic.pairs, false), (&traffic.broadcasts, true)] {
+            for (from, pairs) in (0..).zip(pairs) {
+                for pair in pairs.iter().filter(|pair| joined(from, pair.to)) {
+                    *lost.entry((from, (!to_all).then_some(pair.to))).or_default() += pair.lost;
+                }
+            }
+        }
+        lost
     }
 
     /// The first thing about users' frames that must never happen.
