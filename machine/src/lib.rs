@@ -12,7 +12,8 @@
 //! - [`process`]: running in the background, by fork and pid file.
 //! - [`privileges`]: giving up privileges that a running daemon does not need.
 //! - [`signals`]: the signals to stop, or to read the configuration again.
-//! - [`clock`]: the time since the start, and waiting for a moment.
+//! - [`clock`]: the time since the start.
+//! - [`timer`]: waiting for a moment of it.
 //! - [`notify`]: what a daemon tells its service manager.
 //! - [`log`]: where log lines go, and how many are written.
 //! - [`status`]: the status socket: its bytes, its server and its client.
@@ -41,4 +42,5 @@ pub mod service;
 pub mod signals;
 pub mod status;
 pub mod sysctl;
+pub mod timer;
 pub mod whole_file;

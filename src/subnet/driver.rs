@@ -16,6 +16,7 @@ use mapper_machine::process::Starter;
 use mapper_machine::service::ServiceError;
 use mapper_machine::signals::{Signal, Signals};
 use mapper_machine::status::{Client, StatusServer};
+use mapper_machine::timer::Timer;
 use mapper_proto::Instant;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -74,6 +75,7 @@ pub(super) async fn serve(
         manager,
         port,
         name: name.to_string(),
+        timer: Timer::new(clock),
         clock,
         lid_file,
         computation: None,
@@ -95,6 +97,7 @@ struct Driver {
     port: ManagerPort,
     name: String,
     clock: Clock,
+    timer: Timer,
     lid_file: LidFile,
     computation: Option<(u64, JoinHandle<Computed>)>,
     notifier: Notifier,
@@ -146,7 +149,7 @@ impl Driver {
             let next = moments.into_iter().flatten().filter(|&at| at != Instant::FAR).min();
             tokio::select! {
                 packets = self.port.receive() => self.receive(packets)?,
-                () = self.clock.sleep_until(next) => {}
+                () = self.timer.sleep_until(next) => {}
                 computed = finished(&mut self.computation) => self.take(computed),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),

@@ -16,6 +16,7 @@ use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
 use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
+use mapper_machine::timer::Timer;
 use mapper_proto::Instant;
 use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
@@ -61,6 +62,7 @@ pub struct Forwarding {
     settings: KeptSettings,
     abilities: Abilities,
     clock: Clock,
+    timer: Timer,
     /// What the settings are for.
     needs: ForwardingNeeds,
     /// When what is installed is compared next.
@@ -176,6 +178,7 @@ impl Forwarding {
             monitor,
             settings,
             abilities,
+            timer: Timer::new(clock),
             clock,
             taking_over_until,
             left,

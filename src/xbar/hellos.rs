@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use mapper_machine::clock::Clock;
 use mapper_machine::link::Link;
+use mapper_machine::timer::Timer;
 use mapper_proto::neighbours::{CableChange, KnownCable, Neighbour, Neighbours, Own};
 use mapper_proto::wire::{Hello, HelloEnd, HelloFlags};
 use mapper_proto::{Instant, Mac};
@@ -21,6 +22,7 @@ use super::cable::CableStatus;
 #[derive(Debug)]
 pub struct Hellos {
     clock: Clock,
+    timer: Timer,
     neighbours: RefCell<Neighbours>,
     ports: RefCell<BTreeMap<u8, Said>>,
     /// Publishes the neighbours that a kernel can forward to.
@@ -41,8 +43,10 @@ struct Said {
 impl Hellos {
     /// Nobody is known, and there are no ports.
     pub fn new() -> Rc<Self> {
+        let clock = Clock::start();
         Rc::new(Self {
-            clock: Clock::start(),
+            timer: Timer::new(clock),
+            clock,
             neighbours: RefCell::default(),
             ports: RefCell::default(),
             joined: watch::Sender::default(),
@@ -123,7 +127,7 @@ impl Hellos {
     /// Waits until something is due.
     pub async fn due(&self) {
         tokio::select! {
-            () = self.clock.sleep_until(self.due_at()) => {}
+            () = self.timer.sleep_until(self.due_at()) => {}
             () = self.changed.notified() => {}
         }
     }

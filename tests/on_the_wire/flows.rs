@@ -305,7 +305,13 @@ fn a_cable_that_carries_the_mappers_frames_and_not_users_is_left_and_named() {
         for report in ping("100", bytes) {
             let words: Vec<_> =
                 report.lines().find(|line| line.contains(" received")).unwrap().split(' ').collect();
-            assert!(words[3].parse::<u32>().unwrap() >= 95, "{report}");
+            if words[3].parse::<u32>().unwrap() < 95 {
+                let boards = lab.boards(&[]);
+                let said = boards.iter().map(|board| {
+                    format!("{}: {} {}", board["name"], board["dead_cables"], board["counters"]["liveness"])
+                });
+                panic!("{report}{}", said.collect::<Vec<_>>().join("\n"));
+            }
         }
         let boards = lab.wait_for_network("the map still lists the cable", 4, 4);
         assert_eq!(boards.len(), 4);

@@ -77,7 +77,7 @@ impl Driver {
                 () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
                 () = hello_due(&self.attachment) => self.exchange_hellos(),
                 said = from_kernel(&mut self.kernel, self.host.kernel_path()) => self.take_from_kernel(said),
-                () = self.clock.sleep_until(wake_at) => {
+                () = self.timer.sleep_until(wake_at) => {
                     self.take_waiting_frames(&mut batch).await;
                     self.host.handle_timeout(self.now());
                 }

@@ -27,6 +27,7 @@ use mapper_machine::clock::Clock;
 use mapper_machine::log::RateLimit;
 use mapper_machine::metrics::Exporter;
 use mapper_machine::notify::Notifier;
+use mapper_machine::timer::Timer;
 
 /// The time in which one line is logged about each peer that speaks another version of the protocol, and one
 /// about each peer with another key.
@@ -44,6 +45,8 @@ pub(super) struct Driver {
     pub(super) attachment: Attachment,
     pub(super) notifier: Notifier,
     pub(super) clock: Clock,
+    /// Goes off when something is due.
+    pub(super) timer: Timer,
     pub(super) host: Host,
     /// The tap interface that users' frames come from and go to, if there is one.
     pub(super) users: Option<UserInterface>,
@@ -108,13 +111,15 @@ impl Driver {
         let mtu = users.as_ref().and_then(|_| attachment.link_mtu()).unwrap_or_default();
         let settings = Settings { mac: attachment.mac, mtu, ..config.settings.clone() };
         let carried = users.as_ref().map(|_| UserFrames { link_mtu: attachment.mtu, secret });
+        let clock = Clock::start();
         Self {
             host: Host::new(settings, config.route_options(), carried, seed, Instant::ZERO),
             notifier: Notifier::new(),
             source,
             config,
             attachment,
-            clock: Clock::start(),
+            timer: Timer::new(clock),
+            clock,
             users,
             kernel,
             told_data_path: String::new(),

@@ -24,7 +24,7 @@ impl Forwarding {
     pub async fn recheck_due(&mut self, wanted: impl Fn() -> Objects) {
         loop {
             tokio::select! {
-                () = self.clock.sleep_until(Some(self.recheck_at)) => return,
+                () = self.timer.sleep_until(Some(self.recheck_at)) => return,
                 notices = self.monitor.notices() => match notices {
                     Ok(notices) => {
                         let wanted = wanted();
