@@ -45,6 +45,7 @@ mod names;
 mod namespace;
 mod node;
 mod node_patterns;
+mod pinging;
 mod plan;
 mod rdmacm;
 mod recabling;
