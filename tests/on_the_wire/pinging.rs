@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::namespace::Namespace;
 
-/// How many pings are sent in a second.
-const A_SECOND: u64 = 100;
+/// How many pings may be under way at once: those of 200 ms.
+const UNDER_WAY: u64 = 20;
 
 /// Pings that go on until they are ended.
 pub(crate) struct Pinging {
@@ -41,7 +41,7 @@ impl Pinging {
         let words: Vec<_> = said[..said.find(" packets transmitted").unwrap()].split_whitespace().collect();
         let sent: u64 = words.last().unwrap().parse().unwrap();
         let last = answered.last().copied().unwrap_or_default();
-        let under_way = (last.max(sent.saturating_sub(A_SECOND))..sent).count() as u64;
+        let under_way = (last.max(sent.saturating_sub(UNDER_WAY))..sent).count() as u64;
         (sent - under_way, answered.len() as u64)
     }
 }
