@@ -97,9 +97,10 @@ impl Agent {
         self.note_printeur(&info);
         match asked {
             Asked::ParentVersion(_) => self.hear_parent_version(now, &info),
-            Asked::ParentNotice(_) | Asked::Refutation(_) | Asked::Twin => {}
+            Asked::ParentNotice(mac) => self.parent_notified(now, mac, &info),
+            Asked::Refutation(_) | Asked::Twin => {}
             Asked::Pause | Asked::Resume | Asked::Courtesy => {}
-            Asked::ChildNotice(mac) => self.child_notified(mac, info.rank.mac),
+            Asked::ChildNotice(mac) => self.child_notified(now, mac, &info),
             Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),

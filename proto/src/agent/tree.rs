@@ -103,11 +103,25 @@ impl Agent {
         }
     }
 
-    /// Notes that a child knows of the map. If another host has answered in its place, verification will notice.
-    pub(super) fn child_notified(&mut self, mac: Mac, by: Mac) {
-        let child = self.held.as_mut().and_then(|held| held.child_mut(mac));
-        if let Some(child) = child.filter(|child| child.mac == by) {
-            child.aware = true;
+    /// Notes that a child knows of the map. If another host has answered in its place, verification will notice. A child
+    /// that holds the map already, as this agent has started again, says whether all below it do.
+    pub(super) fn child_notified(&mut self, now: Instant, mac: Mac, info: &Info) {
+        let Some(held) = self.held.as_mut().filter(|_| info.rank.mac == mac) else { return };
+        let has_it = held.valid && held.version == info.version;
+        let Some(child) = held.child_mut(mac) else { return };
+        child.aware = true;
+        if has_it {
+            self.judge_child(now, mac, info);
+        }
+    }
+
+    /// Takes in what the parent answers to the word that this agent and those below it are complete. An agent that has
+    /// started again is given a map which all others have had for long, so the parent may know that the network is complete
+    /// and tell nobody of it any more.
+    pub(super) fn parent_notified(&mut self, now: Instant, mac: Mac, info: &Info) {
+        let holds_this = |held: &Held| held.valid && held.version == info.version;
+        if info.rank.mac == mac && self.is_parent(mac) && self.held.as_deref().is_some_and(holds_this) {
+            self.judge_parent(now, info);
         }
     }
 

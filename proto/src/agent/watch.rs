@@ -267,7 +267,7 @@ impl Agent {
     }
 
     /// Takes in what a child says of itself. True if it holds this very map.
-    fn judge_child(&mut self, now: Instant, mac: Mac, info: &Info) -> bool {
+    pub(super) fn judge_child(&mut self, now: Instant, mac: Mac, info: &Info) -> bool {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return false };
         let version = held.version;
         let Some(child) = held.child_mut(mac) else { return false };

@@ -144,6 +144,8 @@ fn an_agent_that_restarts_need_not_wait_for_its_parent_to_notice() {
                 let mut lab = Plan::new(fabric, kinds).faults(&faults).start();
                 let old = lab.agree_at(ms(319));
                 assert_eq!(old, lab.agree_at(ms(400)), "h{host} of {fabric}");
+                let is_told = lab.status(&format!("h{host}")).network_complete;
+                assert!(is_told, "h{host} of {fabric} knows that all hosts have the map");
             }
         }
     }
