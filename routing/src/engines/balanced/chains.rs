@@ -65,7 +65,6 @@ impl Chosen {
             subnet,
             ports,
             tiers: Tiers::of(&subnet.topology),
-            by_port: vec![0; ports.heads.len()],
             by_xbar: vec![0; ports.xbars],
             ups: Vec::new(),
             random: settings.scatter.map(ChaCha8Rng::seed_from_u64),
@@ -95,15 +94,25 @@ impl Chosen {
     }
 }
 
+/// A link by which chains may go on.
+struct Up {
+    link: Link,
+    /// Whether it is from a higher tier.
+    rises: bool,
+    /// Whether its port counts when loads are balanced.
+    counts: bool,
+    /// How many chains use it.
+    used: u32,
+}
+
 struct Chooser<'a> {
     subnet: &'a Subnet,
     ports: &'a XbarPorts,
     tiers: Tiers,
-    /// How many chains use each port, and each xbar.
-    by_port: Vec<u32>,
+    /// How many chains use each xbar.
     by_xbar: Vec<u32>,
     /// For each xbar the links into it by which chains go on.
-    ups: Vec<Vec<Link>>,
+    ups: Vec<Vec<Up>>,
     random: Option<ChaCha8Rng>,
     chains: Chosen,
 }
@@ -116,9 +125,10 @@ impl Chooser<'_> {
         let earlier: Vec<u32> = (slot - u32::from(path)..slot).collect();
         let mut below = at.xbar;
         for step in 0.. {
-            let Some(link) = self.next(below, step, &earlier) else { break };
-            let counts = u32::from(self.ports.counts(link.port as usize));
-            self.by_port[link.port as usize] += counts;
+            let Some(best) = self.next(below, step, &earlier) else { break };
+            let up = &mut self.ups[below as usize][best];
+            let (link, counts) = (up.link, u32::from(up.counts));
+            up.used += counts;
             self.by_xbar[link.xbar as usize] += counts;
             self.chains.links.push(link);
             below = link.xbar;
@@ -126,45 +136,43 @@ impl Chooser<'_> {
         self.chains.ranges[slot as usize] = start..self.chains.links.len() as u32;
     }
 
-    /// The best link into an xbar. Links from a system that no earlier slot of the same host uses in this
-    /// place are preferred, then those from such a node; among these it is the least used one.
-    fn next(&mut self, below: u32, step: usize, earlier: &[u32]) -> Option<Link> {
-        let mut best: Option<((u8, u32, u32, u32), Link)> = None;
-        for at in 0..self.ups[below as usize].len() {
-            let link = self.ups[below as usize][at];
-            if step > 0 && self.tiers.height(link.xbar) <= self.tiers.height(below) {
-                continue;
-            }
+    /// The place of the best link into an xbar among its [`Self::ups`]. Links from a system that no earlier slot of the
+    /// same host uses in this place are preferred, then those from such a node; among these it is the least used one.
+    fn next(&mut self, below: u32, step: usize, earlier: &[u32]) -> Option<usize> {
+        let mut best = None;
+        for (at, up) in self.ups[below as usize].iter().enumerate().filter(|(_, up)| step == 0 || up.rises) {
             let tie = self.random.as_mut().map_or(0, RngExt::random::<u32>);
-            let (port, xbar) = (self.by_port[link.port as usize], self.by_xbar[link.xbar as usize]);
-            let key = (self.likeness(link, step, earlier), port, xbar, tie);
+            let likeness = if earlier.is_empty() { 0 } else { self.likeness(up.link, step, earlier) };
+            let by_xbar = self.by_xbar[up.link.xbar as usize];
+            // One number is compared faster than a tuple is.
+            let key = [likeness.into(), up.used, by_xbar, tie]
+                .iter()
+                .fold(0, |key, &part| key << 32 | u128::from(part));
             if best.is_none_or(|(least, _)| key < least) {
-                best = Some((key, link));
+                best = Some((key, at));
             }
         }
-        best.map(|(_, link)| link)
+        best.map(|(_, at)| at)
     }
 
     /// The links by which chains may go on to the next tier, from which the way in must descend. Where there
     /// are no tiers, the first link of a chain may be any.
-    fn ups_of(&self, xbar: u32) -> Vec<Link> {
+    fn ups_of(&self, xbar: u32) -> Vec<Up> {
         let height = self.tiers.height(xbar);
-        let has_higher = self.has_higher(xbar);
         // If a leaf is the top, ways in to the xbars below it are legal in any order of steps.
         let must_descend = self.ports.has_order() && !self.ports.has_one_top();
-        let is_up = |link: &Link| {
-            if self.tiers.height(link.xbar) > height {
-                return !must_descend || !self.ports.climbs_by(link.port as usize);
-            }
-            !has_higher
+        let into = |number: usize| {
+            let link = Link { xbar: self.ports.heads[number], port: self.ports.backs[number] };
+            let (rises, counts) =
+                (self.tiers.height(link.xbar) > height, self.ports.counts(link.port as usize));
+            Up { link, rises, counts, used: 0 }
         };
-        let into = |number: usize| Link { xbar: self.ports.heads[number], port: self.ports.backs[number] };
-        self.ports.numbers_of(xbar).map(into).filter(is_up).collect()
-    }
-
-    fn has_higher(&self, xbar: u32) -> bool {
-        let height = self.tiers.height(xbar);
-        self.ports.numbers_of(xbar).any(|number| self.tiers.height(self.ports.heads[number]) > height)
+        let mut ups: Vec<Up> = self.ports.numbers_of(xbar).map(into).collect();
+        if ups.iter().any(|up| up.rises) {
+            let leads_on = |up: &Up| !must_descend || !self.ports.climbs_by(up.link.port as usize);
+            ups.retain(|up| up.rises && leads_on(up));
+        }
+        ups
     }
 
     /// How much a link is like one in the same place of an earlier chain: 0 if it is from another system, 1

@@ -10,6 +10,7 @@ use super::chains::Chains;
 use super::dimension::FirstPort;
 use super::kept::{Kept, Previous, is_right};
 use super::ports::XbarPorts;
+use super::runs::Runs;
 use super::sweep::{LANES, Slots, Sweeper, Target};
 use super::turns::nth;
 use super::ways::{BLOCK, Ways};
@@ -288,7 +289,8 @@ impl Work<'_> {
             match self.base {
                 Base::Nothing => sweeper.compute(target, mine, None),
                 Base::Previous(previous) => {
-                    let kept = Kept::find(self.filler, target, mine.chunks_exact(xbars));
+                    let runs = Runs::of(self.filler.ports, ways, place);
+                    let kept = Kept::find(&runs, mine.chunks_exact(xbars), xbars);
                     kept.complete(self.filler, target, mine, sweeper, previous.counts_all());
                 }
                 Base::Loaded => {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::fill::Filler;
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
+use super::runs::Runs;
 use super::sweep::{Sweeper, Target};
 use super::ways::BLOCK;
 use crate::Tables;
@@ -15,11 +16,10 @@ use crate::Tables;
 const READ_ENTRIES: usize = 8 << 20;
 /// Destinations with hosts in a sample.
 const SAMPLE: usize = 16;
+/// Destinations of a sample that one thread counts at a time.
+const PART: usize = 4;
 /// If at most one of so many xbars has a wrong entry for a destination, the wrong ones are chosen one by one.
 const FEW: usize = 16;
-
-/// Entries that are tested at once.
-const PIECE: usize = 64;
 
 /// Whether an entry is right: a port by which a legal shortest way leads on, or none if there is no way.
 pub(super) fn is_right(ports: &XbarPorts, set: &[u64], entry: u8) -> bool {
@@ -72,7 +72,11 @@ impl<'a> Previous<'a> {
             loads.iter_mut().zip(more).for_each(|(load, more)| *load = load.wrapping_add(more));
             loads
         };
-        let counted = counted.par_chunks(BLOCK).fold(|| filler.sweeper(), each).map(|sweeper| sweeper.loads);
+        // A sample in blocks would be one, for one thread.
+        let counted = counted
+            .par_chunks(if self.sampled { PART } else { BLOCK })
+            .fold(|| filler.sweeper(), each)
+            .map(|sweeper| sweeper.loads);
         let mut loads = counted.reduce_with(add).unwrap_or_else(|| vec![0; filler.ports.heads.len()]);
         // How many destinations each one that was counted stands for.
         let scale = if self.sampled { (leaves.len() / SAMPLE).max(1) as u32 } else { 1 };
@@ -88,29 +92,13 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Finds the wrong ones among a target's entries.
-    pub(super) fn find<'r>(
-        filler: &Filler<'_>,
-        target: Target<'_>,
-        rows: impl Iterator<Item = &'r [u8]>,
-    ) -> Self {
-        let ports = filler.ports;
-        let masks = target.ways.masks_to(target.place);
-        let to = target.ways.to[target.place];
-        let runs = Runs::of(ports, masks, to);
+    /// Finds the wrong ones among a target's entries, by the runs of its place.
+    pub(super) fn find<'r>(runs: &Runs<'_>, rows: impl Iterator<Item = &'r [u8]>, xbars: usize) -> Self {
         let mut wrong: Vec<u64> = Vec::new();
         for (lane, row) in rows.enumerate() {
-            for (piece, part) in row.chunks(PIECE).enumerate() {
-                if runs.hold(piece, part) {
-                    continue;
-                }
-                for (xbar, &entry) in (piece * PIECE..).zip(part) {
-                    let set = &masks[xbar * ports.words..][..ports.words];
-                    if xbar != to as usize && !is_right(ports, set, entry) {
-                        wrong.resize(ports.xbars, 0);
-                        wrong[xbar] |= 1 << lane;
-                    }
-                }
+            for xbar in runs.wrong(row) {
+                wrong.resize(xbars, 0);
+                wrong[xbar as usize] |= 1 << lane;
             }
         }
         Self { wrong: (0..).zip(wrong).filter(|&(_, lanes)| lanes != 0).collect() }
@@ -152,54 +140,4 @@ impl Kept {
         }
         sweeper.compute(target, entries, Some(&kept));
     }
-}
-
-/// For each xbar one run of ports that are right. Most sets are one run, and runs are tested many at once.
-struct Runs {
-    firsts: Vec<u8>,
-    /// One less than how many ports there are.
-    spans: Vec<u8>,
-}
-
-impl Runs {
-    /// The first runs of sets of one word; of longer sets there are none. Where there is no way, no port is
-    /// right, and at the destination itself any port is.
-    fn of(ports: &XbarPorts, masks: &[u64], to: u32) -> Self {
-        if ports.words != 1 {
-            return Self { firsts: Vec::new(), spans: Vec::new() };
-        }
-        let first = |&mask: &u64| if mask == 0 { Tables::NONE } else { ports.port_of_bit(low(mask)) };
-        let span = |&mask: &u64| if mask == 0 { 0 } else { (mask >> low(mask)).trailing_ones() as u8 - 1 };
-        let mut runs =
-            Self { firsts: masks.iter().map(first).collect(), spans: masks.iter().map(span).collect() };
-        runs.spans[to as usize] = u8::MAX;
-        runs
-    }
-
-    /// Whether all of a piece of entries are of their runs.
-    fn hold(&self, piece: usize, part: &[u8]) -> bool {
-        let at = piece * PIECE..piece * PIECE + part.len();
-        let (Some(firsts), Some(spans)) = (self.firsts.get(at.clone()), self.spans.get(at)) else {
-            return false;
-        };
-        let beyond = |((&entry, &first), &span): ((&u8, &u8), &u8)| entry.wrapping_sub(first) > span;
-        !part.iter().zip(firsts).zip(spans).fold(false, |any, entry| any | beyond(entry))
-    }
-}
-
-fn low(mask: u64) -> usize {
-    mask.trailing_zeros() as usize
-}
-
-/// Whether all entries but the destination's own lead on by a way. Sets of one word are most, so they are
-/// tested without a branch.
-pub(super) fn all_lead(ports: &XbarPorts, masks: &[u64], row: &[u8], to: u32) -> bool {
-    let lead = |masks: &[u64], row: &[u8]| {
-        let bit = |entry: u8| entry.wrapping_sub(ports.first);
-        let within = row.iter().fold(0, |most: u8, &entry| most.max(bit(entry))) < 64;
-        let all = row.iter().zip(masks).fold(1, |all, (&entry, &mask)| all & mask >> (bit(entry) & 63));
-        within && all == 1
-    };
-    let to = to as usize;
-    ports.words == 1 && lead(&masks[..to], &row[..to]) && lead(&masks[to + 1..], &row[to + 1..])
 }

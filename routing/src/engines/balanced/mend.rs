@@ -6,10 +6,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::fill::{Filler, own_port};
-use super::kept::{Kept, Previous, all_lead, is_right};
+use super::kept::{Kept, Previous};
 use super::ranks::each_bit;
+use super::runs::Runs;
 use super::sweep::{Slots, Target};
-use super::ways::{BLOCK, Ways};
+use super::ways::BLOCK;
 use crate::Tables;
 
 /// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.
@@ -62,28 +63,25 @@ impl Wrong {
         let ways = filler.unordered_ways(&to);
         for (place, &xbar) in to.iter().enumerate() {
             let slot = filler.subnet.destinations.slot_of_xbar(xbar);
-            self.check_own(filler, &ways, place, (slot, previous.tables.of_slot(slot)));
+            let runs = Runs::of(filler.ports, &ways, place);
+            let set =
+                |xbar: u32| &ways.masks_to(place)[xbar as usize * filler.ports.words..][..filler.ports.words];
+            self.fixed.extend(runs.wrong(previous.tables.of_slot(slot)).into_iter().map(|from| Fixed {
+                slot,
+                xbar: from,
+                port: own_port(filler.ports, set(from), xbar, from),
+            }));
             for target in filler.targets(&ways, place) {
                 let slots = target.slots();
-                self.note(filler, target, &Kept::find(filler, target, previous.rows(slots.range())));
+                self.note(
+                    filler,
+                    target,
+                    &Kept::find(&runs, previous.rows(slots.range()), filler.ports.xbars),
+                );
                 for slot in slots.range() {
                     let (port, is) = (filler.subnet.port_of_slot(slot), previous.tables.port(xbar, slot));
                     self.fixed.extend((is != port).then_some(Fixed { slot, xbar, port }));
                 }
-            }
-        }
-    }
-
-    /// Checks the entries for an xbar's own slot.
-    fn check_own(&mut self, filler: &Filler<'_>, ways: &Ways, place: usize, (slot, row): (u32, &[u8])) {
-        let (ports, to, masks) = (filler.ports, ways.to[place], ways.masks_to(place));
-        if all_lead(ports, masks, row, to) || !self.is_little() {
-            return;
-        }
-        for (xbar, &entry) in (0..).zip(row).filter(|&(xbar, _)| xbar != to) {
-            let set = &masks[xbar as usize * ports.words..][..ports.words];
-            if !is_right(ports, set, entry) {
-                self.fixed.push(Fixed { slot, xbar, port: own_port(ports, set, to, xbar) });
             }
         }
     }
@@ -148,7 +146,8 @@ impl Wrong {
             slots.range().for_each(|slot| entries.extend_from_slice(tables.of_slot(slot)));
             let ways = filler.ways(&[slots.to]);
             for target in filler.targets(&ways, 0).filter(|target| target.first_slot == slots.first) {
-                let kept = Kept::find(filler, target, entries.chunks_exact(xbars));
+                let runs = Runs::of(filler.ports, &ways, 0);
+                let kept = Kept::find(&runs, entries.chunks_exact(xbars), xbars);
                 kept.complete(filler, target, &mut entries, &mut sweeper, previous.counts_all());
             }
             filler.fill_at_home(slots, &mut entries);

@@ -7,7 +7,7 @@
 //!    xbars that are [`alike`].
 //! 4. [`fill`]: all destinations in rounds, parts of a round in parallel. If loads decided anything, all is
 //!    chosen once more, now that the loads are known.
-//! 5. [`kept`]: right entries of tables that were in force stay.
+//! 5. [`kept`]: right entries of tables that were in force stay; [`runs`] tests them a row at a time.
 //!
 //! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
 
@@ -21,6 +21,7 @@ mod mend;
 mod notes;
 mod ports;
 pub(super) mod ranks;
+mod runs;
 mod same_ways;
 mod spread;
 mod sweep;
