@@ -318,6 +318,10 @@ impl Agent {
         });
         map.hosts.extend(phantoms);
         map.sort_canonical();
+        // Others would refuse such a map, and follow this mapper all the same.
+        if let Err(defect) = map.check() {
+            return self.mapping_failed(now, ExploreError::NoMap(defect));
+        }
         let spent = |purpose| self.sent[purpose] - mapping.sent_before[purpose];
         self.last_mapping = Some(MappingCost {
             switch_probes: spent(Purpose::SwitchProbe),

@@ -47,7 +47,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
-use crate::map::{Host, Map, PortRef};
+use crate::map::{Host, Map, MapDefect, PortRef};
 use crate::wire::{ProbeKind, Route, Stamp};
 use crate::{Instant, Mac};
 
@@ -147,6 +147,9 @@ pub enum ExploreError {
     /// Answers that cannot all be true. Start again.
     #[error("the fabric changed while it was explored, or an agent lies: {0}; explore again")]
     Contradiction(&'static str),
+    /// What was found makes no map that other agents take.
+    #[error("the fabric changed while it was explored, or an agent lies: {0}; explore again")]
+    NoMap(MapDefect),
     /// More xbars than a map can hold.
     #[error("the fabric has more xbars than the 65,535 that a map can hold")]
     TooManyXbars,

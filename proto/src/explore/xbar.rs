@@ -186,12 +186,12 @@ impl XbarState {
         }
     }
 
-    /// Whether no xbar could have ports that far apart. As long as the xbar may turn out to be tagged,
-    /// ports may differ by more than on a plain one.
+    /// Whether no xbar could have ports that far apart. A tagged one says how many it has; as long as the xbar may turn
+    /// out to be tagged, ports may differ by more than on a plain one.
     fn check_span(&self) -> Result<(), ExploreError> {
         let (first, last) = self.span();
         let fits = match &self.tag {
-            Some(tag) => tag.base + first >= 0 && tag.base + last <= 255,
+            Some(tag) => tag.base + first >= 0 && tag.base + last <= 255 && last - first < tag.ports.into(),
             None => last - first <= 255,
         };
         fits.then_some(()).ok_or(ExploreError::TOO_WIDE)

@@ -161,6 +161,7 @@ fn seeds_that_once_failed_hold() {
         1_900_062_736,
         2_100_119_518,
         2_100_156_564,
+        2_200_013_225,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

@@ -83,4 +83,8 @@ fn what_cannot_be_is_an_error() {
     contradiction(known.clone().learn_stamp(at(1, 0), &stamp(8, 5)));
     contradiction(known.clone().learn_stamp(at(2, 0), &Stamp { ports: 9, ..stamp(9, 2) }));
     contradiction(known.clone().learn(at(1, -6), Far::Host(hosts[1])));
+    // Ports 5 and 6 are in use, so a port that many farther on is one too many.
+    let ports = i16::from(stamp(9, 5).ports);
+    assert_eq!(known.clone().learn(at(1, ports - 1), Far::Host(hosts[1])), Ok(()));
+    contradiction(known.clone().learn(at(1, ports), Far::Host(hosts[1])));
 }
