@@ -21,7 +21,7 @@
 //! | state | ends after | then |
 //! |---|---|---|
 //! | Starting | `start_delay`; level 0 stays | Mapping |
-//! | Mapping | all tries of all probes; a pause ends after 5 s, a hush after half a `probe_timeout` | Routing, or Mapping again |
+//! | Mapping | all tries of all probes; a pause ends after 4 s, a hush after half a `probe_timeout` | Routing, or Mapping again |
 //! | Passive | two queries in vain of a parent in the tree, `silence_limit` without a word of any, four of them without a map | Mapping |
 //! | Fetching | `silence_limit` without one more piece, and a limit for all pieces | Mapping |
 //! | Routing | `silence_limit` without routes: goes on as if there were none, and takes them when they come | verifies, as Configured does; Isolated if alone |
