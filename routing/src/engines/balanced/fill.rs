@@ -95,6 +95,12 @@ impl<'a> Filler<'a> {
         ways
     }
 
+    /// Whether only some of the shortest ways serve.
+    pub(super) fn reduces_ways(&self) -> bool {
+        self.first_port.is_some()
+    }
+
+    /// The xbars that have hosts, in rising order.
     pub(super) fn leaves(&self) -> &[u32] {
         &self.leaves
     }
@@ -290,7 +296,7 @@ impl Work<'_> {
                 Base::Nothing => sweeper.compute(target, mine, None),
                 Base::Previous(previous) => {
                     let runs = Runs::of(self.filler.ports, ways, place);
-                    let kept = Kept::find(&runs, mine.chunks_exact(xbars), xbars);
+                    let kept = Kept::find(self.filler.ports, target, &runs, mine.chunks_exact(xbars));
                     kept.complete(self.filler, target, mine, sweeper, previous.counts_all());
                 }
                 Base::Loaded => {

@@ -93,11 +93,17 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Finds the wrong ones among a target's entries, by the runs of its place.
-    pub(super) fn find<'r>(runs: &Runs<'_>, rows: impl Iterator<Item = &'r [u8]>, xbars: usize) -> Self {
+    pub(super) fn find<'r>(
+        ports: &XbarPorts,
+        target: Target<'_>,
+        runs: &Runs,
+        rows: impl Iterator<Item = &'r [u8]>,
+    ) -> Self {
+        let masks = target.ways.masks_to(target.place);
         let mut wrong: Vec<u64> = Vec::new();
         for (lane, row) in rows.enumerate() {
-            for xbar in runs.wrong(row) {
-                wrong.resize(xbars, 0);
+            for xbar in runs.wrong(ports, masks, row) {
+                wrong.resize(ports.xbars, 0);
                 wrong[xbar as usize] |= 1 << lane;
             }
         }

@@ -1,8 +1,6 @@
 //! Mends tables that were in force, if little of the fabric has changed: all entries are checked, and few are
 //! chosen anew.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use super::fill::{Filler, own_port};
@@ -10,7 +8,8 @@ use super::kept::{Kept, Previous};
 use super::ranks::each_bit;
 use super::runs::Runs;
 use super::sweep::{Slots, Target};
-use super::ways::BLOCK;
+use super::twins::Twins;
+use super::ways::Ways;
 use crate::Tables;
 
 /// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.
@@ -48,42 +47,68 @@ struct Single {
 impl Previous<'_> {
     /// Checks all entries.
     pub(super) fn check(&self, filler: &Filler<'_>) -> Wrong {
-        let starts: Vec<u32> = (0..filler.ports.xbars as u32).step_by(BLOCK).collect();
-        let check = |mut wrong: Wrong, start: u32| {
-            wrong.check(filler, self, start..(filler.ports.xbars as u32).min(start + BLOCK as u32));
+        let (ports, leaves) = (filler.ports, filler.leaves());
+        let twins = if filler.reduces_ways() { Twins::apart(ports) } else { Twins::of(ports, leaves) };
+        let check = |mut wrong: Wrong, classes: &[Vec<u32>]| {
+            wrong.check_classes(filler, self, classes);
             wrong
         };
-        starts.into_par_iter().fold(Wrong::default, check).reduce(Wrong::default, Wrong::join)
+        let wrong = twins.parts().into_par_iter().fold(Wrong::default, check);
+        wrong.reduce(Wrong::default, Wrong::join).in_order_of_slots(filler.ports.words)
     }
 }
 
 impl Wrong {
-    fn check(&mut self, filler: &Filler<'_>, previous: &Previous<'_>, block: Range<u32>) {
-        let to: Vec<u32> = block.collect();
-        let ways = filler.unordered_ways(&to);
-        for (place, &xbar) in to.iter().enumerate() {
-            let slot = filler.subnet.destinations.slot_of_xbar(xbar);
-            let runs = Runs::of(filler.ports, &ways, place);
-            let set =
-                |xbar: u32| &ways.masks_to(place)[xbar as usize * filler.ports.words..][..filler.ports.words];
-            self.fixed.extend(runs.wrong(previous.tables.of_slot(slot)).into_iter().map(|from| Fixed {
-                slot,
-                xbar: from,
-                port: own_port(filler.ports, set(from), xbar, from),
-            }));
-            for target in filler.targets(&ways, place) {
-                let slots = target.slots();
-                self.note(
-                    filler,
-                    target,
-                    &Kept::find(&runs, previous.rows(slots.range()), filler.ports.xbars),
-                );
-                for slot in slots.range() {
-                    let (port, is) = (filler.subnet.port_of_slot(slot), previous.tables.port(xbar, slot));
-                    self.fixed.extend((is != port).then_some(Fixed { slot, xbar, port }));
+    /// Checks the entries for the xbars of some classes and for their hosts.
+    fn check_classes(&mut self, filler: &Filler<'_>, previous: &Previous<'_>, classes: &[Vec<u32>]) {
+        let to: Vec<u32> = classes.iter().filter_map(|class| class.first().copied()).collect();
+        let mut ways = filler.unordered_ways(&to);
+        for (place, class) in classes.iter().enumerate() {
+            let mut runs = Runs::of(filler.ports, &ways, place);
+            for (nth, &xbar) in class.iter().enumerate() {
+                if nth > 0 {
+                    let changed = ways.turn_to_twin(filler.ports, place, xbar);
+                    runs.follow(filler.ports, &ways, place, &changed);
                 }
+                self.check_xbar(filler, previous, (&ways, place), &runs);
             }
         }
+    }
+
+    /// Checks the entries for the xbar at a place of some ways, and for its hosts.
+    fn check_xbar(
+        &mut self,
+        filler: &Filler<'_>,
+        previous: &Previous<'_>,
+        (ways, place): (&Ways, usize),
+        runs: &Runs,
+    ) {
+        let (ports, masks, to) = (filler.ports, ways.masks_to(place), ways.to[place]);
+        let own = filler.subnet.destinations.slot_of_xbar(to);
+        self.fixed.extend(runs.wrong(ports, masks, previous.tables.of_slot(own)).into_iter().map(|xbar| {
+            let set = &masks[xbar as usize * ports.words..][..ports.words];
+            Fixed { slot: own, xbar, port: own_port(ports, set, to, xbar) }
+        }));
+        for target in filler.targets(ways, place) {
+            let slots = target.slots();
+            self.note(filler, target, &Kept::find(ports, target, runs, previous.rows(slots.range())));
+            for slot in slots.range() {
+                let (port, is) = (filler.subnet.port_of_slot(slot), previous.tables.port(to, slot));
+                self.fixed.extend((is != port).then_some(Fixed { slot, xbar: to, port }));
+            }
+        }
+    }
+
+    /// The same in the order of slots, in which entries are chosen.
+    fn in_order_of_slots(mut self, words: usize) -> Self {
+        let mut single: Vec<(Single, &[u64])> =
+            self.single.into_iter().zip(self.sets.chunks_exact(words)).collect();
+        single.sort_by_key(|(single, _)| single.slots.first);
+        let sets = single.iter().flat_map(|(_, set)| set.iter().copied()).collect();
+        self.single = single.into_iter().map(|(single, _)| single).collect();
+        self.sets = sets;
+        self.whole.sort_unstable_by_key(|slots| slots.first);
+        self
     }
 
     fn note(&mut self, filler: &Filler<'_>, target: Target<'_>, kept: &Kept) {
@@ -100,12 +125,12 @@ impl Wrong {
         }
     }
 
-    /// Joins what was found of later slots.
-    fn join(mut self, mut later: Self) -> Self {
-        self.fixed.append(&mut later.fixed);
-        self.single.append(&mut later.single);
-        self.sets.append(&mut later.sets);
-        self.whole.append(&mut later.whole);
+    /// Joins what was found of other slots.
+    fn join(mut self, mut other: Self) -> Self {
+        self.fixed.append(&mut other.fixed);
+        self.single.append(&mut other.single);
+        self.sets.append(&mut other.sets);
+        self.whole.append(&mut other.whole);
         self
     }
 
@@ -147,7 +172,7 @@ impl Wrong {
             let ways = filler.ways(&[slots.to]);
             for target in filler.targets(&ways, 0).filter(|target| target.first_slot == slots.first) {
                 let runs = Runs::of(filler.ports, &ways, 0);
-                let kept = Kept::find(&runs, entries.chunks_exact(xbars), xbars);
+                let kept = Kept::find(filler.ports, target, &runs, entries.chunks_exact(xbars));
                 kept.complete(filler, target, &mut entries, &mut sweeper, previous.counts_all());
             }
             filler.fill_at_home(slots, &mut entries);

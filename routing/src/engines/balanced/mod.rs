@@ -7,7 +7,8 @@
 //!    xbars that are [`alike`].
 //! 4. [`fill`]: all destinations in rounds, parts of a round in parallel. If loads decided anything, all is
 //!    chosen once more, now that the loads are known.
-//! 5. [`kept`]: right entries of tables that were in force stay; [`runs`] tests them a row at a time.
+//! 5. [`kept`]: right entries of tables that were in force stay; [`runs`] tests them a row at a time, and for [`twins`] by
+//!    the same ways.
 //!
 //! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
 
@@ -28,6 +29,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod twins;
 mod ways;
 mod weighted;
 

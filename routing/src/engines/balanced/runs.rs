@@ -9,10 +9,7 @@ use crate::Tables;
 
 /// The ports by which ways lead on to one destination, as a run of ports for each xbar. Most sets are one run, and
 /// entries of runs are tested many at once.
-pub(super) struct Runs<'a> {
-    ports: &'a XbarPorts,
-    /// For each xbar its set of ports.
-    masks: &'a [u64],
+pub(super) struct Runs {
     firsts: Vec<u8>,
     /// One less than how many ports there are.
     spans: Vec<u8>,
@@ -23,17 +20,16 @@ pub(super) struct Runs<'a> {
 /// Entries of a row with a wrong one that are tested at once.
 const PIECE: usize = 64;
 
-impl<'a> Runs<'a> {
-    /// The runs of ways to the destination at a place, of which any entry is right. Sets of several words are all tested one by one.
-    pub(super) fn of(ports: &'a XbarPorts, ways: &'a Ways, place: usize) -> Self {
+impl Runs {
+    /// The runs of ways to the destination at a place, of which any entry is right. Sets of several words are all tested
+    /// one by one.
+    pub(super) fn of(ports: &XbarPorts, ways: &Ways, place: usize) -> Self {
         let (masks, to) = (ways.masks_to(place), ways.to[place]);
-        let mut runs = Self { ports, masks, firsts: Vec::new(), spans: Vec::new(), others: Vec::new() };
         if ports.words != 1 {
-            runs.others = (0..ports.xbars as u32).filter(|&xbar| xbar != to).collect();
-            return runs;
+            let others = (0..ports.xbars as u32).filter(|&xbar| xbar != to).collect();
+            return Self { firsts: Vec::new(), spans: Vec::new(), others };
         }
-        (runs.firsts, runs.spans) = (vec![0; masks.len()], vec![0; masks.len()]);
-        let (firsts, spans) = (runs.firsts.as_mut_slice(), runs.spans.as_mut_slice());
+        let (mut firsts, mut spans) = (vec![0; masks.len()], vec![0; masks.len()]);
         // Neighbours in number often have the same set.
         let (mut last, mut run) = (0, (Tables::NONE, 0));
         for (xbar, &mask) in masks.iter().enumerate() {
@@ -43,13 +39,34 @@ impl<'a> Runs<'a> {
             (firsts[xbar], spans[xbar]) = run;
         }
         let is_other = |&xbar: &u32| spans[xbar as usize] == ANY.1 && xbar != to;
-        runs.others = (0..masks.len() as u32).filter(is_other).collect();
-        (runs.firsts[to as usize], runs.spans[to as usize]) = ANY;
-        runs
+        let others = (0..masks.len() as u32).filter(is_other).collect();
+        (firsts[to as usize], spans[to as usize]) = ANY;
+        Self { firsts, spans, others }
+    }
+
+    /// Takes in that ways lead to another destination now, and that the sets of these xbars have changed by it.
+    pub(super) fn follow(&mut self, ports: &XbarPorts, ways: &Ways, place: usize, changed: &[u32]) {
+        self.others.retain(|xbar| !changed.contains(xbar));
+        for &xbar in changed.iter().filter(|&&xbar| xbar != ways.to[place]) {
+            let run = if ports.words == 1 { run_of(ports, ways.masks_to(place)[xbar as usize]) } else { ANY };
+            if run == ANY {
+                self.others.push(xbar);
+            }
+            self.set(xbar, run);
+        }
+        self.set(ways.to[place], ANY);
+    }
+
+    fn set(&mut self, xbar: u32, (first, span): (u8, u8)) {
+        if let (Some(at_first), Some(at_span)) =
+            (self.firsts.get_mut(xbar as usize), self.spans.get_mut(xbar as usize))
+        {
+            (*at_first, *at_span) = (first, span);
+        }
     }
 
     /// The xbars whose entries in a row are wrong.
-    pub(super) fn wrong(&self, row: &[u8]) -> Vec<u32> {
+    pub(super) fn wrong(&self, ports: &XbarPorts, masks: &[u64], row: &[u8]) -> Vec<u32> {
         let mut wrong = Vec::new();
         // Nearly all rows are right, which is seen at once.
         if self.is_any_beyond(row, 0..self.firsts.len()) {
@@ -61,11 +78,18 @@ impl<'a> Runs<'a> {
             }
         }
         let is_wrong = |&xbar: &u32| {
-            let set = &self.masks[xbar as usize * self.ports.words..][..self.ports.words];
-            !is_right(self.ports, set, row[xbar as usize])
+            let set = &masks[xbar as usize * ports.words..][..ports.words];
+            !is_right(ports, set, row[xbar as usize])
         };
         wrong.extend(self.others.iter().copied().filter(is_wrong));
         wrong
+    }
+
+    /// Whether the same entries are right.
+    #[cfg(test)]
+    pub(super) fn are_same(&self, other: &Self) -> bool {
+        let others = |runs: &Self| std::collections::BTreeSet::from_iter(runs.others.clone());
+        (&self.firsts, &self.spans, others(self)) == (&other.firsts, &other.spans, others(other))
     }
 
     fn is_any_beyond(&self, row: &[u8], at: Range<usize>) -> bool {

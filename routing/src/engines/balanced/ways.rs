@@ -83,6 +83,11 @@ impl Ways {
         self.masks[place * self.stride + xbar as usize * self.words + word] = mask;
     }
 
+    /// Has a way to one of the destinations lead on by a numbered port.
+    pub(super) fn add_port(&mut self, place: usize, number: usize) {
+        self.masks[place * self.stride + number / 64] |= 1 << (number % 64);
+    }
+
     /// Whether a way to a destination leads on by a numbered port.
     pub(super) fn leads(&self, place: usize, number: usize) -> bool {
         self.masks_to(place)[number / 64] >> (number % 64) & 1 == 1
