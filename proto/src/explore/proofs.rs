@@ -228,12 +228,12 @@ impl Explorer {
                 self.proofs.todo.push_back(Proof { from, to, stamp: *stamp, tried, sent: 0, proof: None });
             }
             None if tried >= MOST_CLAIMS => {
-                self.unproved.push(from, stamp);
+                self.note_unproved(from, stamp);
                 self.disbelieve(from, sight);
             }
             None => {
                 if tried > 0 {
-                    self.unproved.push(from, stamp);
+                    self.note_unproved(from, stamp);
                 }
                 let sight = match sight {
                     Some(sight) => sight,
@@ -306,7 +306,7 @@ impl Explorer {
 
     /// Ends a proof that no route can express: what is behind the port is not believed to be that xbar.
     pub(super) fn unprovable(&mut self, proof: &Proof) {
-        self.unproved.push(proof.from, &proof.stamp);
+        self.note_unproved(proof.from, &proof.stamp);
         self.release(proof);
         let root = self.known.root(proof.from);
         let sight = match self.known.xbar(root.node).far(root.delta).map(|far| self.known.far_root(far)) {

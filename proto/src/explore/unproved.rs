@@ -1,10 +1,11 @@
 //! Claims of tags that could not be proved, asked once more.
 //!
 //! Behind a port whose claim is refuted (see [`proofs`](super::proofs)) is a liar, or the cable was moved
-//! between the stamp and the question for its proof. A liar is left out of the map, and nobody asks it again:
-//! so that must not happen to a crossbar for having been moved. In the end each such port is asked for its
-//! stamp once more. If it shows another one, or nothing, the exploration begins anew. It does so only once,
-//! so that a liar which shows another tag each time does not keep it from ending.
+//! between the stamp and the question for its proof, or the known xbar is not there any more where it was first
+//! seen, as a cable on the way to it was moved. A liar is left out of the map, and nobody asks it again:
+//! so that must not happen to a crossbar for having been moved. In the end each such port, and the port behind which
+//! the known xbar was seen, is asked for its stamp once more. If it shows another one, or nothing, the exploration
+//! begins anew. It does so only once, so that a liar which shows another tag each time does not keep it from ending.
 
 use std::collections::VecDeque;
 
@@ -45,10 +46,11 @@ impl UnprovedClaims {
         Self { todo: VecDeque::new(), has_changed: false, begun_anew: true }
     }
 
-    /// Notes a claim that was refuted.
-    pub(super) fn push(&mut self, from: At, stamp: &Stamp) {
-        if self.todo.len() < Self::MOST && !self.begun_anew {
-            self.todo.push_back(Unproved { from, shown: (stamp.tag, stamp.arrival), sent: 0 });
+    /// Notes that this was shown behind a port.
+    fn push(&mut self, from: At, shown: (u64, u8)) {
+        let claim = Unproved { from, shown, sent: 0 };
+        if self.todo.len() < Self::MOST && !self.begun_anew && !self.todo.contains(&claim) {
+            self.todo.push_back(claim);
         }
     }
 
@@ -66,6 +68,19 @@ impl Unproved {
 }
 
 impl Explorer {
+    /// Notes that the claim of a stamp is refuted that was made behind the port `from`, and by which ways the xbars were
+    /// found that showed this tag before.
+    pub(super) fn note_unproved(&mut self, from: At, stamp: &Stamp) {
+        self.unproved.push(from, (stamp.tag, stamp.arrival));
+        for known in self.known.claimed_ports(stamp) {
+            let via = self.known.xbar(known.node).via;
+            let entry = self.known.numbered(At { node: via, delta: 0 });
+            if let Some((port, shown)) = self.known.parent(via).zip(entry) {
+                self.unproved.push(port, shown);
+            }
+        }
+    }
+
     /// The next unproved claim to ask once more.
     pub(super) fn next_unproved(&mut self) -> Option<(Job, Class)> {
         let claim = self.unproved.todo.pop_front()?;

@@ -162,6 +162,7 @@ fn seeds_that_once_failed_hold() {
         2_100_119_518,
         2_100_156_564,
         2_200_013_225,
+        2_300_016_608,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }
