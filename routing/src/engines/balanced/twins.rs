@@ -88,12 +88,14 @@ mod tests {
     use crate::tiers::cabled_hosts;
     use crate::{Subnet, Tiers};
 
-    const FABRICS: [&str; 5] = [
+    /// The last one has sets of ports of two words.
+    const FABRICS: [&str; 6] = [
         "xgft:h=3;m=3,3,4;w=1,3,3",
         "cluster:leaves=9,spines=5,hosts=60,cables=2,missing=3",
         "cluster:leaves=8,spines=4,hosts=40,service=every,missing=2",
         "torus:x=4,y=4",
         "random:xbars=14,ports=12,hosts=40,links=26,seed=3",
+        "cluster:leaves=5,spines=4,hosts=350,ports=100",
     ];
 
     /// The ports of a fabric that has lost these of its cables, with the order of an engine, and the xbars with hosts.
@@ -120,6 +122,7 @@ mod tests {
             for lost in [vec![], vec![5], vec![5, 17, 3]] {
                 for engine in [Engine::Minhop, Engine::Updn, Engine::Dnup] {
                     let (parts, leaves, ports) = ports(spec, &lost, engine);
+                    assert_eq!(ports.words > 1, spec.ends_with("ports=100"));
                     for class in Twins::of(&ports, &leaves).classes {
                         let mut ways = Ways::find(&ports, &class[..1], &parts, &leaves, false);
                         let mut runs = Runs::of(&ports, &ways, 0);
