@@ -302,11 +302,6 @@ impl Agent {
             // Something has changed, but not at the suspect ports, where it was looked for.
             return self.map_again(now, Cause::SuspectsUnchanged);
         }
-        self.failed_mappings = 0;
-        if self.settings.map_incrementally {
-            self.sessions = mapping.explorer.sessions();
-            self.mtus.clone_from(&mapping.mtus);
-        }
         map.version = self.next_version();
         map.rules = self.rules(&map, &mapping.non_clos);
         map.frame_sizes = self.frame_sizes(&map, &mapping.mtus);
@@ -321,6 +316,11 @@ impl Agent {
         // Others would refuse such a map, and follow this mapper all the same.
         if let Err(defect) = map.check() {
             return self.mapping_failed(now, ExploreError::NoMap(defect));
+        }
+        self.failed_mappings = 0;
+        if self.settings.map_incrementally {
+            self.sessions = mapping.explorer.sessions();
+            self.mtus.clone_from(&mapping.mtus);
         }
         let spent = |purpose| self.sent[purpose] - mapping.sent_before[purpose];
         self.last_mapping = Some(MappingCost {

@@ -87,6 +87,9 @@ fn seeds_that_once_failed_hold() {
     // - A host that started again sent packets by what its earlier run had left, along a way that it had tried in vain itself.
     // - A way that was set aside came back, when the host at its end was lost, over a cable that had been moved since.
     // - A kernel that stopped forwarding was found late, as a trial of compressed elements took a probe's turn.
+    // - An agent that started again learned late that all hosts have the map, and tried no way of its kernel until then.
+    // - A mapper handed out a map that others refused, as a cable was moved while it mapped.
+    // - A crossbar counted as two with one tag, as a cable on the way by which it was first seen was moved.
     // - The search overlooked that a host which another with its address had just joined goes on with old routes until it
     //   hears of that other.
     // - The search had hosts of one part only map again where nobody verifies cables between xbars.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::bench::*;
-use crate::Instant;
 use crate::agent::timers::Timer;
 use crate::agent::{Agent, Settings};
 use crate::map::{LinkMtu, host_type};
 use crate::wire::{AgentState, Reason, Scout};
+use crate::{Instant, Mac};
 
 #[test]
 fn a_map_that_is_wrong_about_this_host_does_not_hold() {
@@ -25,6 +25,28 @@ fn a_map_that_is_wrong_about_this_host_does_not_hold() {
     bench.agent = Agent::new(right, 1, Instant::ZERO);
     [Input::Offer(LEADER, 1), Input::Pieces].into_iter().for_each(|input| bench.put(input));
     assert_eq!(bench.place(), At::Routing);
+}
+
+/// A phantom has this agent's own address here, so every map that it makes has two hosts of one address.
+#[test]
+fn a_mapper_whose_maps_others_would_refuse_hands_none_out_and_maps_less_and_less_often() {
+    let mut bench = Bench::new(1);
+    let settings = Settings { extra_hosts: 1, ..Settings::new(Mac::from_u64(1)) };
+    bench.agent = Agent::new(settings, 1, Instant::ZERO);
+    let failed_by = |bench: &mut Bench, end_ms| {
+        let end = Instant::ZERO + Duration::from_millis(end_ms);
+        while bench.agent.poll_timeout().is_some_and(|due| due <= end) {
+            bench.step();
+        }
+        bench.agent.failed_mappings
+    };
+    let [soon, later] = [1000, 2000].map(|end_ms| failed_by(&mut bench, end_ms));
+    assert!(soon > 3, "{soon}");
+    assert!(later - soon <= 2, "{soon}, then {later}");
+    assert_eq!(bench.installed, None);
+    assert_eq!(bench.place(), At::Mapping);
+    let cause = bench.agent.mapping_cause.to_string();
+    assert!(cause.contains("two hosts have the address"), "{cause}");
 }
 
 #[test]

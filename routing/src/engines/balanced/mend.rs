@@ -85,7 +85,13 @@ impl Wrong {
     ) {
         let (ports, masks, to) = (filler.ports, ways.masks_to(place), ways.to[place]);
         let own = filler.subnet.destinations.slot_of_xbar(to);
-        self.fixed.extend(runs.wrong(ports, masks, previous.tables.of_slot(own)).into_iter().map(|xbar| {
+        // Where everything is to be computed anew, no more need be found out.
+        let wrong_own = if self.is_little() {
+            runs.wrong(ports, masks, previous.tables.of_slot(own))
+        } else {
+            Vec::new()
+        };
+        self.fixed.extend(wrong_own.into_iter().map(|xbar| {
             let set = &masks[xbar as usize * ports.words..][..ports.words];
             Fixed { slot: own, xbar, port: own_port(ports, set, to, xbar) }
         }));

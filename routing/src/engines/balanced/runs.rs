@@ -1,5 +1,6 @@
 //! Tests whole rows of entries at once.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::kept::is_right;
@@ -8,65 +9,75 @@ use super::ways::Ways;
 use crate::Tables;
 
 /// The ports by which ways lead on to one destination, as a run of ports for each xbar. Most sets are one run, and
-/// entries of runs are tested many at once.
+/// entries of runs are tested many at once. Sets of several words are all tested one by one.
+#[cfg_attr(test, derive(Debug, PartialEq))]
 pub(super) struct Runs {
     firsts: Vec<u8>,
     /// One less than how many ports there are.
     spans: Vec<u8>,
     /// The xbars whose sets are no single run. They are tested one by one.
-    others: Vec<u32>,
+    others: BTreeSet<u32>,
+    /// The destination, of which any entry is right.
+    to: u32,
 }
 
 /// Entries of a row with a wrong one that are tested at once.
 const PIECE: usize = 64;
 
 impl Runs {
-    /// The runs of ways to the destination at a place, of which any entry is right. Sets of several words are all tested
-    /// one by one.
+    /// The runs of ways to the destination at a place.
     pub(super) fn of(ports: &XbarPorts, ways: &Ways, place: usize) -> Self {
         let (masks, to) = (ways.masks_to(place), ways.to[place]);
-        if ports.words != 1 {
-            let others = (0..ports.xbars as u32).filter(|&xbar| xbar != to).collect();
-            return Self { firsts: Vec::new(), spans: Vec::new(), others };
-        }
-        let (mut firsts, mut spans) = (vec![0; masks.len()], vec![0; masks.len()]);
+        let length = if ports.words == 1 { masks.len() } else { 0 };
+        let mut runs = Self { firsts: vec![0; length], spans: vec![0; length], others: BTreeSet::new(), to };
+        let (firsts, spans) = (runs.firsts.as_mut_slice(), runs.spans.as_mut_slice());
         // Neighbours in number often have the same set.
         let (mut last, mut run) = (0, (Tables::NONE, 0));
-        for (xbar, &mask) in masks.iter().enumerate() {
+        for (xbar, &mask) in masks[..length].iter().enumerate() {
             if mask != last {
                 (last, run) = (mask, run_of(ports, mask));
             }
             (firsts[xbar], spans[xbar]) = run;
         }
         let is_other = |&xbar: &u32| spans[xbar as usize] == ANY.1 && xbar != to;
-        let others = (0..masks.len() as u32).filter(is_other).collect();
-        (firsts[to as usize], spans[to as usize]) = ANY;
-        Self { firsts, spans, others }
+        runs.others = (0..length as u32).filter(is_other).collect();
+        runs.set(to, ANY);
+        runs
     }
 
     /// Takes in that ways lead to another destination now, and that the sets of these xbars have changed by it.
     pub(super) fn follow(&mut self, ports: &XbarPorts, ways: &Ways, place: usize, changed: &[u32]) {
-        self.others.retain(|xbar| !changed.contains(xbar));
-        for &xbar in changed.iter().filter(|&&xbar| xbar != ways.to[place]) {
-            let run = if ports.words == 1 { run_of(ports, ways.masks_to(place)[xbar as usize]) } else { ANY };
-            if run == ANY {
-                self.others.push(xbar);
+        self.to = ways.to[place];
+        if ports.words != 1 {
+            return;
+        }
+        for &xbar in changed {
+            let run = if xbar == self.to { ANY } else { run_of(ports, ways.masks_to(place)[xbar as usize]) };
+            if run == ANY && xbar != self.to {
+                self.others.insert(xbar);
+            } else {
+                self.others.remove(&xbar);
             }
             self.set(xbar, run);
         }
-        self.set(ways.to[place], ANY);
     }
 
-    fn set(&mut self, xbar: u32, (first, span): (u8, u8)) {
-        if let (Some(at_first), Some(at_span)) =
-            (self.firsts.get_mut(xbar as usize), self.spans.get_mut(xbar as usize))
-        {
-            (*at_first, *at_span) = (first, span);
+    fn set(&mut self, xbar: u32, run: (u8, u8)) {
+        let places = self.firsts.get_mut(xbar as usize).zip(self.spans.get_mut(xbar as usize));
+        if let Some((first, span)) = places {
+            (*first, *span) = run;
         }
     }
 
     /// The xbars whose entries in a row are wrong.
     pub(super) fn wrong(&self, ports: &XbarPorts, masks: &[u64], row: &[u8]) -> Vec<u32> {
+        let is_wrong = |&xbar: &u32| {
+            let set = &masks[xbar as usize * ports.words..][..ports.words];
+            !is_right(ports, set, row[xbar as usize])
+        };
+        if ports.words != 1 {
+            return (0..ports.xbars as u32).filter(|&xbar| xbar != self.to).filter(is_wrong).collect();
+        }
         let mut wrong = Vec::new();
         // Nearly all rows are right, which is seen at once.
         if self.is_any_beyond(row, 0..self.firsts.len()) {
@@ -77,19 +88,8 @@ impl Runs {
                 }
             }
         }
-        let is_wrong = |&xbar: &u32| {
-            let set = &masks[xbar as usize * ports.words..][..ports.words];
-            !is_right(ports, set, row[xbar as usize])
-        };
         wrong.extend(self.others.iter().copied().filter(is_wrong));
         wrong
-    }
-
-    /// Whether the same entries are right.
-    #[cfg(test)]
-    pub(super) fn are_same(&self, other: &Self) -> bool {
-        let others = |runs: &Self| std::collections::BTreeSet::from_iter(runs.others.clone());
-        (&self.firsts, &self.spans, others(self)) == (&other.firsts, &other.spans, others(other))
     }
 
     fn is_any_beyond(&self, row: &[u8], at: Range<usize>) -> bool {

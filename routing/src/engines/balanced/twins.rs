@@ -135,10 +135,7 @@ mod tests {
                                 found.masks_to(0),
                                 "{engine} {spec} {lost:?} {twin}"
                             );
-                            assert!(
-                                runs.are_same(&Runs::of(&ports, &found, 0)),
-                                "{engine} {spec} {lost:?} {twin}"
-                            );
+                            assert_eq!(runs, Runs::of(&ports, &found, 0), "{engine} {spec} {lost:?} {twin}");
                             turned += 1;
                         }
                     }
