@@ -205,12 +205,13 @@ impl Prober {
         ends: Option<Ends>,
         turn: impl FnOnce(&Way) -> Option<Vec<Ipv6Addr>>,
     ) -> bool {
-        if let Some(nonce) = way.nonce {
-            self.under_way.remove(&nonce);
-        }
+        let before = way.nonce;
         self.forget_old(now);
         let is_first_try = !way.is_proved();
         let (due, mut next) = way.fire(now, FarEnd { may_turn: end.may_turn && ends.is_some(), ..end });
+        if let Some(nonce) = before.filter(|_| due != Due::Wait) {
+            self.under_way.remove(&nonce);
+        }
         if due == Due::Left && way.is_hopeless() {
             next = next.max(now + self.over_all_ways(REFUTED_PAUSE));
         }

@@ -21,7 +21,8 @@ const RECHECK_WITHIN: Duration = Duration::from_millis(500);
 /// takes until there is a map without a host whose daemon has crashed, as that host's kernel may go on while nobody there
 /// answers probes.
 const UNANSWERED_FOR: Duration = Duration::from_secs(4);
-/// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row.
+/// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row. A
+/// probe behind these is looked at as often while it is waited for, as the host's agent may be heard again.
 const USED_WITHIN: Duration = Duration::from_millis(100);
 /// A way is lost if so many probes in a row were not answered while the agent of the host at its end, which
 /// would answer them, answered checks by its own frames.
@@ -70,6 +71,8 @@ pub(super) struct Way {
     pub(super) nonce: Option<u64>,
     /// When the last probe was sent.
     probed_at: Instant,
+    /// Until when the answer to the last probe is waited for.
+    answer_by: Instant,
     /// When the first of the latest probes in a row that were not answered was sent.
     missing_since: Instant,
     /// Whether the probe under way has compressed segments while packets have full ones.
@@ -178,6 +181,8 @@ pub(super) enum Due {
     Lost,
     /// The way was tried in vain, and is left alone for a while.
     Left,
+    /// The probe under way is waited for further.
+    Wait,
 }
 
 impl Way {
@@ -203,6 +208,7 @@ impl Way {
             rechecks: 0,
             nonce: None,
             probed_at: Instant::ZERO,
+            answer_by: Instant::ZERO,
             missing_since: Instant::ZERO,
             is_trial: false,
             trial_is_next: false,
@@ -279,6 +285,9 @@ impl Way {
 
     /// Does what is due. Returns that, and when its time comes next.
     pub(super) fn fire(&mut self, now: Instant, end: FarEnd) -> (Due, Instant) {
+        if self.nonce.is_some() && now < self.answer_by && !self.was_heard(end) {
+            return (Due::Wait, self.next_look(now, end));
+        }
         let may_turn = end.may_turn;
         let (due, next) = self.next_due(now, end);
         if matches!(due, Due::Probe { .. }) && self.segments_of_probe().is_none() {
@@ -298,11 +307,23 @@ impl Way {
             };
         match due {
             Due::Probe { full_length, .. } => {
-                self.probed_at = now;
-                (Due::Probe { full_length, turns }, next)
+                (self.probed_at, self.answer_by) = (now, next);
+                (Due::Probe { full_length, turns }, self.next_look(now, end))
             }
-            Due::Lost | Due::Left => (due, next),
+            Due::Lost | Due::Left | Due::Wait => (due, next),
         }
+    }
+
+    /// Whether the agent at the way's end was heard since the last probe was sent.
+    fn was_heard(&self, end: FarEnd) -> bool {
+        end.heard_at.is_some_and(|at| at > self.probed_at)
+    }
+
+    /// When the way is looked at again while a probe is under way. If the host was silent for so long that a used way is
+    /// tried seldom, that is before the probe is given up, so that it is tried often again soon after the host's agent is heard.
+    fn next_look(&self, now: Instant, end: FarEnd) -> Instant {
+        let is_silent = matches!(self.proof, Proof::Found { misses: MISSES_OF_USED.., .. });
+        if end.is_used && is_silent { self.answer_by.min(now + USED_WITHIN) } else { self.answer_by }
     }
 
     /// Does what is due, with probes that the host answers. A new way gets as many of these as if no probes
@@ -364,8 +385,10 @@ impl Way {
             self.missing_since = self.probed_at;
         }
         let misses = misses.saturating_add(1);
-        let was_heard = end.heard_at.is_some_and(|at| at > self.probed_at);
-        let while_heard = if was_heard { while_heard + 1 } else { 0 };
+        let was_heard = self.was_heard(end);
+        // An agent that has only just been heard again may not have been there yet when the probe came.
+        let counts = was_heard && now >= self.answer_by;
+        let while_heard = if counts { while_heard + 1 } else { 0 };
         // While cables look dead, hosts map, which takes a busy machine longer.
         let is_unanswered = !end.may_turn && now.since(self.missing_since) >= UNANSWERED_FOR;
         if while_heard >= MISSES_OF_USED || is_unanswered {
@@ -373,7 +396,7 @@ impl Way {
             return (Due::Lost, now + RETRY_AFTER);
         }
         self.proof = Proof::Found { misses, while_heard };
-        let is_quick = end.is_used && (misses < MISSES_OF_USED || while_heard > 0);
+        let is_quick = end.is_used && (misses < MISSES_OF_USED || was_heard);
         let within = if is_quick { USED_WITHIN } else { RECHECK_WITHIN };
         (Due::Probe { full_length: self.tries_length, turns: false }, now + within)
     }

@@ -23,7 +23,10 @@ impl World {
             HostEvent::Found(found) => Some(self.take_found(host, found)),
             // No simulated host is told to pick addresses.
             HostEvent::DirectoryChanged | HostEvent::AddressPicked(_) | HostEvent::Sounded { .. } => None,
-            HostEvent::Repaired { dead } => Some(("repaired", plural(dead.len() as u64, "dead cable"))),
+            HostEvent::Repaired { dead } => {
+                self.note_routeless(host);
+                Some(("repaired", plural(dead.len() as u64, "dead cable")))
+            }
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),
         };
         let Some((what, detail)) = told else { return };

@@ -10,9 +10,11 @@ mod pair;
 mod report;
 mod users;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mapper_proto::Instant;
+use mapper_proto::{Instant, Mac};
+use mapper_routing::OutOfReach;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -227,7 +229,9 @@ impl Traffic {
         let mut until = gap.to;
         for effect in effects.iter_mut().rev().skip_while(|effect| effect.at >= gap.to) {
             let behind = |moment: Instant| until.since(gap.from.max(moment).min(until));
-            if gap.renewed_at.is_none_or(|renewed_at| renewed_at < effect.at)
+            let is_before = |moment: Option<Instant>| moment.is_none_or(|moment| moment < effect.at);
+            if is_before(gap.renewed_at)
+                && is_before(gap.routeless_at)
                 && let Some(longest) = &mut effect.kept_gap
             {
                 *longest = behind(effect.at).max(*longest);
@@ -309,6 +313,31 @@ impl World {
                     pair.renewed_at = Some(now);
                 }
             }
+        }
+    }
+
+    /// Takes in that a host's routes go around dead cables now. Those whom no safe route joins wait for the new map.
+    pub(super) fn note_routeless(&mut self, host: u32) {
+        let Some(table) = self.table(host) else { return };
+        let no_safe_route = |&(_, why): &(Mac, OutOfReach)| why == OutOfReach::NoSafeRoute;
+        let routeless: BTreeSet<Mac> =
+            table.unreachable().filter(no_safe_route).map(|(mac, _)| mac).collect();
+        if routeless.is_empty() {
+            return;
+        }
+        let macs: Vec<Mac> = self.hosts.iter().map(|slot| slot.settings.mac).collect();
+        let now = self.now;
+        let pairs = self.traffic.iter_mut().flat_map(|traffic| (0..).zip(&mut traffic.pairs));
+        for (from, pairs) in pairs {
+            let other_of = |pair: &Pair| match (from == host, pair.to == host) {
+                (true, _) => Some(pair.to),
+                (false, true) => Some(from),
+                (false, false) => None,
+            };
+            let is_one = |pair: &&mut Pair| {
+                other_of(pair).is_some_and(|other| routeless.contains(&macs[other as usize]))
+            };
+            pairs.iter_mut().filter(is_one).for_each(|pair| pair.routeless_at = Some(now));
         }
     }
 

@@ -31,6 +31,11 @@ fn fire_at(way: &mut Way, now: &mut Instant, end: FarEnd) -> Due {
     due
 }
 
+/// Fires until something is done other than waiting for an answer.
+fn fire_through(way: &mut Way, now: &mut Instant, end: FarEnd) -> Due {
+    std::iter::repeat_with(|| fire_at(way, now, end)).find(|&due| due != Due::Wait).unwrap()
+}
+
 #[test]
 fn a_way_is_proved_by_an_answer_and_lost_after_four_seconds_without_one() {
     let (mut way, mut now) = (way(), Instant::ZERO);
@@ -61,7 +66,7 @@ fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
     let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false };
     // An agent that was heard before the probes and not since may have crashed.
     for _ in 0..10 {
-        assert_eq!(fire_at(&mut way, &mut now, end(since)), SHORT);
+        assert_eq!(fire_through(&mut way, &mut now, end(since)), SHORT);
     }
     way.answered(now, RECHECK_EVERY);
     let since = now;
@@ -70,6 +75,36 @@ fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
         fire_at(&mut way, &mut now, end(heard_at));
     }
     assert!(now.since(since) < 6 * USED_WITHIN + RETRY_AFTER + USED_WITHIN, "{:?}", now.since(since));
+}
+
+#[test]
+fn a_way_in_use_whose_host_was_silent_is_tried_often_as_soon_as_its_agent_is_heard_again() {
+    let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false };
+    for silent_looks in MISSES_OF_USED.into()..=25_u32 {
+        let (mut way, mut now) = (way(), Instant::ZERO);
+        fire(&mut way, &mut now);
+        way.answered(now, RECHECK_EVERY);
+        let silent_since = now;
+        for _ in 0..silent_looks {
+            fire_at(&mut way, &mut now, end(silent_since));
+        }
+        // The agent is heard from now on, or from any moment since the look before.
+        let heard_since = now;
+        let mut quick = 0;
+        loop {
+            let heard_at = now;
+            match fire_at(&mut way, &mut now, end(heard_at)) {
+                Due::Lost => break,
+                due => quick += u32::from(due == SHORT),
+            }
+        }
+        let left_after = now.since(heard_since) - RETRY_AFTER;
+        assert!(left_after <= USED_LEFT_AFTER, "{left_after:?} after {silent_looks} looks");
+        assert!(
+            quick >= u32::from(MISSES_OF_USED) - 1,
+            "an agent that has just started again may answer late"
+        );
+    }
 }
 
 #[test]
