@@ -6,7 +6,7 @@ use std::io::IoSlice;
 use std::rc::Rc;
 
 use mapper_proto::Mac;
-use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason, FrameKind, HelloEnd};
+use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason, FrameKind, HelloEnd, PassedChecks};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
@@ -50,6 +50,8 @@ pub struct Switch {
     carriers: watch::Sender<PortSet>,
     /// What the ports and their neighbours tell each other.
     hellos: Rc<Hellos>,
+    /// The checks that were sent on lately, whose senders are told when a port loses carrier.
+    passed: RefCell<PassedChecks>,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,7 @@ impl Switch {
             added: Notify::new(),
             carriers: watch::Sender::new(crossbar.carriers),
             hellos: Hellos::new(),
+            passed: RefCell::default(),
         };
         links.into_iter().for_each(|(number, link)| switch.add(number, link));
         switch
@@ -301,6 +304,7 @@ impl Switch {
             self.lose(crossbar, from, port, payload);
             return None;
         }
+        self.passed.borrow_mut().note(crossbar, (arrival, port), payload);
         Some((port, strip))
     }
 
@@ -356,12 +360,21 @@ impl Switch {
             true => XbarDrop::NoCarrier,
         };
         from.count(|arrivals| arrivals.dropped.count(why));
-        let Some(notice) = crossbar.undeliverable(port, payload) else { return };
-        if from.notices.take(Instant::now()) {
-            from.link.queue(&notice, &[]);
-            from.count(|arrivals| arrivals.counts.count(ArrivalCount::Notices));
-        } else {
-            from.count(|arrivals| arrivals.counts.count(ArrivalCount::NoticesSuppressed));
+        if let Some(notice) = crossbar.undeliverable(port, payload) {
+            from.send_notice(&notice);
+        }
+    }
+
+    /// Tells those whose checks of paths left lately by ports that have carrier no more.
+    fn tell_of_lost(&self, crossbar: &Crossbar, before: PortSet) {
+        for port in before.iter().filter(|&port| !crossbar.has_carrier(port)) {
+            let lost = self.passed.borrow_mut().take_lost(crossbar, port);
+            for (towards, notice) in lost {
+                if let Some(towards) = self.port(towards).filter(|_| crossbar.has_carrier(towards)) {
+                    towards.send_notice(&notice);
+                    towards.link.flush();
+                }
+            }
         }
     }
 
@@ -380,7 +393,8 @@ impl Switch {
 
     /// Makes `crossbar` decide from now on, and publishes its carriers if they changed.
     fn publish(&self, crossbar: Crossbar) {
-        self.crossbar.set(crossbar);
+        let before = self.crossbar.replace(crossbar);
+        self.tell_of_lost(&crossbar, before.carriers);
         self.carriers.send_if_modified(|carriers| {
             let changed = *carriers != crossbar.carriers;
             *carriers = crossbar.carriers;
@@ -400,6 +414,16 @@ impl Switch {
 }
 
 impl SwitchPort {
+    /// Queues a notice to whoever sent a frame that came in here, unless too many were sent lately.
+    fn send_notice(&self, notice: &[u8]) {
+        if self.notices.take(Instant::now()) {
+            self.link.queue(notice, &[]);
+            self.count(|arrivals| arrivals.counts.count(ArrivalCount::Notices));
+        } else {
+            self.count(|arrivals| arrivals.counts.count(ArrivalCount::NoticesSuppressed));
+        }
+    }
+
     fn count(&self, change: impl FnOnce(&mut ArrivalCounters)) {
         let mut arrivals = self.arrivals.get();
         change(&mut arrivals);

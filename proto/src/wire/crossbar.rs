@@ -226,7 +226,7 @@ fn is_hello(payload: &[u8], at: usize) -> bool {
 }
 
 /// The route elements from `at` on, up to the first that cannot be read.
-fn elements(payload: &[u8], mut at: usize) -> impl Iterator<Item = Element> + '_ {
+pub(super) fn elements(payload: &[u8], mut at: usize) -> impl Iterator<Item = Element> + '_ {
     std::iter::from_fn(move || {
         let element = Element::first(payload.get(at..)?).ok().flatten()?;
         at += element.len_bytes();

@@ -13,6 +13,7 @@ mod hello;
 mod info;
 pub mod layout;
 mod message;
+mod passed_checks;
 mod printer;
 mod probe;
 mod reply;
@@ -28,6 +29,7 @@ pub use frame::{AuthTrailer, Frame, FrameError, FrameKind, MAX_BODY_BYTES, MAX_F
 pub use hello::{Hello, HelloEnd, HelloFlags};
 pub use info::{AgentState, Info, InfoFlags};
 pub use message::Message;
+pub use passed_checks::PassedChecks;
 pub use printer::Printer;
 pub use probe::{Probe, ProbeKind};
 pub use reply::{Answer, Reply};

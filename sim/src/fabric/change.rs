@@ -1,7 +1,7 @@
 //! Changes of the plant: what faults do to it.
 
 use mapper_proto::map::Fabric;
-use mapper_proto::wire::CrossbarKind;
+use mapper_proto::wire::{CrossbarKind, PassedChecks};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
@@ -59,12 +59,14 @@ impl Plant {
     /// Switches an xbar's power on or off.
     pub(crate) fn set_power(&mut self, xbar: u32, powered: bool) {
         self.xbars[xbar as usize].powered = powered;
+        self.xbars[xbar as usize].passed = PassedChecks::default();
         self.changed();
     }
 
     /// Starts or ends what forwards an xbar's frames. Its cables keep their carrier.
     pub(crate) fn set_running(&mut self, xbar: u32, is_running: bool) {
         self.xbars[xbar as usize].is_running = is_running;
+        self.xbars[xbar as usize].passed = PassedChecks::default();
         self.generation += 1;
     }
 
@@ -81,6 +83,7 @@ impl Plant {
             // The increment is odd, so this xbar has no identity twice within 2^64 swaps.
             *tag = tag.wrapping_add(0x9e37_79b9_7f4a_7c15);
         }
+        self.xbars[xbar as usize].passed = PassedChecks::default();
         self.changed();
     }
 

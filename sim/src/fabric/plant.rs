@@ -2,10 +2,10 @@
 
 mod build;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use mapper_proto::PortSet;
-use mapper_proto::wire::{Crossbar, CrossbarKind};
+use mapper_proto::wire::{Crossbar, CrossbarKind, PassedChecks};
 use serde::{Deserialize, Serialize};
 
 pub use build::{PlantError, Xbars};
@@ -70,6 +70,8 @@ pub(super) struct PhysicalXbar {
     pub(super) powered: bool,
     /// Whether what forwards its frames runs. While it does not, cables keep their carrier and frames are lost.
     pub(super) is_running: bool,
+    /// The checks that it sent on lately.
+    pub(super) passed: PassedChecks,
 }
 
 /// All hardware of a fabric and the state that it is in.
@@ -85,6 +87,8 @@ pub struct Plant {
     by_name: BTreeMap<String, PlantNode>,
     /// How often the plant has changed.
     pub(super) generation: u64,
+    /// Notices that xbars send as ports of theirs have lost carrier, each with the socket that it leaves by.
+    notices: VecDeque<(u32, Vec<u8>)>,
 }
 
 impl Plant {
@@ -282,7 +286,28 @@ impl Plant {
                     carriers.insert(first + offset);
                 }
             }
-            self.xbars[i].crossbar.carriers = carriers;
+            let before = std::mem::replace(&mut self.xbars[i].crossbar.carriers, carriers);
+            if self.xbars[i].powered && self.xbars[i].is_running {
+                self.tell_of_lost(i, before);
+            }
         }
+    }
+
+    /// Has an xbar send notices to those whose checks of paths left lately by ports that have carrier no more.
+    fn tell_of_lost(&mut self, xbar: usize, before: PortSet) {
+        let PhysicalXbar { crossbar, base, passed, .. } = &mut self.xbars[xbar];
+        for port in before.iter().filter(|&port| !crossbar.has_carrier(port)) {
+            let lost = passed.take_lost(crossbar, port).into_iter();
+            self.notices.extend(lost.map(|(towards, notice)| {
+                let offset = towards - crossbar.first_port;
+                (*base + u32::from(offset), notice)
+            }));
+        }
+    }
+
+    /// A notice that an xbar sends as one of its ports has lost carrier: the socket that it leaves by, and the notice, route
+    /// first.
+    pub(crate) fn poll_notice(&mut self) -> Option<(u32, Vec<u8>)> {
+        self.notices.pop_front()
     }
 }

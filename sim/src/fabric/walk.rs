@@ -6,6 +6,7 @@ use mapper_proto::wire::Decision;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::plant::PhysicalXbar;
 use super::{CableState, Noise, Plant, PlantNode, PlantPort, Timing};
 
 /// Why a frame did not arrive.
@@ -52,7 +53,7 @@ impl Plant {
     ///
     /// This ends for any payload, as each xbar strips at least one byte of the route or drops the frame.
     pub fn walk(
-        &self,
+        &mut self,
         host: u32,
         payload: &mut [u8],
         timing: &Timing,
@@ -64,7 +65,7 @@ impl Plant {
 
     /// Does the same as [`Self::walk`] for a frame that leaves by this socket, which may be an xbar's.
     pub(crate) fn walk_from(
-        &self,
+        &mut self,
         socket: u32,
         payload: &mut [u8],
         timing: &Timing,
@@ -88,7 +89,13 @@ impl Plant {
                     None => Fate::Lost(Loss::NoCarrier),
                 };
             };
-            if here.cable == CableState::Silent {
+            let (end, cable) = (here.end, here.cable);
+            if let (Some((socket, stripped)), PlantNode::Xbar(xbar)) = (came_in, end.node) {
+                let arrival = self.sockets[socket as usize].end.port;
+                let PhysicalXbar { crossbar, passed, .. } = &mut self.xbars[xbar as usize];
+                passed.note(crossbar, (arrival, end.port), &payload[stripped..]);
+            }
+            if cable == CableState::Silent {
                 return Fate::Lost(Loss::Silent);
             }
             latency += timing.cable;

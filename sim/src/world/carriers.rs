@@ -14,12 +14,13 @@ pub(super) struct Seen {
 }
 
 impl World {
-    /// Tells each host which carriers have changed. To be called when the plant has changed, as carriers
-    /// change only then.
+    /// Tells each host which carriers have changed, and those whose checks xbars sent on lately by ports that have none any
+    /// more. To be called when the plant has changed, as carriers change only then.
     pub(super) fn tell_of_carriers(&mut self) {
         for host in 0..self.hosts.len() as u32 {
             self.show_carriers(host);
         }
+        self.send_notices();
     }
 
     /// Tells a host which of the carriers that it sees have changed.

@@ -77,17 +77,36 @@ impl World {
             return Err(Undelivered::TooLong);
         }
         let timing = &self.options.timing;
-        let mut fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
-        let mut before = Duration::ZERO;
-        let mut arrives = Ok(());
-        if let Fate::Returned { socket, notice, latency } = fate {
-            // The notice that comes back is another frame, which the xbar sends.
-            self.stats.lost_on_dead_cables += 1;
-            arrives = Err(Undelivered::Returned);
-            (payload, before) = (notice, latency);
-            fate = self.plant.walk_from(socket, &mut payload, timing, &self.noise, &mut self.rng);
+        match self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng) {
+            Fate::Returned { socket, notice, latency } => {
+                // The notice that comes back is another frame, which the xbar sends.
+                self.stats.lost_on_dead_cables += 1;
+                self.flights.recycle(payload);
+                self.carry_notice(socket, notice, latency);
+                Err(Undelivered::Returned)
+            }
+            fate => self.end_walk(payload, &fate, Duration::ZERO),
         }
-        let (to, stripped, latency) = match fate {
+    }
+    /// Has xbars send the notices that fall due as ports of theirs have lost carrier.
+    pub(super) fn send_notices(&mut self) {
+        while let Some((socket, notice)) = self.plant.poll_notice() {
+            self.carry_notice(socket, notice, Duration::ZERO);
+        }
+    }
+
+    /// Walks the way of a notice that an xbar sends by this socket, so long after this moment, and books its arrival.
+    fn carry_notice(&mut self, socket: u32, mut notice: Vec<u8>, after: Duration) {
+        let timing = &self.options.timing;
+        let fate = self.plant.walk_from(socket, &mut notice, timing, &self.noise, &mut self.rng);
+        // Nobody is told of a notice that is lost.
+        let _arrives = self.end_walk(notice, &fate, after);
+    }
+
+    /// Books the arrival of a frame that was under way for so long before the walk that ended like this.
+    fn end_walk(&mut self, payload: Vec<u8>, fate: &Fate, before: Duration) -> Result<(), Undelivered> {
+        let timing = &self.options.timing;
+        let (to, stripped, latency) = match *fate {
             Fate::Arrives { host, stripped, latency } => (host, stripped, before + latency),
             Fate::Lost(loss) => {
                 match loss {
@@ -96,12 +115,12 @@ impl World {
                     Loss::Misrouted => self.stats.misrouted += 1,
                 }
                 self.flights.recycle(payload);
-                return arrives.and(Err(Undelivered::OnTheWay(loss)));
+                return Err(Undelivered::OnTheWay(loss));
             }
             // No notice is sent about a notice that cannot be delivered.
             Fate::Returned { .. } => {
                 self.stats.lost_on_dead_cables += 1;
-                return arrives;
+                return Err(Undelivered::Returned);
             }
         };
         let arrival = self.now + timing.host_send + latency + timing.host_receive;
@@ -113,7 +132,7 @@ impl World {
             self.book(late, Flight { host: to, stripped, payload: copy });
         }
         self.book(arrival, Flight { host: to, stripped, payload });
-        arrives
+        Ok(())
     }
 
     /// Whether a fault file has this frame lost, by its number or because it goes the same way as such a

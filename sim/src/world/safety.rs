@@ -128,11 +128,11 @@ impl World {
         Ok(())
     }
 
-    fn deliver_one(&self, map: &Map, from: u32, to: u32, rng: &mut ChaCha8Rng) -> Result<(), String> {
-        let name = |host| self.plant.name(PlantNode::Host(host));
+    fn deliver_one(&mut self, map: &Map, from: u32, to: u32, rng: &mut ChaCha8Rng) -> Result<(), String> {
+        let [from_name, to_name] = [from, to].map(|host| self.plant.name(PlantNode::Host(host)).to_owned());
         let table = self.table(from).filter(|table| table.version() == map.version);
         let route = table.and_then(|table| table.first_to(self.mac(to)));
-        let route = route.ok_or_else(|| format!("{} has no route to {}", name(from), name(to)))?;
+        let route = route.ok_or_else(|| format!("{from_name} has no route to {to_name}"))?;
         let frame = Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }
             .encode()
             .map_err(|error| error.to_string())?;
@@ -142,7 +142,7 @@ impl World {
         if matches!(fate, Fate::Arrives { host, stripped: s, .. } if host == to && s == stripped) {
             return Ok(());
         }
-        Err(format!("the route {route} from {} does not lead to {}: {fate:?}", name(from), name(to)))
+        Err(format!("the route {route} from {from_name} does not lead to {to_name}: {fate:?}"))
     }
 }
 

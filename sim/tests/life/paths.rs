@@ -1,9 +1,12 @@
 //! Paths in use are watched, and cables that are said to be dead are checked.
 
+use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_proto::agent::{CableCause, LivenessCount, PathId, PathUse};
 use mapper_proto::wire::{Element, RoundTrip};
 use mapper_sim::fabric::{PlantPort, Xbars};
+use mapper_sim::setup::{AgentSetup, FaultFile, Setup, UserSetup};
+use mapper_sim::world::Until;
 
 use crate::lab::{Happening, Lab, Plan, millis, ms};
 
@@ -91,6 +94,30 @@ fn a_dead_cable_is_noticed_by_those_who_use_it_within_70_ms() {
             }
         }
     }
+}
+
+#[test]
+fn who_sends_seldom_over_a_crossbar_is_told_at_once_when_its_cable_is_cut() {
+    // The next check and the next user's frame come up to half a second later.
+    let setup = Setup {
+        seed: 3,
+        xbars: Xbars::Tagged,
+        users: Some(UserSetup { rate: 2.0, partners: 2, from: None, flows: 1, broadcasts: false }),
+        agents: AgentSetup {
+            liveness_interval: millis(500),
+            verify_pause: millis(60_000),
+            ..AgentSetup::default()
+        },
+        faults: FaultFile { name: "faults".to_owned(), text: "at 4s cut xbar1:1\n".to_owned() },
+        ..Setup::default()
+    };
+    let mut world = setup.world(&generate(RING).unwrap()).unwrap();
+    let mut going_around = |at: Instant| {
+        world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
+        (0..4).filter(|&host| world.table(host).is_some_and(|table| !table.is_whole())).count()
+    };
+    assert_eq!(going_around(ms(3999)), 0);
+    assert!(going_around(ms(4001)) >= 2);
 }
 
 #[test]

@@ -103,6 +103,25 @@ fn the_sender_of_data_is_told_once_a_frame_and_bounded() {
 }
 
 #[test]
+fn who_checked_a_path_by_a_port_is_told_as_soon_as_it_loses_carrier() {
+    let (switch, far) = switch(tagged());
+    let token = 1 << 63 | 9;
+    let way_back = [Element::Relative(-1)].into_iter().collect();
+    let check = Data { token, way_back, ethernet: &[0; 60] }.encode().unwrap();
+    let to = |port| [Route::from_iter([Element::Absolute(port)]).as_bytes(), &check].concat();
+    let out = pass(&switch, &far, &[to(2)]);
+    assert_eq!((out[0].len(), out[1].len()), (0, 1));
+    switch.remove(2);
+    let told = pass(&switch, &far, &[]);
+    let notices: Vec<_> =
+        told[0].iter().map(|frame| Undeliverable::decode(&frame[HEADER_BYTES..]).unwrap()).collect();
+    assert_eq!(notices, [Undeliverable { token, tag: 0xfeed, port: 2 }]);
+    assert_eq!(switch.status().ports[0].notices, 1);
+    switch.remove(3);
+    assert!(pass(&switch, &far, &[])[0].is_empty(), "nothing was sent there");
+}
+
+#[test]
 fn frames_that_go_to_and_fro_are_dropped_and_very_long_routes_are_bounded() {
     let (switch, far) = switch(tagged());
     let route = |elements: &[Element]| Route::from_iter(elements.iter().copied()).as_bytes().to_vec();

@@ -228,9 +228,12 @@ impl Liveness {
     /// Takes out the path that a frame with this id was sent for, if the frame asked for something of this
     /// kind.
     fn take(&mut self, id: u32, of_kind: impl Fn(Asks) -> bool) -> Option<(&mut Path, PathId, Asks)> {
-        let Sent { path: name, asks, .. } = *self.under_way.get(&id).filter(|sent| of_kind(sent.asks))?;
+        let Sent { path: name, asks, token } = *self.under_way.get(&id).filter(|sent| of_kind(sent.asks))?;
         self.under_way.remove(&id);
         let path = self.paths.get_mut(&name)?;
+        if matches!(asks, Asks::Host(_)) {
+            path.answered_token = token;
+        }
         path.under_way.retain(|(_, sent)| *sent != id);
         Some((path, name, asks))
     }
@@ -285,13 +288,14 @@ impl Agent {
     }
 
     /// The path that the check with this token was sent along. A crossbar says by such a notice that it could not send
-    /// the check on: nobody else knows the token. A token counts once.
+    /// the check on, or that it did and could not do so again: nobody else knows the token. A token counts once.
     pub fn undeliverable_check(&mut self, token: u64) -> Option<PathId> {
-        let mut under_way = self.liveness.under_way.values_mut();
-        let is_it = |sent: &&mut Sent| sent.token.is_some_and(|sent| Data::is_same_check(sent, token));
-        let sent = under_way.find(is_it)?;
-        sent.token = None;
-        Some(sent.path)
+        let is_it = |sent: &mut u64| Data::is_same_check(*sent, token);
+        let Liveness { under_way, paths, .. } = &mut self.liveness;
+        let sent = under_way.values_mut().find_map(|sent| sent.token.take_if(is_it).map(|_| sent.path));
+        let answered =
+            || paths.iter_mut().find_map(|(name, path)| path.answered_token.take_if(is_it).map(|_| *name));
+        sent.or_else(answered)
     }
 
     /// Sends the checks that fall due, and tells which paths are down.

@@ -70,6 +70,9 @@ pub(super) struct Path {
     pub(super) reached: usize,
     /// What was sent and not answered, oldest first.
     pub(super) under_way: VecDeque<(Instant, u32)>,
+    /// The token of the check that was answered last, until a notice named it. A crossbar remembers the check, and may say
+    /// before the next one that it could not pass it on any more.
+    pub(super) answered_token: Option<u64>,
     state: State,
     /// The host that answered first: another one shows that the path leads elsewhere now.
     peer: Option<Mac>,
@@ -98,6 +101,7 @@ impl Path {
             due_at: first_check_at,
             reached: 0,
             under_way: VecDeque::new(),
+            answered_token: None,
             state: State::Up,
             peer: None,
             heard_at: first_check_at,

@@ -344,6 +344,23 @@ fn without_an_interval_nothing_is_checked() {
 }
 
 #[test]
+fn a_notice_about_the_latest_check_names_its_path_once_whether_it_was_answered_or_not() {
+    let tokens = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let record = std::rc::Rc::clone(&tokens);
+    let mut pair = Pair::new(1, move |_, transmit| {
+        record.borrow_mut().push(Data::decode(&transmit.frame).unwrap().token);
+        true
+    });
+    pair.run_to(ms(100), &[1, 2]);
+    let tokens = tokens.take();
+    let [.., old, newest] = tokens[..] else { panic!("{tokens:?}") };
+    assert_eq!(pair.watcher.undeliverable_check(old), None);
+    assert_eq!(pair.watcher.undeliverable_check(newest ^ 1), None);
+    assert_eq!(pair.watcher.undeliverable_check(newest), Some(PathId(0)));
+    assert_eq!(pair.watcher.undeliverable_check(newest), None);
+}
+
+#[test]
 fn checks_look_like_users_frames_and_one_in_four_is_as_long_as_the_longest() {
     let (mut sent, seen) = (Vec::new(), std::rc::Rc::new(std::cell::RefCell::new(Vec::new())));
     let record = std::rc::Rc::clone(&seen);

@@ -1,11 +1,11 @@
 //! Builds a plant from the description of a fabric.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use mapper_fabric::names::{Named, Names};
 use mapper_proto::PortSet;
 use mapper_proto::map::{Fabric, PortRef};
-use mapper_proto::wire::{Crossbar, CrossbarKind};
+use mapper_proto::wire::{Crossbar, CrossbarKind, PassedChecks};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -132,11 +132,21 @@ impl Plant {
                 base: sockets.len() as u32,
                 powered: true,
                 is_running: true,
+                passed: PassedChecks::default(),
             });
             sockets.extend((0..xbar.ports).map(|p| Socket::empty(PlantNode::Xbar(i as u32), first_port + p)));
         }
         let present = vec![true; map.hosts.len()];
-        let mut plant = Self { sockets, xbars, present, host_names, xbar_names, by_name, generation: 0 };
+        let mut plant = Self {
+            sockets,
+            xbars,
+            present,
+            host_names,
+            xbar_names,
+            by_name,
+            generation: 0,
+            notices: VecDeque::new(),
+        };
         for (i, host) in map.hosts.iter().enumerate() {
             if let Some(at) = host.at {
                 plant.plug(i as u32, plant.described_socket(at)?)?;

@@ -1,0 +1,135 @@
+//! The checks that a crossbar sent on lately.
+//!
+//! A host checks each path that it uses every few milliseconds. A tagged crossbar that remembers who checked what
+//! tells all of them at once when a port loses carrier, and not each when its next check comes:
+//!
+//! ```text
+//!   check, token 7, in by port 1 ---> [ xbar ] ---> out by port 3        remembered: port 3, 7, way home by port 1
+//!                                        |
+//!                port 3 loses carrier    |
+//!   notice: 7, no carrier at port 3 <----+                               forgotten
+//! ```
+//!
+//! Of each path that a host checks the newest check is kept. What is kept is bounded, and old only where nobody
+//! checks any more: a host does not know the token of such a notice, and ignores it.
+
+use std::collections::BTreeMap;
+
+use super::crossbar::{Crossbar, elements};
+use super::data::{Data, token_and_way_home};
+use super::{CrossbarKind, Element, Route, Undeliverable};
+
+/// Checks that a crossbar sent on, each with its way home. See the [module](self).
+#[derive(Clone, Debug, Default)]
+pub struct PassedChecks {
+    /// By the port that they left by, and then by a digest of their path.
+    kept: BTreeMap<(u8, u16), PassedCheck>,
+}
+
+/// A check that was sent on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PassedCheck {
+    /// The port that it came in by.
+    arrival: u8,
+    token: u64,
+    /// The way from that port back to its sender.
+    way_home: Route,
+}
+
+impl PassedChecks {
+    /// How many checks are kept for each port at most. Of more, some are not, and their senders learn of a dead cable by
+    /// their next check.
+    pub const MOST_OF_PORT: u16 = 512;
+
+    /// Remembers a frame that came in by port `arrival` and is sent on out of `port`, if it is a check and the crossbar
+    /// is a tagged one: no other sends notices. `payload` is the frame as it arrived, with its whole route.
+    pub fn note(&mut self, crossbar: &Crossbar, (arrival, port): (u8, u8), payload: &[u8]) {
+        let length = elements(payload, 0).map(Element::len_bytes).sum();
+        let is_check = payload.get(length..).is_some_and(Data::is_check);
+        if crossbar.kind == CrossbarKind::Plain || !is_check {
+            return;
+        }
+        let Some((token, way_home)) = token_and_way_home(payload) else { return };
+        let mut digest = crc32fast::Hasher::new();
+        [&[arrival], &payload[..length], way_home.as_bytes()].iter().for_each(|part| digest.update(part));
+        let place = (digest.finalize() % u32::from(Self::MOST_OF_PORT)) as u16;
+        self.kept.insert((port, place), PassedCheck { arrival, token, way_home });
+    }
+
+    /// Forgets the checks that left by a port, which has no carrier any more. Returns a notice about each, route first, with
+    /// the port that it is to be sent out of.
+    pub fn take_lost(&mut self, crossbar: &Crossbar, port: u8) -> Vec<(u8, Vec<u8>)> {
+        let CrossbarKind::Tagged { tag } = crossbar.kind else { return Vec::new() };
+        let lost = self.kept.extract_if((port, 0)..=(port, u16::MAX), |_, _| true);
+        lost.map(|(_, PassedCheck { arrival, token, way_home })| {
+            let notice = Undeliverable { token, tag, port }.encode();
+            (arrival, [way_home.as_bytes(), &notice].concat())
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port_set::PortSet;
+
+    const TAG: u64 = 99;
+
+    fn xbar(kind: CrossbarKind) -> Crossbar {
+        Crossbar { kind, first_port: 0, ports: 8, carriers: PortSet::NONE }
+    }
+
+    fn route(deltas: &[i8]) -> Route {
+        deltas.iter().map(|&delta| Element::Relative(delta)).collect()
+    }
+
+    /// The token with the bit of checks.
+    const fn check(token: u64) -> u64 {
+        token | 1 << 63
+    }
+
+    /// A frame whose route goes on by these deltas, from a host that is one xbar away by -1.
+    fn frame(token: u64, left: &[i8]) -> Vec<u8> {
+        let back: Vec<i8> = left.iter().rev().map(|delta| -delta).chain([-1]).collect();
+        let data = Data { token, way_back: route(&back), ethernet: &[0; 60] };
+        [route(left).as_bytes(), &data.encode().unwrap()].concat()
+    }
+
+    #[test]
+    fn who_checked_a_path_over_a_port_is_told_once_when_it_loses_carrier() {
+        let xbar = xbar(CrossbarKind::Tagged { tag: TAG });
+        let mut checks = PassedChecks::default();
+        checks.note(&xbar, (1, 3), &frame(check(7), &[2, 1]));
+        // A newer check of the same path takes the place of the older one; another path has its own.
+        checks.note(&xbar, (1, 3), &frame(check(8), &[2, 1]));
+        checks.note(&xbar, (1, 3), &frame(check(9), &[2, 2]));
+        checks.note(&xbar, (1, 4), &frame(check(10), &[3, 1]));
+        // A user's frame is none.
+        checks.note(&xbar, (1, 3), &frame(11, &[2, 3]));
+        let mut lost = checks.take_lost(&xbar, 3);
+        lost.sort();
+        let notice = |token: u64| {
+            let notice = Undeliverable { token: check(token), tag: TAG, port: 3 }.encode();
+            (1, [route(&[-1]).as_bytes(), &notice].concat())
+        };
+        assert_eq!(lost, [notice(8), notice(9)]);
+        assert!(checks.take_lost(&xbar, 3).is_empty());
+        assert_eq!(checks.take_lost(&xbar, 4).len(), 1);
+    }
+
+    #[test]
+    fn a_plain_crossbar_remembers_nothing_and_no_crossbar_more_than_it_may() {
+        let plain = xbar(CrossbarKind::Plain);
+        let mut checks = PassedChecks::default();
+        checks.note(&plain, (1, 3), &frame(check(7), &[2, 1]));
+        let tagged = xbar(CrossbarKind::Tagged { tag: TAG });
+        assert!(checks.take_lost(&tagged, 3).is_empty());
+        for token in 0..5000_u64 {
+            let left = [2, 1 + (token % 30) as i8, 1 + (token / 30 % 30) as i8, 1 + (token / 900) as i8];
+            checks.note(&tagged, (1, 3), &frame(check(token), &left));
+        }
+        let lost = checks.take_lost(&tagged, 3).len();
+        assert!((400..=PassedChecks::MOST_OF_PORT.into()).contains(&lost), "{lost}");
+    }
+}
