@@ -26,7 +26,8 @@ pub enum ArrivalCount {
     Hellos,
     /// Hellos sent out of this port.
     HellosSent,
-    /// Notices sent back out of this port, each because a data frame could not be forwarded.
+    /// Notices sent back out of this port, each because a data frame could not be forwarded, or because a port lost carrier
+    /// that a check had left by.
     Notices,
     /// Notices not sent because there were too many of them.
     NoticesSuppressed,

@@ -83,7 +83,7 @@ const PORT_FAMILIES: [PortFamily; 11] = [
     ),
     PortFamily::counter(
         "mapper_xbar_notices",
-        "Notices sent back out of the port, as a frame could not go on.",
+        "Notices sent back out of the port, as a frame could not go on or the cable that it took was lost.",
         |port| port.notices,
     ),
     PortFamily::counter(

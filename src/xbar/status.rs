@@ -79,7 +79,7 @@ pub struct PortStatus {
     /// Hellos sent out of this port; they are in `sent`, too.
     pub hellos_sent: u64,
     /// Notices sent back out of this port, each because a data frame that arrived here could not be
-    /// forwarded.
+    /// forwarded, or because a port lost carrier that a check from here had left by.
     pub notices: u64,
     /// Notices not sent because there were too many of them.
     pub notices_suppressed: u64,

@@ -24,8 +24,9 @@ use mapper_machine::link::{Link, Unsent};
 const TURNS: usize = 4;
 /// How many notices a second may go back out of one port.
 const NOTICES_PER_SECOND: u32 = 10_000;
-/// How many notices may go back out of one port at once, which is more than a batch of frames needs.
-const NOTICE_BURST: u32 = 256;
+/// How many notices may go back out of one port at once, which is more than a batch of frames needs, and as many as there are
+/// checks to tell of when one port loses carrier.
+const NOTICE_BURST: u32 = PassedChecks::MOST_OF_PORT as u32;
 
 /// How many frames a second one port takes in whose route is longer than there and back over 62 crossbars.
 /// About ten agents that compare cables at the far end of the deepest fabric send so many. The bound is there
@@ -58,7 +59,10 @@ pub struct Switch {
 struct SwitchPort {
     link: Link,
     arrivals: Cell<ArrivalCounters>,
+    /// Bounds the notices about frames that could not go on.
     notices: TokenBucket,
+    /// Bounds the notices about checks that went on, so that these leave room for those about users' frames.
+    notices_of_checks: TokenBucket,
     long_routes: TokenBucket,
     /// The task that forwards the frames that arrive at this port, once it is started.
     listener: RefCell<Option<AbortHandle>>,
@@ -108,6 +112,7 @@ impl Switch {
             link,
             arrivals: Cell::default(),
             notices: TokenBucket::new(NOTICES_PER_SECOND, NOTICE_BURST, now),
+            notices_of_checks: TokenBucket::new(NOTICES_PER_SECOND, NOTICE_BURST, now),
             long_routes: TokenBucket::new(LONG_ROUTES_PER_SECOND, LONG_ROUTE_BURST, now),
             listener: RefCell::default(),
         };
@@ -361,7 +366,7 @@ impl Switch {
         };
         from.count(|arrivals| arrivals.dropped.count(why));
         if let Some(notice) = crossbar.undeliverable(port, payload) {
-            from.send_notice(&notice);
+            from.send_notice(&from.notices, &notice);
         }
     }
 
@@ -369,12 +374,14 @@ impl Switch {
     fn tell_of_lost(&self, crossbar: &Crossbar, before: PortSet) {
         for port in before.iter().filter(|&port| !crossbar.has_carrier(port)) {
             let lost = self.passed.borrow_mut().take_lost(crossbar, port);
+            let mut told = PortSet::NONE;
             for (towards, notice) in lost {
-                if let Some(towards) = self.port(towards).filter(|_| crossbar.has_carrier(towards)) {
-                    towards.send_notice(&notice);
-                    towards.link.flush();
+                if let Some(port) = self.port(towards).filter(|_| crossbar.has_carrier(towards)) {
+                    port.send_notice(&port.notices_of_checks, &notice);
+                    told.insert(towards);
                 }
             }
+            told.iter().filter_map(|towards| self.port(towards)).for_each(|port| port.link.flush());
         }
     }
 
@@ -414,9 +421,9 @@ impl Switch {
 }
 
 impl SwitchPort {
-    /// Queues a notice to whoever sent a frame that came in here, unless too many were sent lately.
-    fn send_notice(&self, notice: &[u8]) {
-        if self.notices.take(Instant::now()) {
+    /// Queues a notice to whoever sent a frame that came in here, unless `bound` says that too many were sent lately.
+    fn send_notice(&self, bound: &TokenBucket, notice: &[u8]) {
+        if bound.take(Instant::now()) {
             self.link.queue(notice, &[]);
             self.count(|arrivals| arrivals.counts.count(ArrivalCount::Notices));
         } else {

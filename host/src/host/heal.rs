@@ -45,7 +45,7 @@ impl Host {
         }
     }
 
-    /// Takes in that a crossbar could not send a check of a path on, as its port has no carrier. So a dead
+    /// Takes in that a crossbar could not send a check of a path on, as its port has no carrier, or that the port lost it since. So a dead
     /// cable is known much sooner than by silence. On paths of the kernel there is no other notice, as
     /// crossbars send back no packets.
     pub(super) fn check_is_undeliverable(&mut self, now: Instant, notice: Undeliverable) {

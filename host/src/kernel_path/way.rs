@@ -21,8 +21,8 @@ const RECHECK_WITHIN: Duration = Duration::from_millis(500);
 /// takes until there is a map without a host whose daemon has crashed, as that host's kernel may go on while nobody there
 /// answers probes.
 const UNANSWERED_FOR: Duration = Duration::from_secs(4);
-/// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row. A
-/// probe behind these is looked at as often while it is waited for, as the host's agent may be heard again.
+/// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row. If one
+/// is waited for longer, it is looked at after each such time whether the host's agent is heard again.
 const USED_WITHIN: Duration = Duration::from_millis(100);
 /// A way is lost if so many probes in a row were not answered while the agent of the host at its end, which
 /// would answer them, answered checks by its own frames.
@@ -285,7 +285,7 @@ impl Way {
 
     /// Does what is due. Returns that, and when its time comes next.
     pub(super) fn fire(&mut self, now: Instant, end: FarEnd) -> (Due, Instant) {
-        if self.nonce.is_some() && now < self.answer_by && !self.was_heard(end) {
+        if self.nonce.is_some() && now < self.answer_by && !self.is_given_up_early(now, end) {
             return (Due::Wait, self.next_look(now, end));
         }
         let may_turn = end.may_turn;
@@ -319,11 +319,16 @@ impl Way {
         end.heard_at.is_some_and(|at| at > self.probed_at)
     }
 
-    /// When the way is looked at again while a probe is under way. If the host was silent for so long that a used way is
-    /// tried seldom, that is before the probe is given up, so that it is tried often again soon after the host's agent is heard.
+    /// Whether the probe under way is given up before its time: it was sent when the way was not used or its host silent, and
+    /// now the way is used and the host's agent is heard.
+    fn is_given_up_early(&self, now: Instant, end: FarEnd) -> bool {
+        self.is_proved() && end.is_used && self.was_heard(end) && now >= self.probed_at + USED_WITHIN
+    }
+
+    /// When the way is looked at again while a probe is under way. A used way is tried often as soon as its host's agent is
+    /// heard, so that is before the probe is given up if the probe is waited for longer than those of used ways are.
     fn next_look(&self, now: Instant, end: FarEnd) -> Instant {
-        let is_silent = matches!(self.proof, Proof::Found { misses: MISSES_OF_USED.., .. });
-        if end.is_used && is_silent { self.answer_by.min(now + USED_WITHIN) } else { self.answer_by }
+        if end.is_used { self.answer_by.min(now + USED_WITHIN) } else { self.answer_by }
     }
 
     /// Does what is due, with probes that the host answers. A new way gets as many of these as if no probes
@@ -386,11 +391,12 @@ impl Way {
         }
         let misses = misses.saturating_add(1);
         let was_heard = self.was_heard(end);
-        // An agent that has only just been heard again may not have been there yet when the probe came.
-        let counts = was_heard && now >= self.answer_by;
-        let while_heard = if counts { while_heard + 1 } else { 0 };
-        // While cables look dead, hosts map, which takes a busy machine longer.
-        let is_unanswered = !end.may_turn && now.since(self.missing_since) >= UNANSWERED_FOR;
+        // An agent that was silent and has only just been heard again may not have been there yet when the probe came.
+        let counts = now >= self.answer_by || misses <= MISSES_OF_USED;
+        let while_heard = if was_heard && counts { while_heard + 1 } else { 0 };
+        // While cables look dead, hosts map, which takes a busy machine longer. An agent that is heard again is asked anew.
+        let is_to_wait = end.may_turn || was_heard;
+        let is_unanswered = !is_to_wait && now.since(self.missing_since) >= UNANSWERED_FOR;
         if while_heard >= MISSES_OF_USED || is_unanswered {
             self.proof = Proof::Sought { misses: 0, refuted: 1 };
             return (Due::Lost, now + RETRY_AFTER);

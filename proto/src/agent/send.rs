@@ -77,9 +77,11 @@ impl Agent {
     }
 
     /// Puts a message in the outbox inside a data frame to this host, which is made up to so many bytes, the route and all.
-    /// It is signed and dropped as by [`Self::transmit`]. Returns the frame's token, unless it was dropped.
+    /// It is signed and dropped as by [`Self::transmit`]. Crossbars name the frame by this token, and say nothing of it if that
+    /// is [`Data::QUIET`]. Returns the token, unless the frame was dropped.
     pub(super) fn transmit_as_data(
         &mut self,
+        token: u64,
         way: RoundTrip,
         to: Mac,
         message: &Message,
@@ -88,7 +90,7 @@ impl Agent {
         if !self.has_room() {
             return None;
         }
-        let (token, mapper_frame) = (self.liveness.check_token(), self.seal(message));
+        let mapper_frame = self.seal(message);
         let wanted_bytes = wanted_bytes.saturating_sub(way.there.as_bytes().len());
         match Data::carry(token, &way.back, (to, self.settings.mac), &mapper_frame, wanted_bytes) {
             Ok(frame) => {
@@ -147,7 +149,7 @@ impl Agent {
         match usize::from(answer_bytes) {
             bytes if bytes >= least => {
                 // Who sent the check watches the path, so nothing is to be done about an answer that gets lost.
-                let _token = self.transmit_as_data(way.reversed(), to, &reply, bytes);
+                let _quiet = self.transmit_as_data(Data::QUIET, way.reversed(), to, &reply, bytes);
             }
             _ => self.transmit(way.back, &reply),
         }

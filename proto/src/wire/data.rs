@@ -26,6 +26,8 @@ use crate::Mac;
 
 /// The first bit of the token of a check; see [`Data::carry`].
 const CHECK_BIT: u64 = 1 << 63;
+/// The token of a carried frame that no crossbar sends a notice about.
+const QUIET_TOKEN: u64 = CHECK_BIT | Data::QUIET;
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER_BYTES: usize = 14;
 /// The EtherType of what a check carries: one of the two for experiments (IEEE 802). What a frame
@@ -47,6 +49,9 @@ pub struct Data<'a> {
 impl<'a> Data<'a> {
     /// Bytes that a data frame has beside its routes, forth and back, and the user's frame.
     pub const OVERHEAD_BYTES: usize = frame::HEADER_BYTES + 8 + 1 + frame::CRC_BYTES;
+
+    /// The token with which [`Self::carry`] makes a frame whose sender does not want to know if it cannot be delivered.
+    pub const QUIET: u64 = 0;
 
     /// Most bytes of the way back and the user's frame together.
     pub const MAX_PAYLOAD_BYTES: usize = MAX_BODY_BYTES - 9;
@@ -202,7 +207,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// What a tagged xbar tells the sender of a data frame whose port has no carrier.
+/// What a tagged xbar tells the sender of a data frame whose port has no carrier, or has lost it just after the frame left.
 ///
 /// It is smaller than any Ethernet frame, carries no authentication, as xbars have no key, and
 /// must be believed for its token alone.
@@ -248,7 +253,8 @@ impl Undeliverable {
 }
 
 /// The token of the data frame in `payload` (route and frame, as it arrived at an xbar), and the
-/// way from that xbar's port of arrival back to its sender. Nothing but what this needs is checked.
+/// way from that xbar's port of arrival back to its sender; `None` if the sender wants no notice. Nothing but what this
+/// needs is checked.
 pub(super) fn token_and_way_home(payload: &[u8]) -> Option<(u64, Route)> {
     let (left, length) = Route::parse(payload).ok()?;
     let mut reader = Reader::new(&payload[length..]);
@@ -261,6 +267,9 @@ fn read_token_and_way_home(reader: &mut Reader<'_>, left: usize) -> Result<(u64,
         return Err(Unreadable);
     }
     let token = reader.u64()?;
+    if token == QUIET_TOKEN {
+        return Err(Unreadable);
+    }
     // The way back has an element for each xbar of the route. Those from here on are not needed.
     let way_back: Vec<Element> = reader.route()?.elements().collect();
     let home = way_back.get(left..).ok_or(Unreadable)?;
@@ -287,6 +296,9 @@ mod tests {
         assert_eq!(at(&[2, 3]), Some((7, route(&[-1]))));
         assert_eq!(at(&[3]), Some((7, route(&[-2, -1]))));
         assert_eq!(at(&[0, 1, 2, 3]), None, "longer than the way back");
+        let macs = (Mac::from_position(1), Mac::from_position(2));
+        let quiet = Data::carry(Data::QUIET, &data.way_back, macs, b"answer", 0).unwrap();
+        assert_eq!(token_and_way_home(&[route(&[3]).as_bytes(), &quiet].concat()), None);
         let notice = Undeliverable { token: 7, tag: 8, port: 9 }.encode();
         assert_eq!(token_and_way_home(&[route(&[1]).as_bytes(), &notice].concat()), None);
         assert_eq!(token_and_way_home(&frame[..12]), None);

@@ -10,8 +10,9 @@
 //!   notice: 7, no carrier at port 3 <----+                               forgotten
 //! ```
 //!
-//! Of each path that a host checks the newest check is kept. What is kept is bounded, and old only where nobody
-//! checks any more: a host does not know the token of such a notice, and ignores it.
+//! Of each path that a host checks the newest check is kept, and so many paths are kept for each port as checks were
+//! sent on latest. A check may have been kept for long where few paths are checked. Its sender does not know the token
+//! any more, and ignores the notice.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +23,26 @@ use super::{CrossbarKind, Element, Route, Undeliverable};
 /// Checks that a crossbar sent on, each with its way home. See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub struct PassedChecks {
-    /// By the port that they left by, and then by a digest of their path.
-    kept: BTreeMap<(u8, u16), PassedCheck>,
+    /// By the port that they left by.
+    by_port: BTreeMap<u8, OfPort>,
+    /// How many checks were remembered so far.
+    count: u64,
+}
+
+/// The checks that left by one port.
+#[derive(Clone, Debug, Default)]
+struct OfPort {
+    /// By a digest of their path.
+    kept: BTreeMap<u32, PassedCheck>,
+    /// The digests, in the order in which the checks were sent on.
+    in_order: BTreeMap<u64, u32>,
 }
 
 /// A check that was sent on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PassedCheck {
+    /// Its number among all that were remembered.
+    number: u64,
     /// The port that it came in by.
     arrival: u8,
     token: u64,
@@ -37,35 +51,56 @@ struct PassedCheck {
 }
 
 impl PassedChecks {
-    /// How many checks are kept for each port at most. Of more, some are not, and their senders learn of a dead cable by
-    /// their next check.
-    pub const MOST_OF_PORT: u16 = 512;
+    /// How many paths are remembered for each port at most: those that were checked last. Who sends along others learns of a
+    /// dead cable by the next check.
+    pub const MOST_OF_PORT: usize = 256;
 
     /// Remembers a frame that came in by port `arrival` and is sent on out of `port`, if it is a check and the crossbar
     /// is a tagged one: no other sends notices. `payload` is the frame as it arrived, with its whole route.
     pub fn note(&mut self, crossbar: &Crossbar, (arrival, port): (u8, u8), payload: &[u8]) {
+        if crossbar.kind == CrossbarKind::Plain {
+            return;
+        }
         let length = elements(payload, 0).map(Element::len_bytes).sum();
-        let is_check = payload.get(length..).is_some_and(Data::is_check);
-        if crossbar.kind == CrossbarKind::Plain || !is_check {
+        if !payload.get(length..).is_some_and(Data::is_check) {
             return;
         }
         let Some((token, way_home)) = token_and_way_home(payload) else { return };
         let mut digest = crc32fast::Hasher::new();
         [&[arrival], &payload[..length], way_home.as_bytes()].iter().for_each(|part| digest.update(part));
-        let place = (digest.finalize() % u32::from(Self::MOST_OF_PORT)) as u16;
-        self.kept.insert((port, place), PassedCheck { arrival, token, way_home });
+        self.count += 1;
+        let check = PassedCheck { number: self.count, arrival, token, way_home };
+        self.by_port.entry(port).or_default().keep(digest.finalize(), check);
     }
 
-    /// Forgets the checks that left by a port, which has no carrier any more. Returns a notice about each, route first, with
-    /// the port that it is to be sent out of.
+    /// Forgets the checks that left by a port, which has no carrier any more. Returns a notice about each, the newest
+    /// first, route before notice, with the port that it is to be sent out of.
     pub fn take_lost(&mut self, crossbar: &Crossbar, port: u8) -> Vec<(u8, Vec<u8>)> {
         let CrossbarKind::Tagged { tag } = crossbar.kind else { return Vec::new() };
-        let lost = self.kept.extract_if((port, 0)..=(port, u16::MAX), |_, _| true);
-        lost.map(|(_, PassedCheck { arrival, token, way_home })| {
-            let notice = Undeliverable { token, tag, port }.encode();
-            (arrival, [way_home.as_bytes(), &notice].concat())
-        })
-        .collect()
+        let OfPort { mut kept, in_order } = self.by_port.remove(&port).unwrap_or_default();
+        let newest_first = in_order.into_values().rev().filter_map(|digest| kept.remove(&digest));
+        newest_first
+            .map(|PassedCheck { arrival, token, way_home, .. }| {
+                let notice = Undeliverable { token, tag, port }.encode();
+                (arrival, [way_home.as_bytes(), &notice].concat())
+            })
+            .collect()
+    }
+}
+
+impl OfPort {
+    /// Keeps a check in place of an older one of its path, or else, if there is no more room, of the oldest of all.
+    fn keep(&mut self, digest: u32, check: PassedCheck) {
+        let number = check.number;
+        if let Some(older) = self.kept.insert(digest, check) {
+            self.in_order.remove(&older.number);
+        }
+        self.in_order.insert(number, digest);
+        if self.in_order.len() > PassedChecks::MOST_OF_PORT
+            && let Some((_, oldest)) = self.in_order.pop_first()
+        {
+            self.kept.remove(&oldest);
+        }
     }
 }
 
@@ -107,13 +142,15 @@ mod tests {
         checks.note(&xbar, (1, 4), &frame(check(10), &[3, 1]));
         // A user's frame is none.
         checks.note(&xbar, (1, 3), &frame(11, &[2, 3]));
-        let mut lost = checks.take_lost(&xbar, 3);
-        lost.sort();
+        // Nor is an answer.
+        let answer = Data::carry(Data::QUIET, &route(&[-2, -1]), Default::default(), b"answer", 0).unwrap();
+        checks.note(&xbar, (1, 3), &[route(&[2]).as_bytes(), &answer].concat());
+        let lost = checks.take_lost(&xbar, 3);
         let notice = |token: u64| {
             let notice = Undeliverable { token: check(token), tag: TAG, port: 3 }.encode();
             (1, [route(&[-1]).as_bytes(), &notice].concat())
         };
-        assert_eq!(lost, [notice(8), notice(9)]);
+        assert_eq!(lost, [notice(9), notice(8)]);
         assert!(checks.take_lost(&xbar, 3).is_empty());
         assert_eq!(checks.take_lost(&xbar, 4).len(), 1);
     }
@@ -125,11 +162,19 @@ mod tests {
         checks.note(&plain, (1, 3), &frame(check(7), &[2, 1]));
         let tagged = xbar(CrossbarKind::Tagged { tag: TAG });
         assert!(checks.take_lost(&tagged, 3).is_empty());
-        for token in 0..5000_u64 {
+        for token in 1..=5000_u64 {
             let left = [2, 1 + (token % 30) as i8, 1 + (token / 30 % 30) as i8, 1 + (token / 900) as i8];
             checks.note(&tagged, (1, 3), &frame(check(token), &left));
         }
-        let lost = checks.take_lost(&tagged, 3).len();
-        assert!((400..=PassedChecks::MOST_OF_PORT.into()).contains(&lost), "{lost}");
+        let lost = checks.take_lost(&tagged, 3);
+        assert_eq!(lost.len(), PassedChecks::MOST_OF_PORT);
+        let tokens: Vec<u64> = lost
+            .iter()
+            .map(|(_, notice)| {
+                let (_, frame) = crate::wire::split_route(notice).unwrap();
+                Data::user_token(Undeliverable::decode(frame).unwrap().token)
+            })
+            .collect();
+        assert!(tokens.iter().copied().eq((5000 - 255..=5000).rev()), "the newest are kept: {tokens:?}");
     }
 }

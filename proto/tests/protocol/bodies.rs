@@ -4,8 +4,8 @@
 
 use mapper_proto::map::{Assembly, MapVersion, encode_pieces};
 use mapper_proto::wire::{
-    Crossbar, CrossbarKind, Data, Decision, Frame, FrameKind, Hello, Message, Printer, Route, STAMP_BYTES,
-    Stamp, Undeliverable, split_route,
+    Crossbar, CrossbarKind, Data, Decision, Frame, FrameKind, Hello, Message, PassedChecks, Printer, Route,
+    STAMP_BYTES, Stamp, Undeliverable, split_route,
 };
 
 /// A frame is decoded or refused; what is decoded is encoded to something that means the same.
@@ -57,6 +57,7 @@ pub fn crossbar(bytes: &[u8]) {
     let kind = if kind % 2 == 0 { CrossbarKind::Plain } else { CrossbarKind::Tagged { tag: 0xfeed } };
     let xbar = Crossbar { kind, first_port, ports, carriers: [0x55; 32].into() };
     let (mut arrival, mut payload) = (arrival, payload.to_vec());
+    let mut passed = PassedChecks::default();
     loop {
         let strip = match xbar.decide(arrival, &payload) {
             Decision::Forward { port, strip } => {
@@ -65,6 +66,11 @@ pub fn crossbar(bytes: &[u8]) {
                     assert!(
                         split_route(&notice).is_ok_and(|(_, frame)| Undeliverable::decode(frame).is_ok())
                     );
+                }
+                passed.note(&xbar, (arrival, port), &payload);
+                for (towards, notice) in passed.take_lost(&xbar, port) {
+                    assert_eq!(towards, arrival);
+                    assert_eq!(Some(notice), xbar.undeliverable(port, &payload));
                 }
                 arrival = port;
                 strip

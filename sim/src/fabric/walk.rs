@@ -49,7 +49,7 @@ pub enum Fate {
 
 impl Plant {
     /// Takes a frame that `host` sends now along its whole way. `payload` is all behind the Ethernet
-    /// header; xbars stamp it and noise flips its bits in place.
+    /// header; xbars stamp it and noise flips its bits in place. Xbars remember the checks that they send on.
     ///
     /// This ends for any payload, as each xbar strips at least one byte of the route or drops the frame.
     pub fn walk(

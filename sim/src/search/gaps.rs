@@ -12,8 +12,8 @@
 //! | of a whole xbar, by itself or with the agent of its node | twice that: the path that is taken next may lead through it too |
 //! | a cable is moved | until the new map, as no other cable may lead there |
 //!
-//! Around a dead cable, one host of a pair may find that each way to the other would need a turn that is not safe until
-//! all hosts know of the cable (see [`mapper_routing::repair`]). Then the pair waits for the new map.
+//! Around a cable that is proved dead, a host may find that each way to another would need a turn that is not safe until
+//! all hosts know of the cable (see [`mapper_routing::repair`]). From then on the pair waits for the new map.
 //!
 //! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that
 //! somebody emptied, or a node whose host is cabled to another crossbar), all of these times are longer by

@@ -24,7 +24,7 @@ impl World {
             // No simulated host is told to pick addresses.
             HostEvent::DirectoryChanged | HostEvent::AddressPicked(_) | HostEvent::Sounded { .. } => None,
             HostEvent::Repaired { dead } => {
-                self.note_routeless(host);
+                self.note_no_safe_routes(host);
                 Some(("repaired", plural(dead.len() as u64, "dead cable")))
             }
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),

@@ -88,6 +88,7 @@ impl World {
             fate => self.end_walk(payload, &fate, Duration::ZERO),
         }
     }
+
     /// Has xbars send the notices that fall due as ports of theirs have lost carrier.
     pub(super) fn send_notices(&mut self) {
         while let Some((socket, notice)) = self.plant.poll_notice() {

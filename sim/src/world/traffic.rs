@@ -8,6 +8,8 @@ mod calm;
 mod frame;
 mod pair;
 mod report;
+#[cfg(test)]
+mod tests;
 mod users;
 
 use std::collections::BTreeSet;
@@ -229,12 +231,13 @@ impl Traffic {
         let mut until = gap.to;
         for effect in effects.iter_mut().rev().skip_while(|effect| effect.at >= gap.to) {
             let behind = |moment: Instant| until.since(gap.from.max(moment).min(until));
-            let is_before = |moment: Option<Instant>| moment.is_none_or(|moment| moment < effect.at);
-            if is_before(gap.renewed_at)
-                && is_before(gap.routeless_at)
+            if gap.renewed_at.is_none_or(|renewed_at| renewed_at < effect.at)
                 && let Some(longest) = &mut effect.kept_gap
             {
-                *longest = behind(effect.at).max(*longest);
+                // From then on the pair waited for the new map.
+                let waited_from = gap.no_safe_route_at.filter(|&at| at >= effect.at && at < until);
+                let kept_until = waited_from.unwrap_or(until);
+                *longest = kept_until.since(gap.from.max(effect.at).min(kept_until)).max(*longest);
             }
             if let (Some(longest), Some(after)) = (&mut effect.mapped_gap, effect.new_map_after) {
                 *longest = behind(effect.at + after).max(*longest);
@@ -316,28 +319,32 @@ impl World {
         }
     }
 
-    /// Takes in that a host's routes go around dead cables now. Those whom no safe route joins wait for the new map.
-    pub(super) fn note_routeless(&mut self, host: u32) {
-        let Some(table) = self.table(host) else { return };
-        let no_safe_route = |&(_, why): &(Mac, OutOfReach)| why == OutOfReach::NoSafeRoute;
-        let routeless: BTreeSet<Mac> =
-            table.unreachable().filter(no_safe_route).map(|(mac, _)| mac).collect();
-        if routeless.is_empty() {
+    /// Takes in that a host's routes go around dead cables now. Those to whom it has no safe route wait for the new map, once
+    /// all these cables are known to be dead: before that, the turns that lead around them are not open yet.
+    pub(super) fn note_no_safe_routes(&mut self, host: u32) {
+        let dead =
+            self.hosts[host as usize].node.as_ref().and_then(|node| Some(node.host()?.healing().dead()));
+        let Some(table) = self.table(host).filter(|_| dead.is_some_and(|dead| dead.avoided == dead.proved))
+        else {
             return;
-        }
-        let macs: Vec<Mac> = self.hosts.iter().map(|slot| slot.settings.mac).collect();
-        let now = self.now;
-        let pairs = self.traffic.iter_mut().flat_map(|traffic| (0..).zip(&mut traffic.pairs));
-        for (from, pairs) in pairs {
-            let other_of = |pair: &Pair| match (from == host, pair.to == host) {
-                (true, _) => Some(pair.to),
-                (false, true) => Some(from),
-                (false, false) => None,
-            };
+        };
+        let no_safe_route = |&(_, why): &(Mac, OutOfReach)| why == OutOfReach::NoSafeRoute;
+        let waits: BTreeSet<Mac> = table.unreachable().filter(no_safe_route).map(|(mac, _)| mac).collect();
+        let to_wait = (0..).zip(&self.hosts).filter(|(_, slot)| waits.contains(&slot.settings.mac));
+        let to_wait: BTreeSet<u32> = to_wait.map(|(host, _)| host).collect();
+        let Some(traffic) = self.traffic.as_mut().filter(|_| !to_wait.is_empty()) else { return };
+        // The other host proves its ways through kernels by answers that this one sends.
+        let both_ways = self.options.kernels;
+        for (from, pairs) in (0..).zip(&mut traffic.pairs) {
             let is_one = |pair: &&mut Pair| {
-                other_of(pair).is_some_and(|other| routeless.contains(&macs[other as usize]))
+                from == host && to_wait.contains(&pair.to)
+                    || both_ways && pair.to == host && to_wait.contains(&from)
             };
-            pairs.iter_mut().filter(is_one).for_each(|pair| pair.routeless_at = Some(now));
+            let struck_at = traffic.effects.last().map_or(Instant::ZERO, |effect| effect.at);
+            for pair in pairs.iter_mut().filter(is_one) {
+                let is_news = pair.no_safe_route_at.is_none_or(|at| at < struck_at);
+                pair.no_safe_route_at = if is_news { Some(self.now) } else { pair.no_safe_route_at };
+            }
         }
     }
 

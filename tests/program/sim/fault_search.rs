@@ -92,7 +92,8 @@ fn seeds_that_once_failed_hold() {
     // - A crossbar counted as two with one tag, as a cable on the way by which it was first seen was moved.
     // - A kernel that forwards nothing was found late behind a host that had been silent, as its agent was heard again while a
     //   probe was waited for.
-    // - The search promised users of two hosts that no safe route around a dead cable joins more than a new map.
+    // - The search was wrong to promise a short gap where no safe route leads around a dead cable: such users wait for the new
+    //   map.
     // - The search overlooked that a host which another with its address had just joined goes on with old routes until it
     //   hears of that other.
     // - The search had hosts of one part only map again where nobody verifies cables between xbars.

@@ -64,6 +64,30 @@ fn ways_that_are_proved_do_not_wait_for_first_probes_and_these_wait_for_answers(
 }
 
 #[test]
+fn the_answer_to_a_probe_that_is_waited_for_longer_counts() {
+    let mut prober = Prober::new(1);
+    let mut way = way(7, 0);
+    let mut now = START;
+    let silent = FarEnd { is_used: true, heard_at: None, may_turn: false };
+    let _news = way.answered(now, RECHECK_EVERY);
+    prober.schedule(now, mac(1), &way);
+    let mut sent = Vec::new();
+    // At some looks nothing is sent, as the probe before is waited for.
+    let mut looks = 0;
+    while looks < sent.len() + 2 {
+        looks += 1;
+        now = prober.poll_timeout(None).unwrap();
+        assert_eq!(prober.next_due(now, None), Some((mac(1), 7)));
+        assert!(!prober.fire(now, mac(1), (&mut way, silent), Some(ENDS), |_| None));
+        sent.extend(prober.poll().map(|probe| probe.nonce));
+    }
+    let last = *sent.last().unwrap();
+    assert_eq!(way.nonce, Some(last));
+    assert!(prober.take(now, last).is_some());
+    assert!(prober.take(now, sent[0]).is_none(), "it was given up");
+}
+
+#[test]
 fn the_more_ways_there_are_the_less_often_each_is_tried() {
     let mut prober = Prober::new(1);
     for number in 0..10 {

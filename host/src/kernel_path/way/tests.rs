@@ -108,6 +108,48 @@ fn a_way_in_use_whose_host_was_silent_is_tried_often_as_soon_as_its_agent_is_hea
 }
 
 #[test]
+fn an_agent_that_is_heard_again_after_many_seconds_is_asked_before_its_way_is_left() {
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    fire(&mut way, &mut now);
+    way.answered(now, RECHECK_EVERY);
+    let silent_since = now;
+    let end = |heard_at, may_turn| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn };
+    while now.since(silent_since) < 2 * UNANSWERED_FOR {
+        fire_at(&mut way, &mut now, end(silent_since, true));
+    }
+    let heard_at = now;
+    let asked = std::iter::repeat_with(|| fire_at(&mut way, &mut now, end(heard_at, false)));
+    assert_eq!(asked.take(2).find(|&due| due != Due::Wait), Some(SHORT));
+    assert!(way.is_proved());
+}
+
+#[test]
+fn a_way_that_comes_into_use_while_a_probe_is_waited_for_is_left_in_time() {
+    // Where the host is heard all the while, and where it is heard again at some moment only.
+    for (heard_from_ms, used_at_ms) in (0..4).flat_map(|n| [0, 100, 250].map(|ms| (100 * n, ms))) {
+        let (mut way, mut now) = (way(), Instant::ZERO);
+        fire(&mut way, &mut now);
+        way.answered(now, RECHECK_EVERY);
+        let sent_at = now;
+        assert_eq!(fire(&mut way, &mut now), SHORT);
+        // Its turn is hastened.
+        let used_at = sent_at + Duration::from_millis(used_at_ms);
+        let heard_from = used_at + Duration::from_millis(heard_from_ms);
+        now = used_at + Duration::from_millis(200);
+        while way.is_proved() {
+            let heard_at = if now > heard_from { now } else { Instant::ZERO };
+            fire_at(&mut way, &mut now, FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false });
+        }
+        let left_after = now.since(heard_from.max(used_at)) - RETRY_AFTER;
+        let most = Duration::from_millis(200) + USED_LEFT_AFTER;
+        assert!(
+            left_after <= most,
+            "{left_after:?}: heard {heard_from_ms} ms after it was used at {used_at_ms} ms"
+        );
+    }
+}
+
+#[test]
 fn a_way_is_kept_for_longer_while_a_dead_cable_may_be_a_crashed_agent() {
     let (mut way, mut now) = (way(), Instant::ZERO);
     fire(&mut way, &mut now);

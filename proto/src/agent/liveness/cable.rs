@@ -13,7 +13,7 @@ use super::super::machine::Agent;
 use super::super::settings::Settings;
 use super::LivenessCount;
 use crate::map::{MapVersion, PortRef};
-use crate::wire::{Message, Probe, ProbeKind, RoundTrip, Route};
+use crate::wire::{Data, Message, Probe, ProbeKind, RoundTrip, Route};
 use crate::{Instant, Mac};
 
 /// The time between two tests of a cable, unless paths are checked less often; the first two may follow each
@@ -159,7 +159,8 @@ impl Agent {
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
             // The test goes there and back the same way, so its route is its own way back.
             // That the cable is dead is known: a notice about the test says nothing new.
-            let _token = self.transmit_as_data(
+            let _quiet = self.transmit_as_data(
+                Data::QUIET,
                 RoundTrip { there: route.clone(), back: route },
                 to,
                 &Message::Probe(probe),

@@ -247,7 +247,7 @@ impl Liveness {
 
     /// The token of the next check. Nobody may guess it, as what is said of it is believed.
     pub(super) fn check_token(&mut self) -> u64 {
-        self.rng.random()
+        self.rng.random_range(1..u64::MAX >> 1)
     }
 
     /// How many entries all its tables have together.
@@ -288,7 +288,8 @@ impl Agent {
     }
 
     /// The path that the check with this token was sent along. A crossbar says by such a notice that it could not send
-    /// the check on, or that it did and could not do so again: nobody else knows the token. A token counts once.
+    /// the check on, or that it did and could not do so again: nobody knows the token who did not see the check. A token
+    /// counts once.
     pub fn undeliverable_check(&mut self, token: u64) -> Option<PathId> {
         let is_it = |sent: &mut u64| Data::is_same_check(*sent, token);
         let Liveness { under_way, paths, .. } = &mut self.liveness;
@@ -346,7 +347,8 @@ impl Agent {
         let least = self.data_bytes(&scout(0), &way.back);
         let answer_bytes = bytes.saturating_sub(way.there.as_bytes().len()).max(least);
         let answer_bytes = u16::try_from(answer_bytes).unwrap_or_default();
-        self.transmit_as_data(way.clone(), to, &scout(answer_bytes), bytes)
+        let token = self.liveness.check_token();
+        self.transmit_as_data(token, way.clone(), to, &scout(answer_bytes), bytes)
     }
 
     /// Sends a loopback probe to each xbar of a path's route.
@@ -385,7 +387,8 @@ impl Agent {
         let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
         // The probe goes there and back the same way, so its route is its own way back.
         let round_trip = RoundTrip { there: route.clone(), back: route };
-        self.transmit_as_data(round_trip, to, &Message::Probe(probe), bytes)
+        let token = self.liveness.check_token();
+        self.transmit_as_data(token, round_trip, to, &Message::Probe(probe), bytes)
     }
 
     /// Takes in that the host at the end of a path has answered. Returns whether a check waited for that.

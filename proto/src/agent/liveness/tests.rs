@@ -352,12 +352,33 @@ fn a_notice_about_the_latest_check_names_its_path_once_whether_it_was_answered_o
         true
     });
     pair.run_to(ms(100), &[1, 2]);
-    let tokens = tokens.take();
-    let [.., old, newest] = tokens[..] else { panic!("{tokens:?}") };
+    let [.., old, newest] = tokens.take()[..] else { panic!("no checks") };
     assert_eq!(pair.watcher.undeliverable_check(old), None);
     assert_eq!(pair.watcher.undeliverable_check(newest ^ 1), None);
     assert_eq!(pair.watcher.undeliverable_check(newest), Some(PathId(0)));
     assert_eq!(pair.watcher.undeliverable_check(newest), None);
+    // One that is named while it is under way is not known any more when its answer has come.
+    let sent = |pair: &mut Pair| {
+        while tokens.borrow().is_empty() {
+            pair.run_to(pair.now + Duration::from_micros(100), &[1, 2]);
+        }
+        tokens.take()[0]
+    };
+    let under_way = sent(&mut pair);
+    assert_eq!(pair.watcher.undeliverable_check(under_way), Some(PathId(0)));
+    pair.run_to(pair.now + Duration::from_millis(1), &[1, 2]);
+    assert_eq!(pair.watcher.undeliverable_check(under_way), None);
+    // One that is never answered is known.
+    pair.carries = Box::new({
+        let record = std::rc::Rc::clone(&tokens);
+        move |_, transmit| {
+            record.borrow_mut().push(Data::decode(&transmit.frame).unwrap().token);
+            false
+        }
+    });
+    let lost = sent(&mut pair);
+    pair.run_to(pair.now + Duration::from_millis(2), &[1, 2]);
+    assert_eq!(pair.watcher.undeliverable_check(lost), Some(PathId(0)));
 }
 
 #[test]

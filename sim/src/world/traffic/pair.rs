@@ -18,8 +18,8 @@ pub(super) struct Gap {
     pub(super) to: Instant,
     /// When the two hosts last had to find each other anew before the gap.
     pub(super) renewed_at: Option<Instant>,
-    /// When one of them last found that no safe route leads around dead cables to the other, before the gap was over.
-    pub(super) routeless_at: Option<Instant>,
+    /// When the sender found, behind the last fault before the gap was over, that no safe route leads around dead cables.
+    pub(super) no_safe_route_at: Option<Instant>,
 }
 
 /// How often a host's flows had to leave their routes and its frames came back so far. As long as none of
@@ -67,8 +67,8 @@ struct Young {
     excused: bool,
     /// What [`Pair::renewed_at`] was when it was sent.
     renewed_at: Option<Instant>,
-    /// What [`Pair::routeless_at`] was when it was sent.
-    routeless_at: Option<Instant>,
+    /// What [`Pair::no_safe_route_at`] was when it was sent.
+    no_safe_route_at: Option<Instant>,
 }
 
 /// One host's frames to another.
@@ -84,8 +84,8 @@ pub(super) struct Pair {
     pub(super) parted: bool,
     /// When cables last joined the two hosts again, or one of them started.
     pub(super) renewed_at: Option<Instant>,
-    /// When one of the two hosts last found that no safe route leads around dead cables to the other.
-    pub(super) routeless_at: Option<Instant>,
+    /// When the sender first found, behind the last fault of which that is so, that no safe route leads around dead cables.
+    pub(super) no_safe_route_at: Option<Instant>,
     /// The frames that may be under way still, oldest first.
     young: VecDeque<Young>,
     /// Since when all frames were lost.
@@ -106,7 +106,7 @@ impl Pair {
             newest: vec![0; flows.max(1) as usize],
             parted: false,
             renewed_at: None,
-            routeless_at: None,
+            no_safe_route_at: None,
             young: VecDeque::new(),
             lost_since: None,
             hit_at: None,
@@ -122,7 +122,7 @@ impl Pair {
             arrived: false,
             excused: self.parted,
             renewed_at: self.renewed_at,
-            routeless_at: self.routeless_at,
+            no_safe_route_at: self.no_safe_route_at,
         });
         self.sent += 1;
         self.sent - 1
@@ -157,7 +157,7 @@ impl Pair {
     /// Decides which of the frames that can be under way no more were lost. Returns a gap that is over; to be
     /// called until there is none.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Gap> {
-        while let Some(&Young { sent_at, arrived, excused, renewed_at, routeless_at, .. }) =
+        while let Some(&Young { sent_at, arrived, excused, renewed_at, no_safe_route_at, .. }) =
             self.young.front().filter(|frame| now.since(frame.sent_at) >= LOST_AFTER)
         {
             self.young.pop_front();
@@ -167,7 +167,7 @@ impl Pair {
             match (arrived, excused) {
                 (true, _) => {
                     if let Some(from) = self.lost_since.take() {
-                        return Some(Gap { from, to: sent_at, renewed_at, routeless_at });
+                        return Some(Gap { from, to: sent_at, renewed_at, no_safe_route_at });
                     }
                 }
                 (false, true) => self.lost_since = None,
@@ -182,11 +182,11 @@ impl Pair {
     /// The gap that is not over yet, if there is one.
     pub(super) fn open_gap(&self, now: Instant) -> Option<Gap> {
         let arrived = self.young.iter().find(|frame| frame.arrived);
-        let of_now = (now, self.renewed_at, self.routeless_at);
-        let (to, renewed_at, routeless_at) =
-            arrived.map_or(of_now, |frame| (frame.sent_at, frame.renewed_at, frame.routeless_at));
+        let of_now = (now, self.renewed_at, self.no_safe_route_at);
+        let (to, renewed_at, no_safe_route_at) =
+            arrived.map_or(of_now, |frame| (frame.sent_at, frame.renewed_at, frame.no_safe_route_at));
         let from = self.lost_since.filter(|&since| renewed_at.is_none_or(|anew| since >= anew))?;
-        Some(Gap { from, to, renewed_at, routeless_at })
+        Some(Gap { from, to, renewed_at, no_safe_route_at })
     }
 }
 
@@ -211,13 +211,13 @@ mod tests {
         assert_eq!(pair.lost, 0);
         assert_eq!(
             pair.expire(ms(1000)),
-            Some(Gap { from: ms(10), to: ms(20), renewed_at: None, routeless_at: None })
+            Some(Gap { from: ms(10), to: ms(20), renewed_at: None, no_safe_route_at: None })
         );
         assert_eq!(pair.expire(ms(1000)), None);
         assert_eq!((pair.sent, pair.delivered, pair.lost), (5, 3, 2));
         assert_eq!(
             pair.open_gap(ms(1000)),
-            Some(Gap { from: ms(40), to: ms(1000), renewed_at: None, routeless_at: None })
+            Some(Gap { from: ms(40), to: ms(1000), renewed_at: None, no_safe_route_at: None })
         );
     }
 
@@ -241,7 +241,7 @@ mod tests {
         pair.arrive(5);
         assert_eq!(
             pair.expire(ms(1000)),
-            Some(Gap { from: ms(40), to: ms(50), renewed_at: None, routeless_at: None })
+            Some(Gap { from: ms(40), to: ms(50), renewed_at: None, no_safe_route_at: None })
         );
         assert_eq!((pair.delivered, pair.lost), (2, 4));
     }
@@ -260,7 +260,7 @@ mod tests {
         pair.renewed_at = Some(ms(600));
         assert_eq!(
             pair.expire(ms(2000)),
-            Some(Gap { from: ms(510), to: ms(530), renewed_at, routeless_at: None })
+            Some(Gap { from: ms(510), to: ms(530), renewed_at, no_safe_route_at: None })
         );
         assert_eq!((pair.delivered, pair.lost), (2, 3));
     }

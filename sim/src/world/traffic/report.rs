@@ -40,8 +40,8 @@ pub struct FaultEffect {
     pub new_map_after: Option<Duration>,
     /// The longest time that a pair lost all frames up to the next fault, if this fault struck when all was
     /// well and no host was made to believe since that another has its address. Only pairs count that could send to each
-    /// other before, that cables joined all the while, and of which neither host found since that no safe route leads to the
-    /// other around dead cables.
+    /// other before and that cables joined all the while, up to the moment when the sender found that no safe route leads around
+    /// the dead cables.
     pub kept_gap: Option<Duration>,
     /// The longest time that a pair went on losing all frames after all hosts had that new map, up to the
     /// next fault; `None` if frames were lost, copied or held up at random behind this fault.
