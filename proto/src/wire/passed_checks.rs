@@ -20,7 +20,7 @@ use super::crossbar::{Crossbar, elements};
 use super::data::{Data, token_and_way_home};
 use super::{CrossbarKind, Element, Route, Undeliverable};
 
-/// Checks that a crossbar sent on, each with its way home. See the [module](self).
+/// The checks that a crossbar sent on last, each with its way home.
 #[derive(Clone, Debug, Default)]
 pub struct PassedChecks {
     /// By the port that they left by.

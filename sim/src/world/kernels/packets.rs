@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use mapper_fib::model::{Machine, Packet, Step};
 use mapper_fib::probe::Datagram;
 use mapper_fib::segments::overhead_bytes;
-use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Table};
+use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table};
 use mapper_host::kernel_path::KernelProbe;
 use mapper_proto::{Instant, Mac};
 use rand::RngExt;
@@ -316,11 +316,22 @@ impl World {
     }
 
     /// The turns of all packets that the kernel of a host sends, whatever their flow is: pairs of a channel
-    /// and the channel that follows it.
+    /// and the channel that follows it. A nexthop that no route leads to any more, as one that an earlier run has left, sends
+    /// none.
     pub(in crate::world) fn kernel_turns_of(&self, host: u32) -> BTreeSet<(u32, u32)> {
         let mut turns = BTreeSet::new();
         let Some(kernel) = self.kernels.hosts.get(host as usize) else { return turns };
-        for nexthop in kernel.objects.nexthops.values() {
+        let Objects { routes, groups, nexthops, .. } = &kernel.objects;
+        let routed: BTreeSet<GroupId> = routes
+            .values()
+            .filter_map(|route| match route {
+                Route::Group { group, .. } => Some(*group),
+                _ => None,
+            })
+            .collect();
+        let members: BTreeSet<NexthopId> =
+            routed.iter().filter_map(|group| groups.get(group)).flatten().copied().collect();
+        for nexthop in members.iter().filter_map(|member| nexthops.get(member)) {
             let Nexthop::Segments { segments, .. } = nexthop else { continue };
             let packet = Packet::new(Ipv6Addr::UNSPECIFIED.into(), segments.clone());
             let followed = self.follow(host, Leaves::AsRouted, packet, 0, 0);
