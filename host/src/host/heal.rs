@@ -45,9 +45,9 @@ impl Host {
         }
     }
 
-    /// Takes in that a crossbar could not send a check of a path on, as its port has no carrier, or that the port lost it since. So a dead
-    /// cable is known much sooner than by silence. On paths of the kernel there is no other notice, as
-    /// crossbars send back no packets.
+    /// Takes in that a crossbar could not send a check of a path on, as its port has no carrier, or that it did
+    /// and the port has lost carrier since. So a dead cable is known much sooner than by silence. On paths of
+    /// the kernel there is no other notice, as crossbars send back no packets.
     pub(super) fn check_is_undeliverable(&mut self, now: Instant, notice: Undeliverable) {
         let Some(path) = self.agent.undeliverable_check(notice.token) else { return };
         let (Some(data), Some(table)) = (&mut self.data, &self.table) else { return };

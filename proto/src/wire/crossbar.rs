@@ -197,8 +197,7 @@ impl Crossbar {
     pub fn undeliverable(&self, port: u8, payload: &[u8]) -> Option<Vec<u8>> {
         let CrossbarKind::Tagged { tag } = self.kind else { return None };
         let (token, way_home) = token_and_way_home(payload)?;
-        let notice = Undeliverable { token, tag, port }.encode();
-        Some([way_home.as_bytes(), &notice].concat())
+        Some(Undeliverable { token, tag, port }.encode_with_route(&way_home))
     }
 
     /// Writes its stamp into a frame that came in by port `arrival`, where

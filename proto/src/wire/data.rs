@@ -232,6 +232,11 @@ impl Undeliverable {
         })
     }
 
+    /// The same frame behind the route by which it travels.
+    pub(super) fn encode_with_route(&self, way_home: &Route) -> Vec<u8> {
+        [way_home.as_bytes(), &self.encode()].concat()
+    }
+
     /// What is in a notice that begins at its type. Padding may follow.
     ///
     /// # Errors

@@ -10,9 +10,8 @@
 //!   notice: 7, no carrier at port 3 <----+                               forgotten
 //! ```
 //!
-//! Of each path that a host checks the newest check is kept, and so many paths are kept for each port as checks were
-//! sent on latest. A check may have been kept for long where few paths are checked. Its sender does not know the token
-//! any more, and ignores the notice.
+//! Of each path the newest check is kept, and for each port those of the paths that were checked last. A check that nobody
+//! repeats stays where there is room. Its sender does not know the token any more, and ignores the notice.
 
 use std::collections::BTreeMap;
 
@@ -81,8 +80,7 @@ impl PassedChecks {
         let newest_first = in_order.into_values().rev().filter_map(|digest| kept.remove(&digest));
         newest_first
             .map(|PassedCheck { arrival, token, way_home, .. }| {
-                let notice = Undeliverable { token, tag, port }.encode();
-                (arrival, [way_home.as_bytes(), &notice].concat())
+                (arrival, Undeliverable { token, tag, port }.encode_with_route(&way_home))
             })
             .collect()
     }
@@ -147,8 +145,7 @@ mod tests {
         checks.note(&xbar, (1, 3), &[route(&[2]).as_bytes(), &answer].concat());
         let lost = checks.take_lost(&xbar, 3);
         let notice = |token: u64| {
-            let notice = Undeliverable { token: check(token), tag: TAG, port: 3 }.encode();
-            (1, [route(&[-1]).as_bytes(), &notice].concat())
+            (1, Undeliverable { token: check(token), tag: TAG, port: 3 }.encode_with_route(&route(&[-1])))
         };
         assert_eq!(lost, [notice(9), notice(8)]);
         assert!(checks.take_lost(&xbar, 3).is_empty());

@@ -31,6 +31,20 @@ fn fire_at(way: &mut Way, now: &mut Instant, end: FarEnd) -> Due {
     due
 }
 
+/// Fires at a used way, whose host's agent is heard at all moments behind `heard_from`, until the way is lost. Returns how
+/// often a short probe was sent, and when the way was lost.
+fn fire_until_lost(way: &mut Way, mut now: Instant, heard_from: Instant) -> (u32, Instant) {
+    let mut short = 0;
+    loop {
+        let heard_at = Some(now).filter(|&now| now > heard_from);
+        let fired_at = now;
+        match fire_at(way, &mut now, FarEnd { is_used: true, heard_at, may_turn: false }) {
+            Due::Lost => return (short, fired_at),
+            due => short += u32::from(due == SHORT),
+        }
+    }
+}
+
 /// Fires until something is done other than waiting for an answer.
 fn fire_through(way: &mut Way, now: &mut Instant, end: FarEnd) -> Due {
     std::iter::repeat_with(|| fire_at(way, now, end)).find(|&due| due != Due::Wait).unwrap()
@@ -90,15 +104,8 @@ fn a_way_in_use_whose_host_was_silent_is_tried_often_as_soon_as_its_agent_is_hea
         }
         // The agent is heard from now on, or from any moment since the look before.
         let heard_since = now;
-        let mut quick = 0;
-        loop {
-            let heard_at = now;
-            match fire_at(&mut way, &mut now, end(heard_at)) {
-                Due::Lost => break,
-                due => quick += u32::from(due == SHORT),
-            }
-        }
-        let left_after = now.since(heard_since) - RETRY_AFTER;
+        let (quick, lost_at) = fire_until_lost(&mut way, now, silent_since);
+        let left_after = lost_at.since(heard_since);
         assert!(left_after <= USED_LEFT_AFTER, "{left_after:?} after {silent_looks} looks");
         assert!(
             quick >= u32::from(MISSES_OF_USED) - 1,
@@ -125,26 +132,23 @@ fn an_agent_that_is_heard_again_after_many_seconds_is_asked_before_its_way_is_le
 
 #[test]
 fn a_way_that_comes_into_use_while_a_probe_is_waited_for_is_left_in_time() {
-    // Where the host is heard all the while, and where it is heard again at some moment only.
-    for (heard_from_ms, used_at_ms) in (0..4).flat_map(|n| [0, 100, 250].map(|ms| (100 * n, ms))) {
+    for (used_at_ms, heard_after_ms) in
+        [0, 100, 250].into_iter().flat_map(|at| (0..4).map(move |n| (at, 100 * n)))
+    {
         let (mut way, mut now) = (way(), Instant::ZERO);
         fire(&mut way, &mut now);
         way.answered(now, RECHECK_EVERY);
         let sent_at = now;
         assert_eq!(fire(&mut way, &mut now), SHORT);
-        // Its turn is hastened.
         let used_at = sent_at + Duration::from_millis(used_at_ms);
-        let heard_from = used_at + Duration::from_millis(heard_from_ms);
-        now = used_at + Duration::from_millis(200);
-        while way.is_proved() {
-            let heard_at = if now > heard_from { now } else { Instant::ZERO };
-            fire_at(&mut way, &mut now, FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false });
-        }
-        let left_after = now.since(heard_from.max(used_at)) - RETRY_AFTER;
+        let heard_from = used_at + Duration::from_millis(heard_after_ms);
+        let hastened = used_at + Duration::from_millis(200);
+        let (_, lost_at) = fire_until_lost(&mut way, hastened, heard_from);
+        let left_after = lost_at.since(heard_from);
         let most = Duration::from_millis(200) + USED_LEFT_AFTER;
         assert!(
             left_after <= most,
-            "{left_after:?}: heard {heard_from_ms} ms after it was used at {used_at_ms} ms"
+            "{left_after:?}: heard {heard_after_ms} ms after it was used at {used_at_ms} ms"
         );
     }
 }
