@@ -302,7 +302,7 @@ impl World {
         self.stats.events += 1;
         match what {
             What::PowerOn { host } if self.hosts[host as usize].powered_on => {}
-            What::PowerOn { host } => self.start(host),
+            What::PowerOn { host } => self.power_on(host),
             What::Frame { flight } => self.arrive(flight),
             What::Serve { host } => self.serve(host),
             What::Timeout { host } => self.time_out(host)?,

@@ -14,6 +14,17 @@ const AGENTS: u64 = 1;
 const SECRETS: u64 = 5;
 
 impl World {
+    /// Starts the first agent of a host. Where a crossbar starts with it, this may join users of other hosts; where
+    /// another has its address, users can reach neither from now on.
+    pub(super) fn power_on(&mut self, host: u32) {
+        self.start(host);
+        let mac = self.mac(host);
+        let is_shared = || (0..self.hosts.len() as u32).any(|other| other != host && self.mac(other) == mac);
+        if self.hosts[host as usize].own_crossbar.is_some() || is_shared() {
+            self.part_users();
+        }
+    }
+
     /// Starts an honest agent at a host, in place of what is there.
     pub(super) fn start(&mut self, host: u32) {
         self.renew_users_of(host);
