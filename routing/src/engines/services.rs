@@ -9,6 +9,8 @@
 mod tests;
 mod turns;
 
+use std::sync::OnceLock;
+
 use mapper_fabric::wording::plural;
 use rayon::prelude::*;
 
@@ -80,19 +82,26 @@ pub(super) fn reach_xbars(
     let of_tree = order();
     let order = of_tree.clone().with_one_top_over(topology, tiers, &parts);
     let steps = Steps::new(subnet, &order, in_force);
-    let mut wider = tables.clone();
-    for (end, slot, xbars) in &missed {
-        steps.climb_from(xbars, *end, *slot, &mut wider);
-    }
+    let climb =
+        |(end, slot, xbars): &(u32, u32, Vec<u32>)| (*slot, steps.climb_from(xbars, *end, *slot, tables));
+    let added: Vec<(u32, Vec<Entry>)> = missed.par_iter().map(climb).collect();
+    let set_added = |tables: &mut Tables, is_kept: bool| {
+        for (slot, entries) in &added {
+            entries.iter().for_each(|&Entry { xbar, port }| {
+                tables.set_port(xbar, *slot, if is_kept { port } else { Tables::NONE });
+            });
+        }
+    };
+    set_added(tables, true);
     let routes = missed.iter().flat_map(|(end, slot, xbars)| {
-        let climb = |&xbar: &&u32| wider.port(*xbar, *slot) != Tables::NONE;
+        let climb = |&xbar: &&u32| tables.port(*xbar, *slot) != Tables::NONE;
         xbars.iter().filter(climb).map(|&xbar| (xbar, *slot, *end))
     });
     let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: true };
-    let is_safe = others == Others::InOrder && turns::close_no_circle(subnet, &of_tree, &wider, routes)
-        || prove_tables(subnet, &wider, &Layers::single(), &rules).holds();
-    if is_safe {
-        *tables = wider;
+    let is_safe = others == Others::InOrder && turns::close_no_circle(subnet, &of_tree, tables, routes)
+        || prove_tables(subnet, tables, &Layers::single(), &rules).holds();
+    if !is_safe {
+        set_added(tables, false);
     }
 }
 
@@ -139,36 +148,53 @@ fn missed(subnet: &Subnet, tiers: &Tiers, tables: &Tables) -> Vec<(u32, u32, Vec
 /// A step to a neighbour: the neighbour, and the port that leads to it.
 type Step = (u32, u8);
 
+/// An entry that is added: the port by which an xbar sends on what goes to a slot.
+#[derive(Clone, Copy)]
+struct Entry {
+    xbar: u32,
+    port: u8,
+}
+
 /// All steps of a fabric that lead up in the order.
 struct Steps<'a> {
     subnet: &'a Subnet,
     in_force: Option<&'a Tables>,
     /// All xbars, the top first.
     from_top: Vec<u32>,
-    /// For each xbar its steps up.
-    up: Vec<Vec<Step>>,
-    down: Vec<Vec<Step>>,
+    order: &'a Order,
+    /// For each xbar its steps up, and those down, once they were asked for: often few xbars need any.
+    up: Vec<OnceLock<Vec<Step>>>,
+    down: Vec<OnceLock<Vec<Step>>>,
 }
 
 /// The number of steps where there is no way.
 const NONE: u32 = u32::MAX;
 
 impl<'a> Steps<'a> {
-    fn new(subnet: &'a Subnet, order: &Order, in_force: Option<&'a Tables>) -> Self {
-        let topology = &subnet.topology;
-        let xbars = 0..topology.xbar_count() as u32;
-        let mut from_top: Vec<u32> = xbars.clone().collect();
+    fn new(subnet: &'a Subnet, order: &'a Order, in_force: Option<&'a Tables>) -> Self {
+        let xbars = subnet.topology.xbar_count();
+        let mut from_top: Vec<u32> = (0..xbars as u32).collect();
         from_top.sort_unstable_by_key(|&xbar| order.place(xbar));
-        let side = |up: bool| {
-            let steps = |xbar: u32| {
-                let live = topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel));
-                live.map(|channel| (topology.head(channel).xbar, topology.tail(channel).port))
-                    .filter(|&(head, _)| head != xbar && order.climbs(xbar, head) == up)
-                    .collect()
-            };
-            xbars.clone().into_par_iter().map(steps).collect()
-        };
-        Self { subnet, in_force, from_top, up: side(true), down: side(false) }
+        let unasked = || -> Vec<OnceLock<Vec<Step>>> { (0..xbars).map(|_| OnceLock::new()).collect() };
+        Self { subnet, in_force, from_top, order, up: unasked(), down: unasked() }
+    }
+
+    /// The steps up from an xbar.
+    fn up(&self, xbar: u32) -> &[Step] {
+        self.up[xbar as usize].get_or_init(|| self.steps(xbar, true))
+    }
+
+    /// The steps down from an xbar.
+    fn down(&self, xbar: u32) -> &[Step] {
+        self.down[xbar as usize].get_or_init(|| self.steps(xbar, false))
+    }
+
+    fn steps(&self, xbar: u32, up: bool) -> Vec<Step> {
+        let topology = &self.subnet.topology;
+        let live = topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel));
+        live.map(|channel| (topology.head(channel).xbar, topology.tail(channel).port))
+            .filter(|&(head, _)| head != xbar && self.order.climbs(xbar, head) == up)
+            .collect()
     }
 
     /// Sets all entries that lead to an xbar and its hosts. Xbars above it lead down only, and all others
@@ -177,7 +203,7 @@ impl<'a> Steps<'a> {
         let mut falls = vec![NONE; self.from_top.len()];
         falls[end as usize] = 0;
         for &xbar in self.from_top.iter().rev() {
-            let below = self.down[xbar as usize].iter().map(|&(head, _)| falls[head as usize]);
+            let below = self.down(xbar).iter().map(|&(head, _)| falls[head as usize]);
             let nearest = below.min().unwrap_or(NONE).saturating_add(1);
             falls[xbar as usize] = nearest.min(falls[xbar as usize]);
         }
@@ -190,9 +216,9 @@ impl<'a> Steps<'a> {
         for slot in self.subnet.destinations.slots_of(end) {
             for xbar in (0..falls.len() as u32).filter(|&xbar| xbar != end) {
                 let (steps, left) = if falls[xbar as usize] == NONE {
-                    (&self.up[xbar as usize], &hops)
+                    (self.up(xbar), &hops)
                 } else {
-                    (&self.down[xbar as usize], &falls)
+                    (self.down(xbar), &falls)
                 };
                 let leads_on =
                     |head: u32| left[head as usize] != NONE && left[head as usize] + 1 == left[xbar as usize];
@@ -216,17 +242,20 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Does the same for one slot of an xbar, and only for the xbars that these pass on their way there.
-    fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &mut Tables) {
+    /// The entries that the same would give for one slot of an xbar: those of these xbars and of the xbars that they pass on
+    /// their way there, each as an xbar and its port.
+    fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &Tables) -> Vec<Entry> {
+        let mut given = Vec::new();
         let climbs = self.climbs(end, slot, tables);
         for &xbar in xbars {
             let mut at = xbar;
             while !matches!(climbs[at as usize], 0 | NONE) {
                 let Some((head, port)) = self.climb(&climbs, at, slot) else { break };
-                tables.set_port(at, slot, port);
+                given.push(Entry { xbar: at, port });
                 at = head;
             }
         }
+        given
     }
 
     /// How many steps up lead from each xbar to the nearest that has an entry for a slot of an xbar.
@@ -248,11 +277,11 @@ impl<'a> Steps<'a> {
             let left = climbs[head as usize];
             left != NONE && left + 1 == climbs[xbar as usize]
         };
-        self.pick(&self.up[xbar as usize], leads_on, (xbar, slot))
+        self.pick(self.up(xbar), leads_on, (xbar, slot))
     }
 
     fn nearest_above(&self, hops: &[u32], xbar: u32) -> u32 {
-        self.up[xbar as usize].iter().map(|&(head, _)| hops[head as usize]).min().unwrap_or(NONE)
+        self.up(xbar).iter().map(|&(head, _)| hops[head as usize]).min().unwrap_or(NONE)
     }
 
     /// One of the steps that lead on from an xbar towards a slot: the one that was in force, or else one by

@@ -10,18 +10,21 @@ pub(super) const BLOCK: usize = 512;
 /// anyway.
 pub(super) const MAX_STEPS: usize = 64;
 
-/// The xbars that reached an xbar, a bit each.
-type Row = [u64; BLOCK / 64];
+/// Words of a bit for each source.
+const WORDS: usize = BLOCK / 64;
 
-fn join(into: &mut Row, from: &Row) {
+/// The sources that reached an xbar, a bit each, in so many words.
+type Row<const W: usize = WORDS> = [u64; W];
+
+fn join<const W: usize>(into: &mut Row<W>, from: &Row<W>) {
     for (a, b) in into.iter_mut().zip(from) {
         *a |= b;
     }
 }
 
-fn start(topology: &Topology, sources: &[u32]) -> Vec<Row> {
-    debug_assert!(sources.len() <= BLOCK);
-    let mut rows = vec![[0; BLOCK / 64]; topology.xbar_count()];
+fn start<const W: usize>(topology: &Topology, sources: &[u32]) -> Vec<Row<W>> {
+    debug_assert!(sources.len() <= W * 64);
+    let mut rows = vec![[0; W]; topology.xbar_count()];
     for (bit, &source) in sources.iter().enumerate() {
         rows[source as usize][bit / 64] |= 1 << (bit % 64);
     }
@@ -30,7 +33,7 @@ fn start(topology: &Topology, sources: &[u32]) -> Vec<Row> {
 
 /// One step of a search along any channel. Cables go both ways, so rows are gathered from where the
 /// channels lead.
-fn step(topology: &Topology, rows: &[Row]) -> Vec<Row> {
+fn step<const W: usize>(topology: &Topology, rows: &[Row<W>]) -> Vec<Row<W>> {
     let mut next = rows.to_vec();
     for (xbar, row) in next.iter_mut().enumerate() {
         for channel in topology.channels_of(xbar as u32) {
@@ -44,16 +47,16 @@ fn step(topology: &Topology, rows: &[Row]) -> Vec<Row> {
 /// [`MAX_STEPS`].
 pub(super) fn eccentricities(topology: &Topology, sources: &[u32]) -> Vec<usize> {
     let mut eccentricity = vec![0; sources.len()];
-    let mut rows = start(topology, sources);
+    let mut rows = start::<WORDS>(topology, sources);
     for steps in 1..=MAX_STEPS {
         let next = step(topology, &rows);
-        let mut gained: Row = [0; BLOCK / 64];
+        let mut gained: Row = [0; WORDS];
         for (new, old) in next.iter().zip(&rows) {
             for (word, (new, old)) in gained.iter_mut().zip(new.iter().zip(old)) {
                 *word |= new & !old;
             }
         }
-        if gained == [0; BLOCK / 64] {
+        if gained == [0; WORDS] {
             break;
         }
         for (bit, farthest) in eccentricity.iter_mut().enumerate() {
@@ -74,7 +77,21 @@ pub(super) fn legal_is_shortest(
     sources: &[u32],
     targets: &[u32],
 ) -> bool {
-    let mut any = start(topology, sources);
+    // Few sources need no wide rows, most of which would be empty.
+    if sources.len() <= 64 {
+        legal_is_shortest_in::<1>(topology, orientation, sources, targets)
+    } else {
+        legal_is_shortest_in::<WORDS>(topology, orientation, sources, targets)
+    }
+}
+
+fn legal_is_shortest_in<const W: usize>(
+    topology: &Topology,
+    orientation: &Orientation,
+    sources: &[u32],
+    targets: &[u32],
+) -> bool {
+    let mut any = start::<W>(topology, sources);
     let mut rising = any.clone();
     let mut legal = any.clone();
     for _ in 0..MAX_STEPS {
@@ -99,7 +116,7 @@ pub(super) fn legal_steps(
     sources: &[u32],
     targets: &[u32],
 ) -> usize {
-    let mut rising = start(topology, sources);
+    let mut rising = start::<WORDS>(topology, sources);
     let mut legal = rising.clone();
     let mut most = 0;
     for steps in 1..=MAX_STEPS {
@@ -117,12 +134,12 @@ pub(super) fn legal_steps(
 
 /// One step of a search that goes up only (`rising`), and of one that goes up and then down
 /// (`legal`).
-fn legal_step(
+fn legal_step<const W: usize>(
     topology: &Topology,
     orientation: &Orientation,
-    rising: &[Row],
-    legal: &[Row],
-) -> (Vec<Row>, Vec<Row>) {
+    rising: &[Row<W>],
+    legal: &[Row<W>],
+) -> (Vec<Row<W>>, Vec<Row<W>>) {
     let (mut next_rising, mut next_legal) = (rising.to_vec(), legal.to_vec());
     for xbar in 0..topology.xbar_count() {
         for channel in topology.channels_of(xbar as u32) {

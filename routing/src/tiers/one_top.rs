@@ -27,6 +27,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use rayon::prelude::*;
+
 use super::{Tiers, cabled_hosts, neighbours};
 use crate::Topology;
 
@@ -38,15 +40,15 @@ pub(crate) fn with_one_top(topology: &Topology, tiers: &Tiers, place: &[u32], xb
     parts.sort_unstable();
     parts.dedup();
     let mut turned = Turned::new(topology, place);
-    // Leaves of a pod step up to the same xbars, and all ways up from there are alike.
-    let mut cones: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
     for part in parts {
         let leaves = tiers.leaves().iter().copied().filter(|&leaf| topology.component(leaf) == part);
-        if let Some(hub) = leaves.max_by_key(|&leaf| {
-            let parents = turned.parents(leaf).collect();
-            let cone = *cones.entry(parents).or_insert_with(|| turned.cone(leaf).len());
-            (cone, Reverse(cabled_hosts(topology, leaf)), Reverse(leaf))
-        }) {
+        // Leaves of a pod step up to the same xbars, and all ways up from there are alike.
+        let mut alike: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+        leaves.for_each(|leaf| alike.entry(turned.parents(leaf).collect()).or_default().push(leaf));
+        let key = |&leaf: &u32| (Reverse(cabled_hosts(topology, leaf)), Reverse(leaf));
+        let firsts = alike.into_values().filter_map(|leaves| leaves.into_iter().max_by_key(key));
+        let firsts: Vec<u32> = firsts.collect();
+        if let Some(&hub) = firsts.par_iter().max_by_key(|&leaf| (turned.cone(*leaf).len(), key(leaf))) {
             turned.join(hub);
         }
     }

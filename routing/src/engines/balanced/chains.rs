@@ -139,6 +139,9 @@ impl Chooser<'_> {
     /// The place of the best link into an xbar among its [`Self::ups`]. Links from a system that no earlier slot of the
     /// same host uses in this place are preferred, then those from such a node; among these it is the least used one.
     fn next(&mut self, below: u32, step: usize, earlier: &[u32]) -> Option<usize> {
+        if earlier.is_empty() && self.random.is_none() {
+            return self.least_used(below, step);
+        }
         let mut best = None;
         for (at, up) in self.ups[below as usize].iter().enumerate().filter(|(_, up)| step == 0 || up.rises) {
             let tie = self.random.as_mut().map_or(0, RngExt::random::<u32>);
@@ -153,6 +156,13 @@ impl Chooser<'_> {
             }
         }
         best.map(|(_, at)| at)
+    }
+
+    /// The same where nothing but use decides, which is looked at for every host of a fabric and soon told.
+    fn least_used(&self, below: u32, step: usize) -> Option<usize> {
+        let use_of = |up: &Up| u64::from(up.used) << 32 | u64::from(self.by_xbar[up.link.xbar as usize]);
+        let ups = self.ups[below as usize].iter().enumerate().filter(|(_, up)| step == 0 || up.rises);
+        ups.map(|(at, up)| (use_of(up), at)).min_by_key(|&(used, _)| used).map(|(_, at)| at)
     }
 
     /// The links by which chains may go on to the next tier, from which the way in must descend. Where there

@@ -7,6 +7,7 @@ use super::fill::{Filler, own_port};
 use super::kept::{Kept, Previous};
 use super::ranks::each_bit;
 use super::runs::Runs;
+use super::spread::Spread;
 use super::sweep::{Slots, Target};
 use super::twins::Twins;
 use super::ways::Ways;
@@ -167,7 +168,12 @@ impl Wrong {
             if drawn.replace(slots.first) != Some(slots.first) {
                 sweeper.draw(slots);
             }
-            let mut column: Vec<u8> = slots.range().map(|slot| tables.port(xbar, slot)).collect();
+            // What other slots of a host have matters only where hosts have several.
+            let mut column: Vec<u8> = if Spread::of(filler.subnet, slots).is_some() {
+                slots.range().map(|slot| tables.port(xbar, slot)).collect()
+            } else {
+                vec![Tables::NONE; slots.lanes]
+            };
             sweeper.choose_singly(slots, set, &mut column, (xbar, lanes));
             each_bit(lanes, |lane| tables.set_port(xbar, slots.first + lane as u32, column[lane]));
         }

@@ -5,6 +5,8 @@
 //! again. So it is enough to know which of these few turns are reached from which others by legal turns, whichever of
 //! these any route takes. That takes one search of the fabric for each of them, where a proof walks all routes.
 
+use rayon::prelude::*;
+
 use super::Order;
 use crate::engines::Settings;
 use crate::engines::acyclic::AcyclicGraph;
@@ -72,19 +74,14 @@ fn note_turns(
 
 /// Whether the turns close no circle together with all legal turns.
 fn are_acyclic(topology: &Topology, order: &Order, turns: &[UpTurn]) -> bool {
-    let mut graph = AcyclicGraph::new(turns.len());
-    for (number, turn) in (0..).zip(turns) {
+    let nexts = |turn: &UpTurn| -> Vec<u32> {
         let onward = Onward::after(topology, order, turn.to);
-        let nexts: Vec<u32> = (0..)
-            .zip(turns)
-            .filter(|(_, other)| onward.leads_to(topology, other.from))
-            .map(|(other, _)| other)
-            .collect();
-        if !nexts.into_iter().all(|other| graph.insert(number, other)) {
-            return false;
-        }
-    }
-    true
+        let others = (0..).zip(turns).filter(|(_, other)| onward.leads_to(topology, other.from));
+        others.map(|(other, _)| other).collect()
+    };
+    let nexts: Vec<Vec<u32>> = turns.par_iter().map(nexts).collect();
+    let mut graph = AcyclicGraph::new(turns.len());
+    (0..).zip(nexts).all(|(number, nexts)| nexts.into_iter().all(|other| graph.insert(number, other)))
 }
 
 /// By which neighbour an xbar is entered while going up.
