@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The least time from one try to the next of ways that no packets take, whichever ways are tried. So the
 /// more ways there are, the less often each is tried. A way is tried more often as soon as it takes packets.
-const UNUSED_PAUSE: Duration = Duration::from_millis(50);
+const UNUSED_PAUSE: Duration = Duration::from_millis(100);
 /// The least time from one try to the next of ways that were tried in vain again and again, as each such try
 /// takes several probes.
 const REFUTED_PAUSE: Duration = Duration::from_millis(200);
