@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// The least time from one try to the next of ways that no packets take, whichever ways are tried. So the
 /// more ways there are, the less often each is tried. A way is tried more often as soon as it takes packets.
 const UNUSED_PAUSE: Duration = Duration::from_millis(100);
+/// How far apart the moments are at which ways that no packets take are tried, all that are due by then at once: a machine
+/// at rest is woken less often so.
+const TOGETHER_EVERY: Duration = Duration::from_millis(500);
 /// The least time from one try to the next of ways that were tried in vain again and again, as each such try
 /// takes several probes.
 const REFUTED_PAUSE: Duration = Duration::from_millis(200);
@@ -113,11 +116,15 @@ pub(super) struct Prober {
     to_send: VecDeque<KernelProbe>,
     /// When the burst began, and how many ways had their turn in it.
     burst: (Instant, usize),
+    /// The first moment at which ways that no packets take are tried. Each host has its own, so that hosts that started
+    /// together do not try theirs together.
+    together_from: Instant,
     rng: ChaCha8Rng,
 }
 
 impl Prober {
     pub(super) fn new(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         Self {
             timed: BTreeSet::new(),
             first: BTreeSet::new(),
@@ -127,7 +134,8 @@ impl Prober {
             sent: VecDeque::new(),
             to_send: VecDeque::new(),
             burst: (Instant::ZERO, 0),
-            rng: ChaCha8Rng::seed_from_u64(seed),
+            together_from: Instant::ZERO + rng.random_range(Duration::ZERO..TOGETHER_EVERY),
+            rng,
         }
     }
 
@@ -167,6 +175,13 @@ impl Prober {
     /// How often a way is tried again that works, and that no packets take.
     pub(super) fn recheck_unused_every(&self) -> Duration {
         self.over_all_ways(UNUSED_PAUSE).max(RECHECK_EVERY)
+    }
+
+    /// When a way that no packets take is tried that is due at this moment: see [`TOGETHER_EVERY`].
+    pub(super) fn try_together(&self, due: Instant) -> Instant {
+        let since = due.since(self.together_from).as_nanos() as u64;
+        let every = TOGETHER_EVERY.as_nanos() as u64;
+        self.together_from + Duration::from_nanos(since.div_ceil(every) * every)
     }
 
     /// The pause times the number of ways that have a turn.

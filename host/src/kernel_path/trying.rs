@@ -72,7 +72,8 @@ impl KernelPath {
         let is_used = destination.is_used(now);
         let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
-        let (is_news, next) = way.answered(now, every);
+        let (is_news, due) = way.answered(now, every);
+        let next = if is_used { due } else { self.prober.try_together(due) };
         self.prober.schedule(next, mac, way);
         let mut is_changed = is_news;
         if !turns {

@@ -101,6 +101,21 @@ fn the_more_ways_there_are_the_less_often_each_is_tried() {
 }
 
 #[test]
+fn ways_that_no_packets_take_are_tried_together() {
+    let moments = |seed: u64| -> Vec<Instant> {
+        let prober = Prober::new(seed);
+        let due: Vec<Instant> = (0..2000).map(|ms| START + Duration::from_millis(ms)).collect();
+        let mut tried: Vec<Instant> = due.iter().map(|&due| prober.try_together(due)).collect();
+        assert!(due.iter().zip(&tried).all(|(&due, &at)| at >= due && at < due + TOGETHER_EVERY));
+        tried.dedup();
+        tried
+    };
+    let (one, other) = (moments(1), moments(2));
+    assert!(one.len() <= 5, "{one:?}");
+    assert!(one.iter().all(|at| !other.contains(at)), "hosts try theirs at moments of their own");
+}
+
+#[test]
 fn ways_that_do_not_work_are_left_alone_for_longer_where_there_are_many() {
     /// How long one of `count` ways is left alone at most that are all tried in vain again and again.
     fn longest_pause(count: u32) -> Duration {
