@@ -100,6 +100,11 @@ impl<'a> Filler<'a> {
         self.first_port.is_some()
     }
 
+    /// The connected part of each xbar.
+    pub(super) fn parts(&self) -> &[u32] {
+        &self.parts
+    }
+
     /// The xbars that have hosts, in rising order.
     pub(super) fn leaves(&self) -> &[u32] {
         &self.leaves

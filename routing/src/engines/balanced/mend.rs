@@ -5,12 +5,13 @@ use rayon::prelude::*;
 
 use super::fill::{Filler, own_port};
 use super::kept::{Kept, Previous};
+use super::own_rows::OwnRows;
 use super::ranks::each_bit;
 use super::runs::Runs;
 use super::spread::Spread;
 use super::sweep::{Slots, Target};
 use super::twins::Twins;
-use super::ways::Ways;
+use super::ways::{BLOCK, Ways};
 use crate::Tables;
 
 /// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.
@@ -32,10 +33,10 @@ pub(super) struct Wrong {
 }
 
 /// An entry as it has to be.
-struct Fixed {
-    slot: u32,
-    xbar: u32,
-    port: u8,
+pub(super) struct Fixed {
+    pub(super) slot: u32,
+    pub(super) xbar: u32,
+    pub(super) port: u8,
 }
 
 /// Slots whose entries at an xbar are wrong.
@@ -49,13 +50,22 @@ impl Previous<'_> {
     /// Checks all entries.
     pub(super) fn check(&self, filler: &Filler<'_>) -> Wrong {
         let (ports, leaves) = (filler.ports, filler.leaves());
-        let twins = if filler.reduces_ways() { Twins::apart(ports) } else { Twins::of(ports, leaves) };
+        let are_shortest = !filler.reduces_ways() && ports.weights.is_empty();
+        let mut twins = if are_shortest { Twins::of(ports, leaves) } else { Twins::apart(ports) };
+        let mut own = OwnRows::default();
+        if are_shortest {
+            let alone = twins.take_alone(|xbar| leaves.binary_search(&xbar).is_err());
+            let rows = alone.par_chunks(BLOCK).map(|to| OwnRows::check(filler, self, to));
+            own = rows.reduce(OwnRows::default, OwnRows::join);
+            twins.add_alone(&own.left);
+        }
         let check = |mut wrong: Wrong, classes: &[Vec<u32>]| {
             wrong.check_classes(filler, self, classes);
             wrong
         };
         let wrong = twins.parts().into_par_iter().fold(Wrong::default, check);
-        wrong.reduce(Wrong::default, Wrong::join).in_order_of_slots(filler.ports.words)
+        let of_own = Wrong { fixed: own.fixed, ..Wrong::default() };
+        wrong.reduce(Wrong::default, Wrong::join).join(of_own).in_order_of_slots(filler.ports.words)
     }
 }
 

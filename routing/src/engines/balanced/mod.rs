@@ -8,7 +8,7 @@
 //! 4. [`fill`]: all destinations in rounds, parts of a round in parallel. If loads decided anything, all is
 //!    chosen once more, now that the loads are known.
 //! 5. [`kept`]: right entries of tables that were in force stay; [`runs`] tests them a row at a time, and for [`twins`] by
-//!    the same ways.
+//!    the same ways, and [`own_rows`] while the ways are searched.
 //!
 //! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
 
@@ -20,10 +20,12 @@ mod fill;
 mod kept;
 mod mend;
 mod notes;
+mod own_rows;
 mod ports;
 pub(super) mod ranks;
 mod runs;
 mod same_ways;
+mod search;
 mod spread;
 mod sweep;
 #[cfg(test)]

@@ -146,6 +146,11 @@ impl XbarPorts {
         port.checked_sub(self.first).map(usize::from).filter(|&bit| bit < self.words * 64)
     }
 
+    /// The number of an xbar's port by what tables call it, if sets of ports can name it.
+    pub(super) fn number_at(&self, xbar: u32, port: u8) -> Option<usize> {
+        Some(xbar as usize * self.words * 64 + self.bit_of_port(port)?)
+    }
+
     /// Whether a step out of a numbered port climbs.
     pub(super) fn climbs_by(&self, number: usize) -> bool {
         self.climbs[number / 64] >> (number % 64) & 1 == 1

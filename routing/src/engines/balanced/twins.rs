@@ -17,11 +17,9 @@ pub(super) struct Twins {
 }
 
 impl Twins {
-    /// The classes of all xbars, by their first ones. `leaves` are the xbars that have hosts, in rising order.
+    /// The classes of all xbars, by their first ones, where all ways are the shortest ones by steps. `leaves` are the xbars
+    /// that have hosts, in rising order.
     pub(super) fn of(ports: &XbarPorts, leaves: &[u32]) -> Self {
-        if !ports.weights.is_empty() {
-            return Self::apart(ports);
-        }
         let mut alike: BTreeMap<_, Vec<u32>> = BTreeMap::new();
         for xbar in 0..ports.xbars as u32 {
             let has_hosts = leaves.binary_search(&xbar).is_ok();
@@ -37,6 +35,18 @@ impl Twins {
         Self { classes: (0..ports.xbars as u32).map(|xbar| vec![xbar]).collect() }
     }
 
+    /// Takes out the xbars that have no twin and of which this is true.
+    pub(super) fn take_alone(&mut self, is_wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+        let alone = self.classes.extract_if(.., |class| matches!(class[..], [xbar] if is_wanted(xbar)));
+        alone.flatten().collect()
+    }
+
+    /// Adds xbars that have no twin.
+    pub(super) fn add_alone(&mut self, xbars: &[u32]) {
+        self.classes.extend(xbars.iter().map(|&xbar| vec![xbar]));
+        self.classes.sort_unstable();
+    }
+
     /// Parts with about as many xbars each, and with at most [`BLOCK`] classes.
     pub(super) fn parts(&self) -> Vec<&[Vec<u32>]> {
         let mut parts = Vec::new();
@@ -49,6 +59,7 @@ impl Twins {
             xbars += class.len();
         }
         parts.push(&self.classes[start..]);
+        parts.retain(|part| !part.is_empty());
         parts
     }
 }

@@ -2,9 +2,8 @@
 
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
-
-/// Destinations that one search follows.
-pub(super) const BLOCK: usize = 64;
+pub(super) use super::search::BLOCK;
+use super::search::{Finds, Found, Search};
 
 /// Words in a line of the cache of most processors.
 const LINE: usize = 8;
@@ -58,11 +57,13 @@ impl Ways {
             return ways;
         }
         let all = u64::MAX >> (BLOCK - to.len().clamp(1, BLOCK));
-        let reached = Search::new(ports, &mut ways, all, None).run();
+        let mut noted = Noted { ways: &mut ways, is_first: true };
+        let reached = Search::new(ports, None).run(to, all, &mut noted);
         let missed = missed(&reached, to, all, parts, hosts);
         if missed != 0 {
             let falls = falls(ports, to, missed);
-            Search::new(ports, &mut ways, missed, Some(&falls)).run();
+            ways.clear(missed);
+            Search::new(ports, Some(&falls)).run(to, missed, &mut Noted { ways: &mut ways, is_first: false });
         }
         ways
     }
@@ -124,7 +125,7 @@ impl Ways {
 }
 
 /// The destinations that some xbar with hosts, in the same part of the fabric, was not found to reach.
-fn missed(reached: &[u64], to: &[u32], all: u64, parts: &[u32], hosts: &[u32]) -> u64 {
+pub(super) fn missed(reached: &[u64], to: &[u32], all: u64, parts: &[u32], hosts: &[u32]) -> u64 {
     let mut missed = 0;
     for &xbar in hosts {
         each_bit(all & !reached[xbar as usize] & !missed, |place| {
@@ -156,132 +157,43 @@ fn falls(ports: &XbarPorts, to: &[u32], wanted: u64) -> Vec<u64> {
     falls
 }
 
-/// A search by levels from up to 64 destinations.
-struct Search<'a> {
-    ports: &'a XbarPorts,
+/// Ways while they are found.
+struct Noted<'a> {
     ways: &'a mut Ways,
-    wanted: u64,
-    /// The destinations that each xbar can fall to, if xbars may rise only to others.
-    falls: Option<&'a [u64]>,
-    reached: Vec<u64>,
-    /// Destinations that each xbar was found to reach in the last step, and those of them that it falls to.
-    fresh: Vec<u64>,
-    falling: Vec<u64>,
-    /// The destinations that neighbours offer in this step by rising, and by falling.
-    rise: Vec<u64>,
-    fall: Vec<u64>,
+    /// Whether it is the first search for them.
+    is_first: bool,
 }
 
-impl<'a> Search<'a> {
-    fn new(ports: &'a XbarPorts, ways: &'a mut Ways, wanted: u64, falls: Option<&'a [u64]>) -> Self {
-        let zeros = || vec![0; ports.xbars];
-        let (reached, fresh, falling, rise, fall) = (zeros(), zeros(), zeros(), zeros(), zeros());
-        Self { ports, ways, wanted, falls, reached, fresh, falling, rise, fall }
-    }
-
-    /// Searches. Returns the destinations that each xbar reaches.
-    fn run(mut self) -> Vec<u64> {
-        if self.falls.is_some() {
-            self.ways.clear(self.wanted);
-        }
-        let mut frontier = Vec::new();
-        for place in 0..self.ways.to.len() {
-            let xbar = self.ways.to[place];
-            if self.wanted >> place & 1 == 1 {
-                self.reached[xbar as usize] |= 1 << place;
-                self.fresh[xbar as usize] |= 1 << place;
-                self.falling[xbar as usize] |= 1 << place;
-                self.ways.push(place, xbar);
-                frontier.push(xbar);
-            }
-        }
-        while !frontier.is_empty() {
-            self.note_ends();
-            frontier = self.step(&frontier);
-        }
-        self.reached
-    }
-
-    fn note_ends(&mut self) {
-        if self.falls.is_none() && self.ways.ends.len() < NEAR {
+impl Finds for Noted<'_> {
+    fn begin_step(&mut self) {
+        if self.is_first && self.ways.ends.len() < NEAR {
             let mut ends = [0; BLOCK];
             ends[..self.ways.lengths.len()].copy_from_slice(&self.ways.lengths);
             self.ways.ends.push(ends);
         }
     }
 
-    /// Takes one step away from the destinations. Returns the xbars that were found to reach any.
-    fn step(&mut self, frontier: &[u32]) -> Vec<u32> {
-        let touched = self.offer(frontier);
-        let mut next: Vec<(u32, u64, u64)> = Vec::with_capacity(touched.len());
-        for xbar in touched {
-            let at = xbar as usize;
-            let fall = self.fall[at] & !self.reached[at];
-            let no_rise = self.reached[at] | fall | self.falls.map_or(0, |falls| falls[at]);
-            let rise = self.rise[at] & !no_rise;
-            (self.fall[at], self.rise[at]) = (0, 0);
-            if fall | rise != 0 {
-                self.note_ways(xbar, fall, rise);
-                next.push((xbar, fall, rise));
-            }
-        }
-        for &xbar in frontier {
-            (self.fresh[xbar as usize], self.falling[xbar as usize]) = (0, 0);
-        }
-        for &(xbar, fall, rise) in &next {
-            self.reached[xbar as usize] |= fall | rise;
-            self.fresh[xbar as usize] = fall | rise;
-            self.falling[xbar as usize] = fall;
-            if !self.ways.order.is_empty() {
-                each_bit(fall | rise, |place| self.ways.push(place, xbar));
-            }
-        }
-        next.into_iter().map(|(xbar, ..)| xbar).collect()
-    }
-
-    /// Offers what the last step found to neighbours. Returns the neighbours that may gain by it.
-    fn offer(&mut self, frontier: &[u32]) -> Vec<u32> {
-        let mut touched = Vec::new();
-        for &xbar in frontier {
-            let (fresh, falling) = (self.fresh[xbar as usize], self.falling[xbar as usize]);
-            for &below in self.ports.below(xbar) {
-                let at = below as usize;
-                let bits = fresh & !self.reached[at];
-                if bits != 0 {
-                    if self.rise[at] | self.fall[at] == 0 {
-                        touched.push(below);
-                    }
-                    self.rise[at] |= bits;
-                }
-            }
-            for &above in self.ports.above(xbar) {
-                let at = above as usize;
-                let bits = falling & !self.reached[at];
-                if bits != 0 {
-                    if self.rise[at] | self.fall[at] == 0 {
-                        touched.push(above);
-                    }
-                    self.fall[at] |= bits;
-                }
-            }
-        }
-        touched
+    fn push(&mut self, place: usize, xbar: u32) {
+        self.ways.push(place, xbar);
     }
 
     /// Notes the ports by which an xbar reaches destinations that it falls or rises to.
-    fn note_ways(&mut self, xbar: u32, fall: u64, rise: u64) {
-        let words = self.ports.words;
+    fn note(&mut self, found: &Found<'_>, xbar: u32, fall: u64, rise: u64) {
+        let words = found.ports.words;
         for word in 0..words {
             let at = xbar as usize * words + word;
-            let (live, climbs) = (self.ports.live[at], self.ports.climbs[at]);
+            let (live, climbs) = (found.ports.live[at], found.ports.climbs[at]);
             let mut rows = [0_u64; 64];
             let (mut any, mut several, mut common, mut used) = (0, 0, u64::MAX, 0);
-            let heads = &self.ports.heads[at * 64..][..64];
+            let heads = &found.ports.heads[at * 64..][..64];
             let either = if rise != 0 { climbs } else { 0 } | if fall != 0 { !climbs } else { 0 };
             each_bit(live & either, |bit| {
                 let head = heads[bit] as usize;
-                let row =
-                    if climbs >> bit & 1 == 1 { rise & self.fresh[head] } else { fall & self.falling[head] };
+                let row = if climbs >> bit & 1 == 1 {
+                    rise & found.fresh[head]
+                } else {
+                    fall & found.falling[head]
+                };
                 if row != 0 {
                     rows[bit] = row;
                     several |= any & row;
