@@ -1,7 +1,7 @@
 //! minhop, updn, dnup and dor, balanced over the whole fabric.
 //!
-//! 1. [`ways`]: by which ports of each xbar a legal shortest way leads on to each destination xbar, for 64
-//!    destinations at once, a bit each.
+//! 1. [`ways`]: by which ports of each xbar a legal shortest way leads on to each destination xbar, by one [`search`] for 64
+//!    destinations, a bit each.
 //! 2. [`chains`]: by which xbars each host's routes come in, so that channels serve as few hosts as they can.
 //! 3. [`sweep`]: each destination's entries, near to far along its chains, then far to near by the loads; once for all
 //!    xbars that are [`alike`].
