@@ -15,7 +15,7 @@ use super::ways::{BLOCK, Ways};
 use crate::Tables;
 
 /// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.
-const MOST_SINGLE: usize = 1 << 16;
+pub(super) const MOST_SINGLE: usize = 1 << 16;
 /// Most targets of which so much is wrong that they are chosen anew as a whole.
 const MOST_WHOLE: usize = 256;
 

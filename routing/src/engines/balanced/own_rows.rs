@@ -5,7 +5,7 @@
 
 use super::fill::{Filler, own_port};
 use super::kept::Previous;
-use super::mend::Fixed;
+use super::mend::{Fixed, MOST_SINGLE};
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
 use super::search::{BLOCK, Finds, Found, Search};
@@ -32,12 +32,14 @@ impl OwnRows {
         // Where no way leads, there must be no entry.
         for (xbar, &reached) in (0..).zip(&reached) {
             each_bit(all & !reached, |place| {
-                if rows.rows[place][xbar as usize] != Tables::NONE {
+                if rows.rows[place][xbar as usize] != Tables::NONE && !rows.is_full() {
                     rows.wrong.push((place, xbar, Tables::NONE));
                 }
             });
         }
-        let missed = missed(&reached, to, all, filler.parts(), filler.leaves());
+        // Where so much is wrong that everything is computed anew, there need not be more searches.
+        let missed =
+            if rows.is_full() { 0 } else { missed(&reached, to, all, filler.parts(), filler.leaves()) };
         let is_missed = |place: usize| missed >> place & 1 == 1;
         let wrong = rows.wrong.into_iter().filter(|&(place, ..)| !is_missed(place));
         let fixed = wrong.map(|(place, xbar, port)| Fixed { slot: slots[place], xbar, port }).collect();
@@ -60,13 +62,20 @@ struct Rows<'a> {
     wrong: Vec<(usize, u32, u8)>,
 }
 
+impl Rows<'_> {
+    /// Whether so much is wrong that everything is computed anew, so that no more need be found out.
+    fn is_full(&self) -> bool {
+        self.wrong.len() > MOST_SINGLE
+    }
+}
+
 impl Finds for Rows<'_> {
     fn note(&mut self, found: &Found<'_>, xbar: u32, fall: u64, rise: u64) {
         let ports = found.ports;
         each_bit(fall | rise, |place| {
             let lanes = (fall & 1 << place, rise & 1 << place);
             let entry = ports.number_at(xbar, self.rows[place][xbar as usize]);
-            if !entry.is_some_and(|number| leads(found, number, lanes)) {
+            if !entry.is_some_and(|number| leads(found, number, lanes)) && !self.is_full() {
                 let set = set(found, xbar, lanes);
                 self.wrong.push((place, xbar, own_port(ports, &set, self.to[place], xbar)));
             }
