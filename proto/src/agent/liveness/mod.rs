@@ -6,7 +6,8 @@
 //! Checks and their answers travel as data frames do ([`Data::carry`](crate::wire::Data::carry)), and one in
 //! four is as long as the longest of the user's frames lately: what lets the mapper's frames pass and not
 //! users', or short ones and not long ones, is found so. A check that is not answered is repeated in its
-//! length, and only an answer to one of that length counts.
+//! length, and only an answer to one of that length counts. If users send no frames of that length any more, as
+//! when cables carry less than before, it is repeated in that of the longest that they do send.
 //!
 //! ```text
 //!       watch_path                 not answered within a quarter of an interval

@@ -412,6 +412,28 @@ fn what_lets_short_frames_pass_and_not_long_ones_is_found_and_so_is_where() {
 }
 
 #[test]
+fn a_path_that_carries_no_long_frames_is_up_again_once_users_send_none_and_its_silence_is_found() {
+    let deltas = [3, -1, 2];
+    let mut pair = Pair::new(1, |now, transmit| now < ms(2000) && link_bytes(transmit) < 500);
+    pair.run_to(ms(1000), &deltas);
+    let states = |pair: &Pair| -> Vec<bool> {
+        pair.events.iter().map(|(_, event)| matches!(event, Event::PathUp { .. })).collect()
+    };
+    assert_eq!(states(&pair), [false]);
+    let run_with_shorter_frames_to = |pair: &mut Pair, end: Instant| {
+        while pair.now < end {
+            let shorter = PathUse { longest_bytes: 400, ..used(&deltas) };
+            pair.watcher.watch_path(pair.now, PathId(0), shorter);
+            pair.run_quietly_to((pair.now + Duration::from_millis(300)).min(end));
+        }
+    };
+    run_with_shorter_frames_to(&mut pair, ms(2000));
+    assert_eq!(states(&pair), [false, true]);
+    run_with_shorter_frames_to(&mut pair, ms(2300));
+    assert_eq!(states(&pair), [false, true, false]);
+}
+
+#[test]
 fn a_cable_lives_when_it_answers_so_many_tests_in_a_row() {
     let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
     let mut lost = 0;
