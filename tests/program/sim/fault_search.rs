@@ -175,6 +175,7 @@ fn seeds_that_once_failed_hold() {
         2_400_077_604,
         2_600_141_801,
         3_000_017_956,
+        3_100_108_225,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }
