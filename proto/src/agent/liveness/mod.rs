@@ -50,6 +50,7 @@ use self::path::{Due, Pace, Path, State};
 use super::event::Event;
 use super::machine::Agent;
 use super::settings::Settings;
+use crate::map::LinkMtu;
 use crate::wire::{Data, Element, Message, Probe, ProbeKind, Reason, RoundTrip, Route, Scout};
 use crate::{Instant, Mac, Tally};
 
@@ -322,7 +323,12 @@ impl Agent {
     }
 
     fn check_path(&mut self, now: Instant, name: PathId) {
-        let Some(path) = self.liveness.paths.get(&name) else { return };
+        let Some(path) = self.liveness.paths.get_mut(&name) else { return };
+        // A port of a node's crossbar may carry more than the one that carries least.
+        let LinkMtu { bytes: most_bytes, ports } = self.settings.mtu;
+        if most_bytes > 0 && ports == 0 {
+            path.shorten_check(most_bytes.into());
+        }
         let PathUse { way, to, .. } = path.used.clone();
         let bytes = path.check_bytes;
         let id = self.new_probe_id();

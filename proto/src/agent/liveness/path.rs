@@ -165,6 +165,12 @@ impl Path {
         Due::Check
     }
 
+    /// Has the check that is to be sent be no longer than this host's interface carries, which may be less than when frames
+    /// last took the path.
+    pub(super) fn shorten_check(&mut self, most_bytes: usize) {
+        self.check_bytes = self.check_bytes.min(most_bytes);
+    }
+
     /// Takes in that this host answered a check. `None` if it is not the host that the path led to, else
     /// whether the path is up again.
     pub(super) fn hear(&mut self, now: Instant, from: Mac, pace: Pace) -> Option<bool> {

@@ -434,6 +434,15 @@ fn a_path_that_carries_no_long_frames_is_up_again_once_users_send_none_and_its_s
 }
 
 #[test]
+fn no_check_is_longer_than_the_interface_carries() {
+    let mut pair = Pair::new(1, |now, transmit| now < ms(500) || link_bytes(transmit) <= 600);
+    pair.run_to(ms(500), &[3, -1, 2]);
+    pair.watcher.set_mtu(pair.now, crate::map::LinkMtu { bytes: 600, ports: 0 });
+    pair.run_to(ms(1500), &[3, -1, 2]);
+    assert!(pair.events.is_empty(), "{:?}", pair.events);
+}
+
+#[test]
 fn a_cable_lives_when_it_answers_so_many_tests_in_a_row() {
     let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
     let mut lost = 0;
