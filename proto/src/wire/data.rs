@@ -232,7 +232,7 @@ impl Undeliverable {
         })
     }
 
-    /// The same frame behind the route by which it travels.
+    /// The frame of this notice behind the route by which it travels.
     pub(super) fn encode_with_route(&self, way_home: &Route) -> Vec<u8> {
         [way_home.as_bytes(), &self.encode()].concat()
     }

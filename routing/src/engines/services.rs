@@ -242,8 +242,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The entries that the same would give for one slot of an xbar: those of these xbars and of the xbars that they pass on
-    /// their way there, each as an xbar and its port.
+    /// The entries that one slot of an xbar lacks so that frames of these xbars climb to the nearest xbar that has one: those
+    /// of these xbars, and of the xbars that they pass on their way there.
     fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &Tables) -> Vec<Entry> {
         let mut given = Vec::new();
         let climbs = self.climbs(end, slot, tables);

@@ -158,7 +158,8 @@ impl Chooser<'_> {
         best.map(|(_, at)| at)
     }
 
-    /// The same where nothing but use decides, which is looked at for every host of a fabric and soon told.
+    /// The place of the least used link into an xbar among its [`Self::ups`], for slots without earlier ones and without
+    /// random choices. It is [`Self::next`] for nearly all hosts, without what cannot differ between links there.
     fn least_used(&self, below: u32, step: usize) -> Option<usize> {
         let use_of = |up: &Up| u64::from(up.used) << 32 | u64::from(self.by_xbar[up.link.xbar as usize]);
         let ups = self.ups[below as usize].iter().enumerate().filter(|(_, up)| step == 0 || up.rises);

@@ -11,9 +11,10 @@ use super::dimension::FirstPort;
 use super::kept::{Kept, Previous, is_right};
 use super::ports::XbarPorts;
 use super::runs::Runs;
+use super::search::BLOCK;
 use super::sweep::{LANES, Slots, Sweeper, Target};
 use super::turns::nth;
-use super::ways::{BLOCK, Ways};
+use super::ways::Ways;
 use crate::tiers::cabled_hosts;
 use crate::{Subnet, Tables};
 

@@ -8,8 +8,8 @@ use super::fill::Filler;
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
 use super::runs::Runs;
+use super::search::BLOCK;
 use super::sweep::{Sweeper, Target};
-use super::ways::BLOCK;
 use crate::Tables;
 
 /// Most entries of tables that are read as a whole to learn the loads. Of larger tables a sample is read.

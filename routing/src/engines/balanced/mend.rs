@@ -8,10 +8,11 @@ use super::kept::{Kept, Previous};
 use super::own_rows::OwnRows;
 use super::ranks::each_bit;
 use super::runs::Runs;
+use super::search::BLOCK;
 use super::spread::Spread;
 use super::sweep::{Slots, Target};
 use super::twins::Twins;
-use super::ways::{BLOCK, Ways};
+use super::ways::Ways;
 use crate::Tables;
 
 /// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.

@@ -122,8 +122,7 @@ impl XbarPorts {
 
     /// The number of a port, if sets of ports can name it.
     fn known(&self, port: PortRef) -> Option<usize> {
-        let bit = self.bit_of_port(port.port).filter(|_| (port.xbar as usize) < self.xbars)?;
-        Some(port.xbar as usize * self.words * 64 + bit)
+        self.number_at(port.xbar, port.port).filter(|_| (port.xbar as usize) < self.xbars)
     }
 
     /// The number of a port, which must be one that sets of ports can name.

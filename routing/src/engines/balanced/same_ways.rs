@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::ports::XbarPorts;
 use super::ranks::{Order, Roots, each_bit, find_roots};
-use super::ways::{BLOCK, Ways};
+use super::search::BLOCK;
+use super::ways::Ways;
 use crate::engines::{Engine, Settings};
 use crate::tiers::cabled_hosts;
 use crate::{Subnet, Tiers};

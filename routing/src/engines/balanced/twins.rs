@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::ports::XbarPorts;
-use super::ways::{BLOCK, Ways};
+use super::search::BLOCK;
+use super::ways::Ways;
 
 /// How many xbars the classes of one part have together, or more if it is a single class.
 const PART: usize = 128;

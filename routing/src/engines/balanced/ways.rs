@@ -2,8 +2,7 @@
 
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
-pub(super) use super::search::BLOCK;
-use super::search::{Finds, Found, Search};
+use super::search::{BLOCK, Finds, Found, Search};
 
 /// Words in a line of the cache of most processors.
 const LINE: usize = 8;
