@@ -2,14 +2,65 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
 
 use mapper_fib::segments::{self, Element};
 use mapper_fib::{Nexthop, Objects, Route};
-use mapper_proto::Mac;
+use mapper_proto::{Instant, Mac};
 
 use super::KernelPath;
+use super::destination::Destination;
 use super::surroundings::{Surroundings, TablesByDestination};
+use super::way::{USED_LEFT_AFTER, Way};
 use crate::routes::RouteTable;
+
+/// How long packets go on by what an earlier run has left along ways that this run may try and has not proved. Tries wait for
+/// each other, and one in vain takes a while, so a way on which a kernel drops everything could have its turn late. Packets
+/// go by the tap interface from then on, until a way is proved.
+pub(super) const UNPROVED_FOR: Duration = USED_LEFT_AFTER;
+
+/// What is known of the routes that an earlier run has left in the kernel.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Whose the addresses were to which they lead.
+    addresses: BTreeMap<IpAddr, Mac>,
+    /// Since when new ways to the hosts of the table in use are tried; `None` if they never were.
+    tried_since: Option<Instant>,
+    /// Whether packets go on only along ways that this run has proved.
+    needs_proof: bool,
+}
+
+impl Left {
+    /// Takes in that the routes of another map are put to use.
+    pub(super) const fn begin(&mut self) {
+        (self.tried_since, self.needs_proof) = (None, false);
+    }
+
+    /// Takes in whether new ways may be tried now. Returns whether packets have just ceased to go on along ways that are not
+    /// proved. The time goes on while none may be tried for a while.
+    pub(super) fn handle_timeout(&mut self, now: Instant, tries_new: bool) -> bool {
+        if tries_new {
+            self.tried_since.get_or_insert(now);
+        }
+        let needed_proof = self.needs_proof;
+        self.needs_proof = self.over_at().is_some_and(|over_at| now >= over_at);
+        self.needs_proof && !needed_proof
+    }
+
+    /// When [`Self::handle_timeout`] is to be called at the latest.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.over_at().filter(|_| !self.needs_proof)
+    }
+
+    fn over_at(&self) -> Option<Instant> {
+        self.tried_since.map(|since| since + UNPROVED_FOR)
+    }
+
+    /// Whether packets may go on along a way.
+    pub(super) const fn may_take(&self, way: &Way) -> bool {
+        if self.needs_proof { way.is_proved() } else { !way.is_refuted() }
+    }
+}
 
 /// Whose each address was to which a run has left routes in the kernel, as far as that can be told: all addresses of a host
 /// lead to groups of one number, and one of them may be the one that the fabric gave the host. `host_with` knows that
@@ -31,7 +82,7 @@ pub fn addresses_left(there: &Objects, host_with: impl Fn(Ipv6Addr) -> Option<Ma
 impl KernelPath {
     /// Says whose the addresses were to which an earlier run has left routes: see [`addresses_left`].
     pub fn set_left_addresses(&mut self, left: BTreeMap<IpAddr, Mac>) {
-        self.left_addresses = left;
+        self.left.addresses = left;
     }
 
     /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there
@@ -39,31 +90,33 @@ impl KernelPath {
     /// Routes of an earlier map could send a packet in a circle together with those of other hosts, or to
     /// another host if a cable was moved meanwhile. A host that has told no address yet is taken to have those that the
     /// earlier run knew: it tells them only some time after the map, and as long as not all hosts have that map, frames by
-    /// the tap interface are not delivered everywhere. Nor may a host that starts find all others at once: a way by
+    /// the tap interface are not delivered everywhere. Ways that this run may try have to be proved in [`UNPROVED_FOR`]. Nor may a host that starts find all others at once: a way by
     /// segments to one that the map does not list may stay if the map ends before it, and it closes no circle with what the
     /// map has. A host that has let go of its routes keeps none of an earlier run either.
     pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
-        let Self { table, abilities, agent_port, ports, narrow, .. } = self;
+        let Self { table, abilities, agent_port, ports, narrow, left, .. } = self;
         let Some(table) = table else { return !self.has_let_go };
         let (abilities, agent_port) = (*abilities, *agent_port);
         let complete = self.complete == Some(table.version());
         let tables = TablesByDestination::of(abilities, agent_port, complete);
         let around = Surroundings { abilities, agent_port, ports, narrow, tables };
+        let has_route =
+            |it: &Destination| it.has_route_along(nexthop, table, &around, |way| left.may_take(way));
         let mut there = self.destinations.values().filter(|it| it.has_address(to)).peekable();
         if there.peek().is_none() {
-            let Some(mac) = self.left_addresses.get(&to) else { return false };
+            let Some(mac) = self.left.addresses.get(&to) else { return false };
             return match self.destinations.get(mac) {
-                Some(it) => it.has_told_nothing() && it.has_route_along(nexthop, table, &around),
+                Some(it) => it.has_told_nothing() && has_route(it),
                 None => self.leads_to_unlisted(nexthop, table),
             };
         }
-        there.any(|it| it.has_route_along(nexthop, table, &around))
+        there.any(has_route)
     }
 
     /// Whether an earlier run has left ways to a host that the map does not list. It may come yet: what was left goes for good
     /// only when all such hosts are there.
     pub fn misses_left_hosts(&self) -> bool {
-        self.left_addresses.values().any(|mac| !self.destinations.contains_key(mac))
+        self.left.addresses.values().any(|mac| !self.destinations.contains_key(mac))
     }
 
     /// Whether a nexthop of an earlier run leads out of the map, and does no harm there. Only source routes do: packets that

@@ -54,6 +54,7 @@ use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
 use destination::Destination;
+use left::Left;
 pub use left::addresses_left;
 use numbers::Numbers;
 use own_addresses::OwnAddresses;
@@ -110,8 +111,7 @@ pub struct KernelPath {
     /// When the table in use is old enough for new ways to be tried, whether all hosts have its map or not.
     old_at: Instant,
     holding: Holding,
-    /// Whose the addresses were to which an earlier run has left routes.
-    left_addresses: BTreeMap<IpAddr, Mac>,
+    left: Left,
     /// Whether it has let go of all routes, and has had none since.
     has_let_go: bool,
     destinations: BTreeMap<Mac, Destination>,
@@ -133,7 +133,7 @@ pub struct KernelPath {
     /// The number of the tap interface.
     tap: u32,
     changes: Vec<Change>,
-    /// How often the ports or the routes have changed, or a way was found not to work.
+    /// See [`Self::revision`].
     revision: u64,
 }
 
@@ -154,7 +154,7 @@ impl KernelPath {
             is_settled: true,
             old_at: Instant::ZERO,
             holding: Holding::Never,
-            left_addresses: BTreeMap::new(),
+            left: Left::default(),
             has_let_go: false,
             destinations: BTreeMap::new(),
             unlisted: BTreeMap::new(),
@@ -283,6 +283,7 @@ impl KernelPath {
             // Ways that differ between the tables by destination of the map before and of this map go out of
             // use before other hosts hear of this map's routes.
             (self.complete, self.old_at) = (None, now + NEW_WAYS_WITHIN);
+            self.left.begin();
             listed.into_keys().collect()
         };
         for mac in renewed {
@@ -345,7 +346,7 @@ impl KernelPath {
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let unlisted = self.unlisted.values().map(|it| it.until).min();
         let prober = self.prober.poll_timeout(self.new_ways_from());
-        prober.into_iter().chain(unlisted).chain(self.farewell_at()).min()
+        prober.into_iter().chain(unlisted).chain(self.farewell_at()).chain(self.left.poll_timeout()).min()
     }
 
     /// All objects that the kernel is to hold.
@@ -357,8 +358,8 @@ impl KernelPath {
         all
     }
 
-    /// How often the ports or the routes have changed, or a way was found not to work. Each time, what an earlier run has
-    /// left is looked at anew.
+    /// How often the ports or the routes have changed, or a way was found not to work, or ways were not proved in time. Each
+    /// time, what an earlier run has left is looked at anew.
     pub const fn revision(&self) -> u64 {
         self.revision
     }

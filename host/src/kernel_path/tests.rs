@@ -94,18 +94,23 @@ fn table_of(map: &Map, node: usize) -> Arc<RouteTable> {
     Arc::new(table.unwrap().with_next_hops().unwrap())
 }
 
+/// The kernel path of a node whose agent starts.
+fn starting_kernel(node: usize, abilities: KernelAbilities) -> KernelPath {
+    let mut kernel = KernelPath::new(node as u64, 0, TAP);
+    kernel.set_abilities(Instant::ZERO, abilities, Some(AGENT));
+    let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
+    kernel.set_own_addresses(Instant::ZERO, vec![address(v4(node), 24), address(v6(node), 64)]);
+    kernel
+}
+
 impl Ring {
     fn new(count: usize, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
         let basis = Arc::new(Basis::new(Arc::new(map(count, 1))).unwrap());
         let node = |n: usize| {
-            let mut kernel = KernelPath::new(n as u64, 0, TAP);
-            kernel.set_abilities(Instant::ZERO, abilities(n), Some(AGENT));
-            let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
-            kernel.set_own_addresses(Instant::ZERO, vec![address(v4(n), 24), address(v6(n), 64)]);
             let options = RouteOptions { max_hops: 11, ..RouteOptions::default() };
             let table = RouteTable::compute(&basis, mac(n), &options).unwrap().with_next_hops().unwrap();
             Node {
-                kernel,
+                kernel: starting_kernel(n, abilities(n)),
                 objects: Objects::default(),
                 addresses: vec![v4(n), v6(n)],
                 table: Arc::new(table),

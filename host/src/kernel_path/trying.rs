@@ -11,7 +11,8 @@ impl KernelPath {
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
         self.settle_doubts(&heard_at);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
-        let Self { prober, destinations, own, agent_port, table, .. } = self;
+        let Self { prober, destinations, own, agent_port, table, left, .. } = self;
+        let left_needs_proof = left.handle_timeout(now, new_from.is_some_and(|from| from <= now));
         // Where an agent has crashed, other agents hold its cables for dead. If no cable is held for dead, a
         // host that answers no probe has other reasons, and its packets are better left to the tap interface.
         let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
@@ -38,8 +39,8 @@ impl KernelPath {
             }
             any_refuted |= !was_refuted && way.is_refuted();
         }
-        // What an earlier run has left along such a way goes.
-        self.revision += u64::from(any_refuted);
+        // What an earlier run has left along such ways goes.
+        self.revision += u64::from(any_refuted || left_needs_proof);
         renewed.into_iter().for_each(|mac| self.update(mac));
         self.say_farewells(now);
         self.drop_unlisted(|it| now >= it.until);

@@ -82,31 +82,30 @@ impl Destination {
         self.lose_ways(leads_elsewhere, numbers);
     }
 
-    /// Whether a nexthop that an earlier run has left leads along a route of the table, proved or not yet tried. Once this
-    /// run has tried it in vain, packets would be lost there.
+    /// Whether a nexthop that an earlier run has left leads along a route of the table that packets may take, proved or not.
     pub(in super::super) fn has_route_along(
         &self,
         nexthop: &Nexthop,
         table: &RouteTable,
         around: &Surroundings<'_>,
+        may_take: impl Fn(&Way) -> bool,
     ) -> bool {
         match nexthop {
             Nexthop::Gateway { interface, .. } => {
                 let is_there = |found: &Found| {
                     found.leaving.interface == *interface && !self.left_ports.contains(&found.leaving.port)
                 };
-                let is_refuted = |way: &Way| {
-                    way.course == Course::Destination && way.interface == *interface && way.is_refuted()
+                let is_closed = |way: &Way| {
+                    way.course == Course::Destination && way.interface == *interface && !may_take(way)
                 };
                 around.tables != TablesByDestination::Unused
                     && self.by_destination(table, around).iter().any(is_there)
-                    && !self.ways.iter().any(is_refuted)
+                    && !self.ways.iter().any(is_closed)
             }
             Nexthop::Segments { interface, segments } => {
                 let left = segments::elements(segments);
                 let Some((_, left)) = left.as_deref().and_then(<[Element]>::split_last) else { return false };
-                let mut ways =
-                    self.ways.iter().filter(|way| way.interface == *interface && !way.is_refuted());
+                let mut ways = self.ways.iter().filter(|way| way.interface == *interface && may_take(way));
                 ways.any(|way| match &way.course {
                     Course::Segments { elements, .. } => elements == left,
                     Course::Destination => false,

@@ -1,6 +1,7 @@
 //! Cables, kernels, neighbours and hosts get lost, and runs are followed by others.
 
 use super::*;
+use crate::kernel_path::left::UNPROVED_FOR;
 use crate::kernel_path::unlisted::UNLISTED_FOR;
 
 #[test]
@@ -146,6 +147,50 @@ fn what_an_earlier_run_left_does_not_go_on_along_a_way_that_this_run_tried_in_va
         ring.now = ring.now + Duration::from_secs(40);
         ring.settle();
         assert_eq!(leads_on(&ring, 1), before);
+    }
+}
+
+#[test]
+fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_of_trying_at_most() {
+    const COUNT: usize = 11;
+    for abilities in [ABLE, PLAIN] {
+        let map = map(COUNT, 2);
+        let mut ring = Ring::new(COUNT, |_| abilities);
+        ring.complete(&map, &Vec::from_iter(0..COUNT));
+        let left = ring.nodes[0].kernel.wanted();
+        ring.nodes[0].kernel = starting_kernel(0, abilities);
+        ring.set_ports(0, &[1, 2]);
+        ring.install(0, &table_of(&map, 0));
+        let kernel = &mut ring.nodes[0].kernel;
+        // How many hosts packets go on to.
+        let go_on = |kernel: &KernelPath| {
+            let leads = |to: &usize| left.nexthops.values().any(|it| kernel.leads_on(v6(*to), it));
+            (1..COUNT).filter(leads).count()
+        };
+        // No probe is answered from here on, and the window lets a few ways be tried at once.
+        let lose_probes_until = |kernel: &mut KernelPath, until: Instant| {
+            while let Some(at) = kernel.poll_timeout().filter(|&at| at <= until) {
+                kernel.handle_timeout(at, |_| None);
+                while kernel.poll_probe().is_some() {}
+            }
+        };
+        let just_before = |at: Instant| Instant::ZERO + (at.since(Instant::ZERO) - Duration::from_millis(1));
+        let all_have_it = ring.now + Duration::from_millis(400);
+        lose_probes_until(kernel, just_before(all_have_it));
+        assert_eq!(go_on(kernel), COUNT - 1, "nothing may be tried yet");
+        kernel.network_complete(all_have_it, map.version);
+        kernel.handle_timeout(all_have_it, |_| None);
+        lose_probes_until(kernel, just_before(all_have_it + UNPROVED_FOR));
+        let (waiting, revision) = (go_on(kernel), kernel.revision());
+        assert!(
+            (1..COUNT - 1).contains(&waiting),
+            "{abilities:?}: {waiting} hosts' ways wait for their turn"
+        );
+        // The time goes on while agents map and try nothing.
+        kernel.set_settled(false);
+        lose_probes_until(kernel, all_have_it + UNPROVED_FOR);
+        assert_eq!(go_on(kernel), 0, "{abilities:?}");
+        assert!(kernel.revision() > revision, "so that it is looked at");
     }
 }
 
