@@ -176,6 +176,7 @@ fn seeds_that_once_failed_hold() {
         2_600_141_801,
         3_000_017_956,
         3_100_108_225,
+        3_100_129_050,
         3_200_044_635,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
