@@ -19,10 +19,12 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mapper::daemon::status::{Change, KnownHost, KnownPath, KnownPaths, PathsNumber, paths_number_path};
 use mapper_acm::fabric::{Host, Path as FabricPath, Unit};
 use mapper_acm::service::{Service, Settings};
 use mapper_acm::wire::{Address, EntryFlags, Question, Reply, Request, Sought};
+use mapper_daemon::agent::status::{
+    Change, KnownHost, KnownPath, KnownPaths, PathsNumber, paths_number_path,
+};
 use mapper_proto::{Instant as Nanos, Mac};
 
 /// How many hosts the stand-in for an agent knows.

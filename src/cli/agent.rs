@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use mapper_daemon::agent::driver::{self, DaemonEnd};
+use mapper_daemon::agent::options::{Options, Source};
+use mapper_daemon::subnet;
+
 use super::{CliError, Format, output};
-use crate::daemon::driver::{self, DaemonEnd};
-use crate::daemon::options::{Options, Source};
-use crate::subnet;
 
 /// Options of `mapper agent`.
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant as Clock};
 
+use mapper_daemon::subnet;
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_ib::mad::Smp;
 use mapper_ib::sweep::{Found, Settings, Sweep, TableReading, TablesFound};
@@ -11,7 +12,6 @@ use mapper_machine::mad_port::{AskingPort, PortName};
 use mapper_proto::time::Instant;
 
 use super::CliError;
-use crate::subnet;
 
 /// Longest wait in one go.
 const MAX_WAIT: Duration = Duration::from_secs(1);

@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use mapper_formats::Loaded;
+use mapper_formats::lfts;
+use mapper_formats::{discovered, sls};
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
@@ -21,9 +24,6 @@ use super::progress::Progress;
 use super::refusal::why_refused;
 use super::threads::on_threads;
 use super::{CliError, Format, output};
-use crate::formats::Loaded;
-use crate::formats::lfts;
-use crate::formats::{discovered, sls};
 use mapper_fabric::wording::plural;
 use mapper_ib::sweep::TablesFound;
 use mapper_machine::mad_port::PortName;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use mapper_daemon::agent::options::Options;
 use serde::Serialize;
 
 use super::{CliError, Format, output};
-use crate::daemon::options::Options;
 use crate::doctor::{self, Check, Mended, Outcome, Subject};
 use mapper_machine::options::{DataPathChoice, ProcessKeys};
 

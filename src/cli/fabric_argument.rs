@@ -6,10 +6,10 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
+use mapper_formats as formats;
 use mapper_proto::map::Fabric;
 
 use super::CliError;
-use crate::formats;
 
 /// A fabric on the command line: a file in any of the formats that are read, or a generator's
 /// spec such as `clos:hosts=128,ports=16`.

@@ -1,10 +1,11 @@
-//! `mapper hosts-keeper`, which daemons start: see [`crate::hosts_file::keeper`].
+//! `mapper hosts-keeper`, which daemons start: see [`mapper_daemon::hosts_file::keeper`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use mapper_daemon::hosts_file::keeper;
+
 use super::CliError;
-use crate::hosts_file::keeper;
 
 /// Options of `mapper hosts-keeper`.
 #[derive(Debug, clap::Args)]

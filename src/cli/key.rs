@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use mapper_daemon::agent::keys;
 use serde::Serialize;
 
 use super::{CliError, Format, output};
-use crate::daemon::keys;
 
 /// Options of `mapper key`.
 #[derive(Debug, clap::Args)]

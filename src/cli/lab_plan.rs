@@ -14,10 +14,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use mapper_formats as formats;
 use mapper_proto::map::{Fabric, PortRef};
 
 use super::{CliError, Format, output};
-use crate::formats;
 
 /// The interface of every host.
 const HOST_INTERFACE: &str = "fab0";

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use mapper_daemon::agent::driver;
+use mapper_daemon::agent::options::{Options, Source};
+
 use super::{CliError, Format, agent};
-use crate::daemon::driver;
-use crate::daemon::options::{Options, Source};
 
 /// Options of `mapper node`.
 #[derive(Debug, clap::Args)]

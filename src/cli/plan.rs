@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use mapper_daemon::agent::options::Options;
+use mapper_formats as formats;
 use mapper_machine::options::{self, default_run_dir};
 use mapper_proto::map::Fabric;
+use mapper_wiring::PlanCheck;
 
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, UsageError, output};
-use crate::daemon::options::Options;
-use crate::formats;
 use crate::view::source::agents::live_fabric;
-use crate::wiring::PlanCheck;
 
 /// The exit status of `check` if anything is not as planned.
 const EXIT_DIFFERENT: u8 = 3;

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{
+    AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path, units,
+};
 use mapper_machine::options::default_run_dir;
 use mapper_machine::status as sockets;
 use serde::Serialize;
 
 use super::{CliError, Format, output};
-use crate::daemon::status::{
-    AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path, units,
-};
 
 /// How long an agent may take to answer. It answers at once unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant as WallInstant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use mapper_formats as formats;
 use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use mapper_sim::record::{Header, Recorded, Replayer, Writer};
@@ -21,7 +22,6 @@ use mapper_sim::setup::Setup;
 use mapper_sim::world::{FrameSink, Stopped, TraceSink, Until, World};
 
 use super::{CliError, Format, output};
-use crate::formats;
 use capture::Capture;
 pub use options::Args;
 use report::Report;

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use mapper_fabric;
+use mapper_formats::page;
+use mapper_formats::{self as formats, FileFormat};
 use mapper_proto::map::Fabric;
 use planes::Planes;
 use selection::HostSelection;
 
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
-use crate::formats::{self, FileFormat};
-use crate::page;
 
 /// The exit status of `diff` if there is a difference.
 const EXIT_DIFFERENT: u8 = 3;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{Board, FrameCount};
 use mapper_fabric::names::Names;
 use mapper_machine::options::default_run_dir;
 use mapper_proto::map::Fabric;
@@ -20,7 +21,6 @@ use super::engine_names::{WantedEngine, WantedName};
 use super::fabric_argument::FabricArgument;
 use super::shown_source::{ShownSource, SimulationArgs};
 use super::{CliError, Format, output};
-use crate::daemon::status::{Board, FrameCount};
 use crate::view::feed::{Feed, Moment};
 use crate::view::source::agents::{Boards, Known, boards};
 use crate::view::source::traffic::Traffic;

@@ -5,10 +5,11 @@ mod status;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use mapper_daemon::agent::options::Options;
+use mapper_daemon::xbar;
+use mapper_daemon::xbar::options::{Name, XbarOptions, XbarSource};
+
 use super::{CliError, Format};
-use crate::daemon::options::Options;
-use crate::xbar;
-use crate::xbar::options::{Name, XbarOptions, XbarSource};
 use mapper_machine::options::{Text, default_run_dir};
 
 /// Options of `mapper xbar`.

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::options::Config;
+use mapper_daemon::agent::status::{Board, Mismatch, socket_path, units};
+use mapper_daemon::xbar::{self, XbarStatus};
 use serde::de::DeserializeOwned;
 
 use super::Check;
-use crate::daemon::options::Config;
-use crate::daemon::status::{Board, Mismatch, socket_path, units};
-use crate::xbar::{self, XbarStatus};
 use mapper_fabric::wording::plural;
 use mapper_machine::interface_lock::{Holder, holder};
 use mapper_machine::status::{Question, StatusSocketError, ask};
@@ -288,7 +288,7 @@ fn check_network(board: &Board, whole: bool) -> Check {
 mod tests {
     use super::super::Outcome;
     use super::*;
-    use crate::daemon::status::BoardPort;
+    use mapper_daemon::agent::status::BoardPort;
     use mapper_proto::agent::FrameDrop;
 
     fn whole() -> Board {

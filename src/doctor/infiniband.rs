@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::time::{Duration, Instant as Clock};
 
+use mapper_daemon::agent::options::Config;
+use mapper_daemon::agent::status::{Board, SubnetStanding};
+use mapper_daemon::subnet;
 use mapper_ib::mad::{Attribute, Method, PortSettings, PortState, Route, Smp};
 use mapper_machine::mad_port::{AskingPort, PortName};
 use rustix::fs::Access;
 
 use super::Check;
 use super::daemons::Heard;
-use crate::daemon::options::Config;
-use crate::daemon::status::{Board, SubnetStanding};
-use crate::subnet;
 
 /// How long this machine's port may take to answer. Questions to it pass no cable.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -220,7 +220,7 @@ fn check_network(board: &Board, subnet: &SubnetStanding) -> Check {
 mod tests {
     use super::super::Outcome;
     use super::*;
-    use crate::daemon::status::ManagerSeen;
+    use mapper_daemon::agent::status::ManagerSeen;
 
     fn board() -> Board {
         let subnet = SubnetStanding { role: "master".to_owned(), switches: 2, ..SubnetStanding::default() };

@@ -1,9 +1,10 @@
 //! The interface that is cabled to the fabric, and what is at the other end of its cable.
 
+use mapper_daemon::agent::options::Config;
+
 use super::Check;
 use super::daemons::{self, Daemon, Heard};
 use super::neighbour::{self, Neighbour};
-use crate::daemon::options::Config;
 use mapper_host::data::tap_mtu;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::Tap;

@@ -4,12 +4,12 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
+use mapper_daemon::agent::options::Config;
 use rustix::fs::Access;
 use rustix::thread::{CapabilitySet, capabilities};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Check;
-use crate::daemon::options::Config;
 
 /// The kernel's device for making tap interfaces.
 const TUN_DEVICE: &str = "/dev/net/tun";

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use self::daemons::Heard;
-use crate::daemon::driver;
-use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source};
+use mapper_daemon::agent::driver;
+use mapper_daemon::agent::options::{Config, ConfigError, Options, OptionsError, Source};
 use mapper_machine::link::interface::Interface;
 use mapper_machine::mad_port::PortName;
 use mapper_machine::options::default_run_dir;
@@ -339,7 +339,7 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(&file, mode).unwrap();
-        let error = crate::daemon::keys::read(&file).unwrap_err();
+        let error = mapper_daemon::agent::keys::read(&file).unwrap_err();
         let cause = std::error::Error::source(&error).unwrap().to_string();
         let what = Check::error("configuration", &error).what;
         assert_eq!(what.matches(&cause).count(), 1, "{what}");

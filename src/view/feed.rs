@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::page::Scene;
+use mapper_formats::page::Scene;
 
 /// Most fabrics that are kept.
 const MOST_SCENES: usize = 16;

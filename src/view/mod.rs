@@ -10,7 +10,7 @@
 //! - [`feed`]: what was told, kept within bounds for pages that come later.
 //! - [`server`]: HTTP, and who is answered.
 //!
-//! The page itself, and the scene that it draws, are in `crate::page`, from which files are written too. Routes and loads by any
+//! The page itself, and the scene that it draws, are in `mapper_formats::page`, from which files are written too. Routes and loads by any
 //! engine, and what cut cables change, come from `crate::consequences`.
 
 pub(crate) mod feed;

@@ -3,7 +3,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use mapper::formats;
+use mapper_formats as formats;
 
 use crate::managed::{Running, opensm, wait_for};
 use crate::peers::{Simulation, are_there};

@@ -1,6 +1,6 @@
 //! Tests that hosts are answered by our agent as by OpenSM, which the clients of InfiniBand judge.
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_proto::map::Fabric;
 
 use crate::managed::{Running, opensm, opensm_with, wait_for};

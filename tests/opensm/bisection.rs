@@ -1,6 +1,6 @@
 //! Tests of how good our tables are, compared with those of OpenSM's engine of the same name.
 
-use mapper::formats::{self, lfts};
+use mapper_formats::{self as formats, lfts};
 use mapper_routing::engines::{Engine, Settings, select};
 use mapper_routing::{Quality, Subnet, TableRoutes};
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_ib::record::{Direction, Recorded};
 use mapper_proto::map::Fabric;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use mapper::formats;
+use mapper_formats as formats;
 
 use crate::peers::{Simulation, are_there};
 

@@ -1,6 +1,6 @@
 //! Tests that an agent brings up a cluster with service adapters on all switches.
 
-use mapper::formats;
+use mapper_formats as formats;
 
 use crate::managed::{all_trace, bring_up, links, prove_tables};
 use crate::peers::{Simulation, are_there};

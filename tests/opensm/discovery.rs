@@ -1,6 +1,6 @@
 //! Tests that ibsim takes our files for fabrics, and that we can read what `ibnetdiscover` finds there.
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_proto::map::{Fabric, PortRef};
 
 use crate::peers::{Simulation, are_there};

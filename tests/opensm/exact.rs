@@ -1,6 +1,6 @@
 //! Tests that our tables equal OpenSM's, entry by entry.
 
-use mapper::formats::lid_matrix;
+use mapper_formats::lid_matrix;
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Balance, Engine, EngineError, Settings, hop_matrix};
 

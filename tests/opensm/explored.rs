@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_proto::map::{Fabric, PortRef};
 
 use crate::peers::{Simulation, are_there, text};

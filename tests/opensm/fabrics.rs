@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 /// The fabrics that every engine is tried on, by name.

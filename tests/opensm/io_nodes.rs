@@ -1,6 +1,6 @@
 //! Tests of I/O nodes with the engine ftree, whose routes may need as many steps the wrong way as OpenSM's.
 
-use mapper::formats::{self, lfts};
+use mapper_formats::{self as formats, lfts};
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::{Engine, Settings, select};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_proto::map::Fabric;
 
 use crate::managed::{Running, bring_up, links, wait_for};

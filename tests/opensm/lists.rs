@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mapper::formats::{self, lfts};
+use mapper_formats::{self as formats, lfts};
 use mapper_routing::engines::{Engine, Settings, select};
 use mapper_routing::{Quality, Subnet, TableRoutes, Tables};
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_proto::map::Fabric;
 
 use crate::peers::{Simulation, are_there, text};

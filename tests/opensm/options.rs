@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use mapper::formats::{self, guid_files};
+use mapper_formats::{self as formats, guid_files};
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Engine, Settings};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mapper::formats;
+use mapper_formats as formats;
 use mapper_opensm::{Request, receive, send};
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;

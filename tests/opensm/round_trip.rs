@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mapper::formats::{self, lfts};
+use mapper_formats::{self as formats, lfts};
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Balance, Engine, Selection, Settings, select};

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mapper::daemon::status::{Change, KnownHost, KnownPaths};
 use mapper_acm::fabric::gid_of;
+use mapper_daemon::agent::status::{Change, KnownHost, KnownPaths};
 use mapper_fabric::generate;
 use mapper_proto::Mac;
 

@@ -1,13 +1,16 @@
-//! A test that the modules of the program use each other as ARCHITECTURE.md draws it.
+//! A test that the modules of the daemons and of the commands use each other as ARCHITECTURE.md draws it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 /// The line of ARCHITECTURE.md before its table of modules.
-const HEADING: &str = "```text\nmodule        may use\n";
+const HEADING: &str = "```text\nmodule                  may use\n";
 
-/// A module of the program, and those that it uses.
+/// The folders of the crates whose modules are looked at.
+const CRATES: [&str; 2] = ["daemon/src", "src"];
+
+/// A module, and those of its crate that it uses, each by its folder.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 fn root() -> &'static Path {
@@ -48,19 +51,22 @@ fn add_used(path: &Path, used: &mut BTreeSet<String>) {
     }
 }
 
-/// What each module of the library uses of the others, in its tests too.
+/// What each module of these crates uses of the others, in its tests too.
 fn found() -> Arrows {
     let mut found = Arrows::new();
-    for entry in fs::read_dir(root().join("src")).unwrap() {
-        let path = entry.unwrap().path();
-        let module = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        if module == "lib" || module == "main" {
-            continue;
+    for folder in CRATES {
+        for entry in fs::read_dir(root().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let module = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            if module == "lib" || module == "main" {
+                continue;
+            }
+            let mut used = BTreeSet::new();
+            add_used(&path, &mut used);
+            used.remove(&module);
+            let within = |module: &String| format!("{folder}/{module}");
+            found.insert(within(&module), used.iter().map(within).collect());
         }
-        let mut used = BTreeSet::new();
-        add_used(&path, &mut used);
-        used.remove(&module);
-        found.insert(module, used);
     }
     found
 }
@@ -70,11 +76,11 @@ fn modules_use_those_alone_that_the_architecture_says_they_may() {
     let stated: Arrows = stated().into_iter().collect();
     let found = found();
     let modules = |arrows: &Arrows| arrows.keys().cloned().collect::<BTreeSet<_>>();
-    assert_eq!(modules(&stated), modules(&found), "the table of ARCHITECTURE.md lists each module of src/");
+    assert_eq!(modules(&stated), modules(&found), "the table of ARCHITECTURE.md lists each module");
     for (module, used) in &found {
         assert_eq!(
             &stated[module], used,
-            "src/{module} uses other modules (right) than ARCHITECTURE.md says (left): move what both need into a module \
+            "{module} uses other modules (right) than ARCHITECTURE.md says (left): move what both need into a module \
              that both may use, or, if the new arrow is meant, say so in the table of ARCHITECTURE.md"
         );
     }

@@ -102,7 +102,7 @@ fn slurms_controller_reads_the_tree_as_it_is_written() {
         let output = convert(spec, &file, &[]);
         assert!(output.status.success(), "{output:?}");
         let written = std::fs::read_to_string(&file).unwrap();
-        let machines: Vec<String> = mapper::formats::resolve(spec)
+        let machines: Vec<String> = mapper_formats::resolve(spec)
             .unwrap()
             .hosts
             .iter()
@@ -256,14 +256,14 @@ fn a_topology_yaml_is_as_slurm_documents_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("topology.yaml");
     // Names that YAML or Slurm would take for something else, or find too long.
-    let mut odd = mapper::formats::resolve("clos:hosts=32,ports=8").unwrap();
+    let mut odd = mapper_formats::resolve("clos:hosts=32,ports=8").unwrap();
     let names = ["yes", "007", "1e3", "null", "~", "leaf: 5", "# leaf"];
     for (label, name) in odd.xbars.iter_mut().zip(names) {
         label.description = name.to_owned();
     }
     odd.xbars[7].description = "a very long name of a switch that a person wrote down ".repeat(3);
     let odd_file = folder.path().join("odd.json");
-    std::fs::write(&odd_file, mapper::formats::write(&odd, mapper::formats::FileFormat::Json)).unwrap();
+    std::fs::write(&odd_file, mapper_formats::write(&odd, mapper_formats::FileFormat::Json)).unwrap();
     for (topology, rails, hosts) in [
         ("clos:hosts=128,ports=8", 1, 128),
         ("cluster:leaves=6,spines=4,hosts=40,service=every", 1, 40),

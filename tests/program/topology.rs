@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use mapper::formats::{self, FileFormat};
+use mapper_formats::{self as formats, FileFormat};
 use mapper_proto::map::Fabric;
 use serde_json::Value;
 

@@ -60,10 +60,10 @@ fn a_spec_is_told_once_with_the_loads_of_an_engine() {
 fn a_file_is_followed_and_hosts_without_a_cable_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fabric.json");
-    let mut fabric = mapper::formats::resolve("clos:hosts=8,ports=4").unwrap();
+    let mut fabric = mapper_formats::resolve("clos:hosts=8,ports=4").unwrap();
     let write = |fabric: &mapper_proto::map::Fabric| {
         let next = folder.path().join("next");
-        std::fs::write(&next, mapper::formats::write(fabric, mapper::formats::FileFormat::Json)).unwrap();
+        std::fs::write(&next, mapper_formats::write(fabric, mapper_formats::FileFormat::Json)).unwrap();
         std::fs::rename(next, &path).unwrap();
     };
     write(&fabric);

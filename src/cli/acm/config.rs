@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{self, units};
 use mapper_machine::options::default_run_dir;
 use serde::Serialize;
 
 use super::{CliError, Format};
 use crate::cli::output;
-use crate::daemon::status::{self, units};
 
 /// Where `ibacm` looks for its files.
 const FOLDER: &str = "/etc/rdma";

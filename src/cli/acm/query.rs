@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use mapper_acm::wire::Address;
+use mapper_daemon::acm::client::ServiceAddress;
 use serde::Serialize;
 
 use super::{CliError, Format};
-use crate::acm::client::ServiceAddress;
 use crate::cli::output;
 use ask::{Asked, ask};
 pub use ask::{CounterList, EndpointShown, PathShown, ResolvedShown};

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use mapper_daemon::acm::{self, AcmSource};
+use mapper_daemon::agent::options::Options;
 use mapper_machine::options::{AcmKeys, LogKeys, ProcessKeys};
 
 use super::CliError;
-use crate::acm::{self, AcmSource};
-use crate::daemon::options::Options;
 
 /// Options of `mapper acm serve`.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! Describes the crossbars of this machine as text for a person.
 
-use crate::xbar::XbarStatus;
+use mapper_daemon::xbar::XbarStatus;
 
 /// Describes a crossbar: a line, and below it a line for each port without carrier.
 pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn a_crossbar_is_a_line_and_a_line_for_each_port_that_is_down() {
-        let port = |port, exists, carrier| crate::xbar::PortStatus {
+        let port = |port, exists, carrier| mapper_daemon::xbar::PortStatus {
             port,
             interface: format!("eth{port}"),
             exists,

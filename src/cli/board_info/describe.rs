@@ -2,9 +2,12 @@
 
 use std::fmt::{self, Write as _};
 
+use mapper_daemon::agent::status::{
+    Board, DataPath, FrameCount, HostsOfType, PlanDifference, PlanStanding, Reason,
+};
+
 use super::subnet;
 use super::verdict::{verdict, write_troubles};
-use crate::daemon::status::{Board, DataPath, FrameCount, HostsOfType, PlanDifference, PlanStanding, Reason};
 use mapper_fabric::wording::plural;
 
 /// Describes a board: a line that ends with its state, and below it everything else, indented.
@@ -174,7 +177,7 @@ pub(super) fn describe_frames(board: &Board) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::daemon::status::MapVersionDto;
+    use mapper_daemon::agent::status::MapVersionDto;
 
     /// A board that is configured, in a network that is, too.
     pub(in crate::cli::board_info) fn configured() -> Board {

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{
+    Board, ByDestination, ByLid, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
+};
+use mapper_daemon::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use serde::Serialize;
 
 use super::crossbar::describe_xbar;
 use super::describe::{describe_board, describe_frames};
 use super::{Args, routes};
 use crate::cli::error_chain;
-use crate::daemon::status::{
-    Board, ByDestination, ByLid, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
-};
-use crate::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use mapper_machine::status::StatusSocketError;
 
 /// How long an agent may take to answer. On a busy machine that takes a second or more.
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn counters_and_times_are_no_change_to_a_watcher() {
         let mut later = Board { uptime_ms: 5, ..configured() };
-        later.counters.frames.add(crate::daemon::status::FrameCount::Received, 7);
+        later.counters.frames.add(mapper_daemon::agent::status::FrameCount::Received, 7);
         let found = |board| Found { boards: vec![board], ..nothing() }.steady();
         assert_eq!(found(configured()), found(later));
         assert_ne!(found(configured()), found(silent(0)));

@@ -5,14 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::cli::{CliError, output};
-use crate::daemon::options::HostType;
-use crate::daemon::status::{
+use mapper_daemon::agent::options::HostType;
+use mapper_daemon::agent::status::{
     AgentRequest, ByDestination, ByLid, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
     requests_socket_path,
 };
-use crate::formats::json::VersionJson;
-use crate::formats::routes::{ByDestinationJson, RouteJson, RoutesJson, SCHEMA, file_name};
+use mapper_formats::json::VersionJson;
+use mapper_formats::routes::{ByDestinationJson, RouteJson, RoutesJson, SCHEMA, file_name};
+
+use crate::cli::{CliError, output};
 use mapper_machine::status::{self, Question, StatusSocketError};
 
 /// How long a board may take to send its routes. On the largest map and a busy machine that takes some

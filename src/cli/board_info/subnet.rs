@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, Reason, SubnetStanding};
+use mapper_daemon::agent::status::{Board, Reason, SubnetStanding};
 use mapper_fabric::wording::plural;
 
 /// The most nodes that are named in the text.
@@ -91,7 +91,7 @@ fn write_named(text: &mut String, nodes: &[String]) -> fmt::Result {
 mod tests {
     use super::super::describe::describe_board;
     use super::*;
-    use crate::daemon::status::ManagerSeen;
+    use mapper_daemon::agent::status::ManagerSeen;
 
     fn board() -> Board {
         let subnet = SubnetStanding {

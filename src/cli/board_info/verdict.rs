@@ -2,8 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{AddressClash, Board, BoardPort, DeadCable, Mismatch, dead_ports, unequal_mtus};
-use crate::xbar::cable::CableStatus;
+use mapper_daemon::agent::status::{
+    AddressClash, Board, BoardPort, DeadCable, Mismatch, dead_ports, unequal_mtus,
+};
+use mapper_daemon::xbar::cable::CableStatus;
 
 /// Whether the network can be used, and if not, what is missing.
 pub(super) fn verdict(board: &Board) -> String {
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
     use crate::cli::board_info::describe::describe_board;
     use crate::cli::board_info::describe::tests::configured;
-    use crate::daemon::status::{NarrowCable, Reason};
+    use mapper_daemon::agent::status::{NarrowCable, Reason};
     use mapper_proto::agent::FrameDrop;
 
     fn reason() -> Reason {

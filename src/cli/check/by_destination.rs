@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::wording::counted;
+use mapper_formats::routes::ListedRoutes;
 use mapper_proto::map::PortRef;
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 
 use crate::cli::judgement::Describer;
-use crate::formats::routes::ListedRoutes;
 
 /// By which ports the kernel at each xbar has packets to a host leave.
 type Ports = BTreeMap<u32, BTreeSet<u8>>;

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mapper_formats::FormatError;
+use mapper_formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
 use mapper_proto::map::Fabric;
 use mapper_proto::quote;
 use rayon::prelude::*;
@@ -11,8 +13,6 @@ use super::Report;
 use super::by_destination::{Forwarded, Kernels};
 use crate::cli::CliError;
 use crate::cli::judgement::{ApartReport, Describer, ProofReport, QualityReport, nothing_to_prove};
-use crate::formats::FormatError;
-use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
 use mapper_fabric::wording::counted;
 use mapper_routing::tables::Layers;
 use mapper_routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Violation};

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use mapper_formats::Loaded;
+use mapper_formats::guid_files;
+use mapper_formats::{FormatError, lid_matrix, torus_file};
 use mapper_proto::map::Fabric;
 
 use super::places::NamedPath;
 use crate::cli::CliError;
 use crate::cli::engine_names::help_of;
 use crate::cli::notes::named;
-use crate::formats::Loaded;
-use crate::formats::guid_files;
-use crate::formats::{FormatError, lid_matrix, torus_file};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Setting, Settings};
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error, ValueEnum};
+use mapper_formats::lfts;
 use mapper_proto::map::Fabric;
 
 use super::files::EngineFiles;
@@ -15,7 +16,6 @@ use crate::cli::CliError;
 use crate::cli::engine_names::help_of;
 use crate::cli::lids::LidOptions;
 use crate::cli::notes::{SWITCH_PAIRS, named};
-use crate::formats::lfts;
 use mapper_routing::engines::{Balance, Setting, Settings};
 use mapper_routing::tables::Layers;
 use mapper_routing::{RouteOptions, Subnet, Tables};

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use mapper_formats::{ftree_order, gm_routes, lfts, lid_matrix, path_records, plot_loads, sls};
 use mapper_proto::map::Fabric;
 
 use super::places::NamedPath;
 use super::routes_dir;
 use crate::cli::output::{self, Staged};
 use crate::cli::{CliError, UsageError};
-use crate::formats::{ftree_order, gm_routes, lfts, lid_matrix, path_records, plot_loads, sls};
 use mapper_routing::engines::ftree::HostOrder;
 use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelection, hop_matrix};
 use mapper_routing::tables::Layers;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use mapper_formats::gm_routes::HostBlock;
+use mapper_formats::routes::{RouteJson, RoutesJson, file_name, is_file_name, table_to_json};
 use mapper_proto::map::{Fabric, PortRef};
 use rayon::prelude::*;
 
 use crate::cli::CliError;
-use crate::formats::gm_routes::HostBlock;
-use crate::formats::routes::{RouteJson, RoutesJson, file_name, is_file_name, table_to_json};
 use mapper_fabric::wording::counted;
 use mapper_routing::engines::Routing;
 use mapper_routing::engines::dispersive::AllHosts;

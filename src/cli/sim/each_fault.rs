@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mapper_fabric::wording::plural;
+use mapper_formats as formats;
 use mapper_sim::record::Recorded;
 use mapper_sim::search::each::{Each, Failure, Tried, count_kinds};
 use serde_json::json;
 
 use super::{Args, writer};
 use crate::cli::{CliError, Format, output};
-use crate::formats;
 
 /// How many failures the text lists at most. JSON lists more.
 const MOST_IN_TEXT: usize = 20;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mapper_formats as formats;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
 use mapper_sim::world::Until;
 
 use super::{each_fault, subnet_faults};
 use crate::cli::CliError;
-use crate::formats;
 
 /// The options that conflict with a trace or a seed of the fault search, as these decide the same.
 const DECIDED: [&str; 25] = [

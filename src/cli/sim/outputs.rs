@@ -4,12 +4,12 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
+use mapper_formats::json::{Names, map_to_json};
+use mapper_formats::routes::{file_name, table_to_json};
 use mapper_proto::map::Fabric;
 use mapper_sim::world::World;
 
 use crate::cli::{CliError, output};
-use crate::formats::json::{Names, map_to_json};
-use crate::formats::routes::{file_name, table_to_json};
 
 /// Checks before a long run that the map file can be written. A file that exists stays as it is.
 pub(super) fn check_map_file(path: &Path) -> Result<(), CliError> {

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use mapper_daemon::subnet::tables;
 use mapper_fabric::wording::plural;
+use mapper_formats as formats;
 use mapper_ib::manager::{Routes, Task};
 use mapper_ib::simulated::{ENGINES, Outcome, Scenario, Violation};
 use mapper_opensm::Options;
@@ -11,8 +13,6 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::cli::{CliError, Format, output};
-use crate::formats;
-use crate::subnet::tables;
 
 /// How many seeds that fail are listed at most.
 const MOST_LISTED: usize = 100;

@@ -2,7 +2,7 @@
 
 use mapper_proto::quote::visible;
 
-use crate::daemon::status::{
+use mapper_daemon::agent::status::{
     Bandwidths, Pinged, PingedWay, SoundedHost, Traced, TracedHop, TracedWay, WayBandwidth,
 };
 

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{
+    AgentRequest, Answered, Bandwidths, MAX_SOUNDED_BYTES, Pinged, Traced, requests_socket_path, units,
+};
 use mapper_machine::options::{Bounded, default_run_dir};
 use mapper_machine::status as sockets;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{CliError, Format, output};
-use crate::daemon::status::{
-    AgentRequest, Answered, Bandwidths, MAX_SOUNDED_BYTES, Pinged, Traced, requests_socket_path, units,
-};
 
 /// How long an agent may take to answer beside what it waits for.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -9,9 +9,9 @@ use std::fmt;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use crate::formats::identity;
-use crate::wiring::matching::Matching;
-use crate::wiring::{Cable, MatchedBy, NodeName, NodePort, is_by_position};
+use mapper_formats::identity;
+use mapper_wiring::matching::Matching;
+use mapper_wiring::{Cable, MatchedBy, NodeName, NodePort, is_by_position};
 
 /// How fabric B differs from fabric A. Ports and names are those of A, except of nodes that only B has.
 #[derive(Default, Debug)]

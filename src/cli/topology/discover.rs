@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{AgentRequest, MAX_ROUTES_BYTES, requests_socket_path};
+use mapper_formats::json::MapJson;
+use mapper_formats::{self as formats, FileFormat, discovered};
 use mapper_machine::mad_port::PortName;
 use mapper_machine::options::default_run_dir;
 use mapper_machine::status;
@@ -11,9 +14,6 @@ use mapper_proto::map::Fabric;
 use super::super::asking::{Asker, AskingOptions};
 use super::super::output;
 use super::{CliError, Format};
-use crate::daemon::status::{AgentRequest, MAX_ROUTES_BYTES, requests_socket_path};
-use crate::formats::json::MapJson;
-use crate::formats::{self, FileFormat, discovered};
 
 /// How long an agent may take to tell its map. On the largest map and a busy machine that takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(10);

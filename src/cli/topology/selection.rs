@@ -1,10 +1,10 @@
 //! Which hosts of a fabric are written.
 
+use mapper_daemon::xbar::ports::matches;
 use mapper_fabric::machine;
 use mapper_proto::map::{Fabric, HostLabel};
 
 use crate::cli::CliError;
-use crate::xbar::ports::matches;
 
 /// Patterns for hosts. In a pattern `*` is any characters, also none, and `?` is any one.
 #[derive(Debug, clap::Args)]

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
-use crate::formats::tiers::tiers;
 use mapper_fabric::names::Names;
 use mapper_fabric::shape;
 use mapper_fabric::wording::{first_of, plural};
+use mapper_formats::tiers::tiers;
 
 /// How wide a table may be, in characters.
 pub(super) const WIDTH: usize = 110;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::xbar::{PortStatus, XbarStatus, socket};
 use serde::Serialize;
 
 use crate::cli::{CliError, Format, output};
-use crate::xbar::{PortStatus, XbarStatus, socket};
 use mapper_fabric::wording::plural;
 
 /// How long a crossbar may take to answer.
@@ -152,8 +152,8 @@ fn describe_time(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::xbar::cable::{CableStatus, NeighbourStatus};
-    use crate::xbar::counters::XbarDrop;
+    use mapper_daemon::xbar::cable::{CableStatus, NeighbourStatus};
+    use mapper_daemon::xbar::counters::XbarDrop;
     use mapper_proto::Tally;
 
     #[test]

@@ -15,10 +15,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
+use mapper_formats::page;
+
 use super::access::{Access, Refusal};
 use super::body::{Answer, Pace};
 use super::engines::Engines;
-use crate::page;
 use crate::view::feed::{Feed, Seen};
 
 /// The most bytes of a request's body.

@@ -7,7 +7,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{
+    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, requests_socket_path, units,
+};
 use mapper_fabric::wording::plural;
+use mapper_formats as formats;
 use mapper_machine::status::{self, StatusSocketError};
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
@@ -15,10 +19,6 @@ use super::file::changes;
 use super::gone::with_gone;
 use super::past;
 use super::traffic::Traffic;
-use crate::daemon::status::{
-    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, requests_socket_path, units,
-};
-use crate::formats;
 use crate::view::feed::{CableState, Feed, HostState, Moment};
 
 /// How often the agents are asked.

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use mapper_fabric::wording::plural;
+use mapper_formats::read_fabric;
 use mapper_proto::map::{Fabric, PortRef};
 
-use crate::formats::read_fabric;
 use crate::view::feed::{Feed, Moment};
 
 /// How often the file is looked at.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::{Cable, Fabric, PortRef, Xbar, XbarLabel};
 
-use crate::daemon::status::Board;
+use mapper_daemon::agent::status::Board;
 
 /// The most ports that a crossbar has of which only a cable is known.
 const MOST_PORTS: u8 = 254;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::{
+    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RouteUse, RoutesInForce, requests_socket_path,
+};
 use mapper_machine::status;
 use mapper_proto::map::{Map, PortRef};
 
 use super::agents::Known;
-use crate::daemon::status::{
-    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RouteUse, RoutesInForce, requests_socket_path,
-};
 
 /// How long agents may take to send their routes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +87,7 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
-    use crate::daemon::status::RouteInForce;
+    use mapper_daemon::agent::status::RouteInForce;
 
     #[test]
     fn routes_count_for_each_cable_that_they_leave_by_the_way_they_go() {

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::history::{History, MAX_HISTORY_BYTES, MapEvent};
+use mapper_daemon::agent::status::{AgentRequest, Board, MAX_ROUTES_BYTES, requests_socket_path};
+use mapper_formats as formats;
 use mapper_machine::status;
 use mapper_proto::Mac;
 use mapper_proto::map::Fabric;
 use serde_json::Value;
 
 use super::agents::{Known, boards, name_xbars};
-use crate::daemon::history::{History, MAX_HISTORY_BYTES, MapEvent};
-use crate::daemon::status::{AgentRequest, Board, MAX_ROUTES_BYTES, requests_socket_path};
-use crate::formats;
 use crate::view::feed::{Moment, Recall};
 
 /// How long agents may take to answer.

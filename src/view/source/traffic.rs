@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::agent::status::Board;
+use mapper_daemon::xbar::{PortTraffic, XbarStatus, socket};
 use mapper_proto::map::{Map, PortRef};
 use serde::{Serialize, Serializer};
 
 use super::agents::Known;
 use super::in_force::{InForce, cables};
-use crate::daemon::status::Board;
-use crate::xbar::{PortTraffic, XbarStatus, socket};
 
 /// How long crossbars may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -186,8 +186,8 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
-    use crate::daemon::status::BoardPort;
-    use crate::xbar::PortStatus;
+    use mapper_daemon::agent::status::BoardPort;
+    use mapper_daemon::xbar::PortStatus;
 
     fn bytes(received: u64, sent: u64) -> PortTraffic {
         PortTraffic { received_bytes: received, sent_bytes: sent, lost: 1, rate_mbps: Some(100) }

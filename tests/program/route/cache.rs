@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mapper::formats::{self, FileFormat};
+use mapper_formats::{self as formats, FileFormat};
 use mapper_proto::map::Fabric;
 use serde_json::Value;
 

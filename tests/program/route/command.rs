@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use mapper::formats::{self, lfts};
+use mapper_formats::{self as formats, lfts};
 use mapper_proto::map::PortRef;
 use mapper_routing::{Far, Subnet, Tables};
 use serde_json::Value;

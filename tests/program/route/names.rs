@@ -1,6 +1,6 @@
 //! Tests of the names in refusals: nodes are called by their descriptions.
 
-use mapper::formats::{self, FileFormat};
+use mapper_formats::{self as formats, FileFormat};
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use crate::route::command::{Folder, error, json};

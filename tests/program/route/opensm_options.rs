@@ -1,6 +1,6 @@
 //! OpenSM's options by OpenSM's own names.
 
-use mapper::formats::{self, FileFormat};
+use mapper_formats::{self as formats, FileFormat};
 use serde_json::Value;
 
 use crate::route::command::{Folder, error, json, text};

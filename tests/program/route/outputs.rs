@@ -70,12 +70,12 @@ fn a_failure_leaves_all_files_as_they_were() {
 #[test]
 fn a_proof_without_a_pair_says_so() {
     let folder = Folder::new();
-    let mut fabric = mapper::formats::resolve(CLOS).unwrap();
+    let mut fabric = mapper_formats::resolve(CLOS).unwrap();
     let note = "no two hosts are joined by cables, so there was no pair to prove";
     for hosts in [1, 0] {
         fabric.map.hosts.truncate(hosts);
         fabric.hosts.truncate(hosts);
-        let text = mapper::formats::write(&fabric, mapper::formats::FileFormat::Json);
+        let text = mapper_formats::write(&fabric, mapper_formats::FileFormat::Json);
         let (spec, lfts) = (folder.write("few.json", &text), folder.path("few.lfts"));
         let route = json(0, &["route", &spec, "--engine", "minhop", "--lfts", &lfts]);
         let check = json(0, &["check", &spec, "--lfts", &lfts]);

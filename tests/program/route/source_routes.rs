@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mapper::formats::{self, FileFormat};
+use mapper_formats::{self as formats, FileFormat};
 use serde_json::Value;
 
 use crate::route::command::{CLOS, Folder, RING, error, json, shortest, text};

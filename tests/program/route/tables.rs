@@ -97,10 +97,9 @@ fn the_number_of_threads_changes_no_file() {
 #[test]
 fn a_split_fabric_is_judged_part_by_part() {
     let folder = Folder::new();
-    let mut fabric = mapper::formats::resolve("ring:n=6,hosts=2").unwrap();
+    let mut fabric = mapper_formats::resolve("ring:n=6,hosts=2").unwrap();
     fabric.map.cables.retain(|cable| (cable.a.xbar < 2) == (cable.b.xbar < 2));
-    let split =
-        folder.write("split.json", &mapper::formats::write(&fabric, mapper::formats::FileFormat::Json));
+    let split = folder.write("split.json", &mapper_formats::write(&fabric, mapper_formats::FileFormat::Json));
     let shown = text(0, &["route", &split, "--engine", "minhop"]);
     assert!(shown.contains("proof      every pair within a part has a route"), "{shown}");
     assert!(

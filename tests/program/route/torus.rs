@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mapper::formats;
+use mapper_formats as formats;
 
 use crate::route::command::{Folder, error, json, text};
 

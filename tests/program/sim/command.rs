@@ -79,14 +79,14 @@ fn a_run_that_ends_early_says_when_it_was_mapped_and_never_says_never() {
 fn people_read_and_write_what_is_on_the_boxes() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
-    let mut fabric = mapper::formats::resolve("ring:n=4,hosts=1").expect("a fabric");
+    let mut fabric = mapper_formats::resolve("ring:n=4,hosts=1").expect("a fabric");
     for (nth, label) in fabric.hosts.iter_mut().enumerate() {
         label.description = format!("server{nth}");
     }
     for (nth, label) in fabric.xbars.iter_mut().enumerate() {
         label.description = format!("leaf{nth}");
     }
-    std::fs::write(path("f.json"), mapper::formats::write(&fabric, mapper::formats::FileFormat::Json))
+    std::fs::write(path("f.json"), mapper_formats::write(&fabric, mapper_formats::FileFormat::Json))
         .expect("written");
     std::fs::write(path("faults"), "at 300ms cut leaf1:1\n").expect("written");
     let (fabric, faults, trace) = (path("f.json"), path("faults"), path("trace"));

@@ -22,7 +22,7 @@ struct ChangingFile {
 impl ChangingFile {
     fn new(spec: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut file = Self { folder, fabric: mapper::formats::resolve(spec).unwrap(), missing: 0 };
+        let mut file = Self { folder, fabric: mapper_formats::resolve(spec).unwrap(), missing: 0 };
         file.change();
         file
     }
@@ -36,7 +36,7 @@ impl ChangingFile {
         let mut fabric = self.fabric.clone();
         self.missing = (self.missing + 1) % fabric.map.cables.len();
         let free = fabric.map.cables.remove(self.missing).a;
-        let text = mapper::formats::write(&fabric, mapper::formats::FileFormat::Json);
+        let text = mapper_formats::write(&fabric, mapper_formats::FileFormat::Json);
         let next = self.folder.path().join("next");
         std::fs::write(&next, text).unwrap();
         std::fs::rename(next, self.path()).unwrap();

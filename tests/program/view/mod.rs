@@ -86,11 +86,11 @@ impl Drop for Server {
 fn a_page_in_a_file_shows_names_as_text_and_says_what_it_lacks() {
     let folder = tempfile::tempdir().unwrap();
     let (map, page) = (folder.path().join("fabric.json"), folder.path().join("fabric.html"));
-    let mut fabric = mapper::formats::resolve("clos:hosts=16,ports=8").unwrap();
+    let mut fabric = mapper_formats::resolve("clos:hosts=16,ports=8").unwrap();
     let evil = "<img src=x onerror=\"document.title='broken in'\"></script><b>h1</b>";
     fabric.hosts[0].description = evil.to_owned();
     fabric.xbars[0].description = "<i>leaf</i>".to_owned();
-    std::fs::write(&map, mapper::formats::write(&fabric, mapper::formats::FileFormat::Json)).unwrap();
+    std::fs::write(&map, mapper_formats::write(&fabric, mapper_formats::FileFormat::Json)).unwrap();
     let output =
         Command::new(MAPPER).args(["topology", "convert"]).arg(&map).arg("-o").arg(&page).output().unwrap();
     assert!(output.status.success(), "{output:?}");

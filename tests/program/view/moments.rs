@@ -105,8 +105,8 @@ fn a_file_that_changes_is_shown_anew() {
     let folder = tempfile::tempdir().unwrap();
     let map = folder.path().join("fabric.json");
     let write = |spec: &str| {
-        let fabric = mapper::formats::resolve(spec).unwrap();
-        std::fs::write(&map, mapper::formats::write(&fabric, mapper::formats::FileFormat::Json)).unwrap();
+        let fabric = mapper_formats::resolve(spec).unwrap();
+        std::fs::write(&map, mapper_formats::write(&fabric, mapper_formats::FileFormat::Json)).unwrap();
     };
     write("ring:n=5");
     let server = Server::start(&[map.to_str().unwrap()]);

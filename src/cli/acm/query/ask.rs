@@ -3,13 +3,13 @@
 use std::net::{Ipv6Addr, ToSocketAddrs};
 
 use mapper_acm::wire::{Address, COUNTERS, EndpointInfo, EntryFlags, PathRecord, Status};
+use mapper_daemon::acm::client::blocking::Client;
+use mapper_daemon::acm::client::{ClientError, Resolved, ServiceAddress};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::probe::{Probed, probe};
 use super::{AddressFormat, Args, CounterChoice, address, expanded};
-use crate::acm::client::blocking::Client;
-use crate::acm::client::{ClientError, Resolved, ServiceAddress};
 
 /// What one service answered.
 #[derive(Debug, Serialize)]

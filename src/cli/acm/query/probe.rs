@@ -8,7 +8,7 @@ use mapper_acm::wire::PathRecord;
 use mapper_machine::status as sockets;
 use serde::Serialize;
 
-use crate::daemon::status::{
+use mapper_daemon::agent::status::{
     AgentRequest, Answered, MAX_SOUNDED_BYTES, Traced, TracedWay, requests_socket_path, units,
 };
 
@@ -47,7 +47,7 @@ pub(super) fn probe(run_dir: &Path, path: &PathRecord) -> Probed {
 fn trace(run_dir: &Path, path: &PathRecord, to: &str) -> Result<Option<TracedWay>, String> {
     let in_words = |error: sockets::StatusSocketError| error.to_string();
     for unit in units(run_dir).map_err(in_words)? {
-        let board = crate::daemon::status::ask(run_dir, unit).map_err(in_words)?;
+        let board = mapper_daemon::agent::status::ask(run_dir, unit).map_err(in_words)?;
         let Some(board) = board else { continue };
         let mac = board.answer(Instant::now() + PATIENCE).map_err(in_words)?.mac;
         let is_source = mac.and_then(|mac| mac.parse().ok()).is_some_and(|mac| gid_of(mac) == path.sgid);
@@ -78,7 +78,7 @@ impl Probed {
 
 #[cfg(test)]
 mod tests {
-    use crate::daemon::status::TracedHop;
+    use mapper_daemon::agent::status::TracedHop;
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! Fabrics that are the same in different forms, and what is reported of fabrics that differ.
 
 use mapper_fabric::generate;
+use mapper_formats::json;
+use mapper_formats::{FileFormat, parse, write};
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 
 use super::*;
-use crate::formats::json;
-use crate::formats::{FileFormat, parse, write};
 
 fn clos() -> Fabric {
     generate("clos:hosts=8,ports=4").unwrap()

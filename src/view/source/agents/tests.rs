@@ -1,10 +1,10 @@
 //! What boards and maps of agents come to in a picture.
 
+use mapper_daemon::agent::status::{DeadCable, MapVersionDto, Reason};
 use mapper_fabric::generate;
 use mapper_proto::Mac;
 
 use super::*;
-use crate::daemon::status::{DeadCable, MapVersionDto, Reason};
 
 fn board(unit: u8, counter: u32) -> Board {
     let version = MapVersionDto { mac: Mac::from_position(1).to_string(), counter };

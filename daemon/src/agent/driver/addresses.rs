@@ -1,0 +1,216 @@
+//! The IP addresses of this host and of others: which this machine has, which it picks, and which clash.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use mapper_fabric::wording::with_causes;
+use mapper_host::directory::{Clash, Directory};
+use mapper_host::picking::{Lost, Picked};
+use mapper_machine::link::LinkError;
+use mapper_machine::link::address::InterfaceAddress;
+use mapper_machine::link::held_address::HeldAddress;
+use mapper_machine::link::interface::Interface;
+use mapper_proto::IpNetworkAddress;
+use tracing::{error, info, warn};
+
+use super::state::Driver;
+use crate::agent::status::AddressClash;
+
+/// The most clashes of addresses that a board shows.
+const MOST_CLASHES: usize = 64;
+
+/// What the driver knows of this machine's addresses beside what the directory has.
+#[derive(Debug, Default)]
+pub(super) struct Addresses {
+    /// Addresses that others could use but are not told, as there are too many.
+    left_out: Vec<IpNetworkAddress>,
+    /// Networks out of which no address is free.
+    full: BTreeSet<IpNetworkAddress>,
+    /// Why an address that was picked could not be given to the tap interface, in words.
+    not_given: Option<String>,
+    /// The lasting clashes of this host's addresses that were logged.
+    told: Vec<Clash>,
+    /// Addresses of this host that another interface of this machine has, too, in words.
+    twice: Vec<String>,
+}
+
+/// The addresses of this machine, as the kernel has them at one moment.
+#[derive(Debug, Default)]
+struct Held {
+    /// The addresses of the tap interface, then those that somebody gave the ports.
+    fabric: Vec<IpNetworkAddress>,
+    /// The addresses of all other interfaces.
+    elsewhere: Vec<IpNetworkAddress>,
+    /// The addresses of the fabric that one of the other interfaces has, too, with the numbers of both
+    /// interfaces.
+    twice: Vec<(IpAddr, u32, u32)>,
+}
+
+impl Held {
+    /// Sorts the addresses `all` by the numbers of the tap and of the ports.
+    fn new(all: &[HeldAddress], tap: Option<u32>, ports: &[u32]) -> Self {
+        let of_tap = all.iter().filter(|held| Some(held.index) == tap && held.is_for_others);
+        let is_ports = |held: &&HeldAddress| ports.contains(&held.index);
+        let of_ports = all.iter().filter(is_ports).filter(|held| held.is_for_others && held.is_permanent);
+        let others = all.iter().filter(|held| Some(held.index) != tap && !is_ports(held));
+        let fabric: Vec<&HeldAddress> = of_tap.chain(of_ports).collect();
+        let elsewhere: Vec<&HeldAddress> = others.collect();
+        let twice = fabric.iter().flat_map(|own| {
+            let same = elsewhere.iter().filter(|other| other.address.ip() == own.address.ip());
+            same.map(|other| (own.address.ip(), own.index, other.index))
+        });
+        let twice = twice.collect();
+        let addresses = |held: Vec<&HeldAddress>| held.into_iter().map(|held| held.address).collect();
+        Self { fabric: addresses(fabric), elsewhere: addresses(elsewhere), twice }
+    }
+}
+
+impl Driver {
+    /// Tells the host which addresses this machine has now.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub(super) fn follow_addresses(&mut self) -> Result<(), LinkError> {
+        let tap = self.users.as_ref().map(|users| users.tap().index());
+        let names: Vec<_> = self.attachment.outer_ports().into_iter().map(|port| port.interface).collect();
+        let all = Interface::all()?;
+        let ports: Vec<u32> = all.iter().filter(|it| names.contains(&it.name)).map(|it| it.index).collect();
+        let held = Held::new(&HeldAddress::all()?, tap, &ports);
+        self.addresses.twice = held.twice.iter().map(|twice| clash_within(*twice, &all)).collect();
+        let now = self.now();
+        self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
+        self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(IpNetworkAddress::ip).collect());
+        self.host.set_addresses(now, held.fabric);
+        self.warn_of_changes();
+        Ok(())
+    }
+
+    /// Gives the tap interface the address that the host picked, instead of the one that it gave up.
+    pub(super) fn take_picked(&mut self, picked: Picked) {
+        let Picked { network, address, given_up } = picked;
+        match (address, given_up) {
+            (Some(address), None) => info!(%address, "picked an address"),
+            (Some(address), Some((before, why))) => {
+                warn!(%address, %before, "picked another address: {}", self.why_lost(why));
+            }
+            (None, Some((before, why))) => {
+                error!(%before, "gave up the address, and {network} has no free one: {}", self.why_lost(why));
+            }
+            (None, None) => error!("no address of {network} is free"),
+        }
+        let done = self.replace_address(given_up.map(|(before, _)| before), address);
+        self.addresses.not_given = done.err();
+        if let Some(error) = &self.addresses.not_given {
+            error!("{error}");
+        }
+        if address.is_some() {
+            self.addresses.full.remove(&network)
+        } else {
+            self.addresses.full.insert(network)
+        };
+        // The kernel tells of the change, and then the host hears which addresses there are.
+    }
+
+    fn replace_address(
+        &self,
+        before: Option<IpNetworkAddress>,
+        address: Option<IpNetworkAddress>,
+    ) -> Result<(), String> {
+        let Some(users) = &self.users else { return Ok(()) };
+        let done = match before.and_then(InterfaceAddress::new) {
+            Some(before) => users.tap().remove_address(before),
+            None => Ok(()),
+        };
+        let added = match address.and_then(InterfaceAddress::new) {
+            Some(address) => users.tap().add_address(address),
+            None => Ok(()),
+        };
+        done.and(added).map_err(|error| with_causes(&error))
+    }
+
+    fn why_lost(&self, why: Lost) -> String {
+        match why {
+            Lost::To(mac) => format!("{} has it too, and keeps it", self.called(mac)),
+            Lost::Elsewhere => "another interface of this machine has it".to_owned(),
+        }
+    }
+
+    /// Logs once for each address of this host that others have, too, and keep.
+    pub(super) fn tell_of_clashes(&mut self) {
+        let own = self.host.own();
+        let clashes = self.host.directory().clashes();
+        let lasting: Vec<_> =
+            clashes.filter(|clash| clash.is_lasting && clash.hosts.contains(&own)).collect();
+        for Clash { ip, hosts, .. } in lasting.iter().filter(|clash| !self.addresses.told.contains(clash)) {
+            let hosts: Vec<_> = hosts.iter().map(|&mac| self.called(mac)).collect();
+            error!("the address {ip} was given to {}: give all but one of them another", hosts.join(" and "));
+        }
+        self.addresses.told = lasting;
+    }
+
+    /// The addresses that two or more hosts have, as the board shows them.
+    pub(super) fn address_clashes(&self) -> Vec<AddressClash> {
+        self.host.directory().clashes().take(MOST_CLASHES).map(AddressClash::from).collect()
+    }
+
+    /// What is wrong with this host's addresses, in words.
+    pub(super) fn address_warnings(&self) -> Vec<String> {
+        let Addresses { left_out, full, not_given, told: _, twice } = &self.addresses;
+        let full = full.iter().map(|network| {
+            format!("no address of {network} is free: name a larger network, or state an address")
+        });
+        let left_out = (!left_out.is_empty()).then(|| {
+            let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
+            format!(
+                "other hosts are told {} addresses of this host, and not {}",
+                Directory::MOST_ADDRESSES,
+                all.join(", ")
+            )
+        });
+        full.chain(left_out).chain(not_given.clone()).chain(twice.iter().cloned()).collect()
+    }
+}
+
+/// What is wrong where two interfaces of this machine, by their numbers, have one address.
+fn clash_within((ip, own, other): (IpAddr, u32, u32), all: &[Interface]) -> String {
+    let name = |index| all.iter().find(|it| it.index == index).map_or("?", |it| it.name.as_str());
+    format!(
+        "both {} and {}, which is not of the fabric, have the address {ip}: give one of them another, as packets may \
+         take the wrong one",
+        name(own),
+        name(other)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn told_are_those_of_the_tap_and_what_somebody_gave_the_ports() {
+        let held = |index, text: &str, is_for_others, is_permanent| HeldAddress {
+            index,
+            address: text.parse().unwrap(),
+            is_for_others,
+            is_permanent,
+        };
+        let all = [
+            held(1, "127.0.0.1/8", false, true),
+            held(2, "192.0.2.7/24", true, true),
+            held(3, "10.2.0.1/31", true, true),
+            held(3, "2001:db8::7/64", true, false),
+            held(3, "fe80::3/64", false, true),
+            held(9, "10.1.0.1/24", true, false),
+            held(9, "fe80::9/64", false, true),
+            held(5, "fe80::9/64", false, true),
+        ];
+        let Held { fabric, elsewhere, twice } = Held::new(&all, Some(9), &[3, 4]);
+        assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
+        let of_others = ["127.0.0.1/8", "192.0.2.7/24", "fe80::9/64"];
+        assert_eq!(elsewhere, of_others.map(|text| text.parse().unwrap()));
+        assert_eq!(twice, [], "link-local addresses may be at several interfaces");
+        let more = [&all[..], &[held(5, "10.1.0.1/32", true, true)]].concat();
+        let own = "10.1.0.1".parse().unwrap();
+        assert_eq!(Held::new(&more, Some(9), &[3, 4]).twice, [(own, 9, 5)]);
+    }
+}

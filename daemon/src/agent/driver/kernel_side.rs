@@ -1,0 +1,393 @@
+//! The kernel as the way of users' packets: installs what the host wants the kernel to hold, and carries
+//! probes.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
+
+use mapper_fabric::wording::with_causes;
+use mapper_fib::{NexthopId, probe};
+use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, addresses_left};
+use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
+use mapper_proto::Instant;
+use mapper_proto::neighbours::Neighbour;
+use mapper_proto::wire::{AgentState, HelloEnd, HelloFlags};
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use super::attachment::Attachment;
+use super::direct_cable;
+use super::state::Driver;
+use crate::agent::DaemonError;
+use crate::agent::options::Config;
+use crate::agent::status::DataPath;
+use crate::xbar::acquaintances::{Acquaintances, Cabled};
+use crate::xbar::forwarding::{Forwarding, KernelUse, Opened};
+
+/// How often the packets that the kernel sent are counted while users' packets take some of its ways. This is
+/// also how soon a further way is watched after packets begin to take it.
+const COUNT_USED_EVERY: Duration = Duration::from_millis(100);
+/// How often packets are counted while they take none of the kernel's ways. To list the nexthops is most of
+/// what an agent at rest costs. Dead cables are found without it, by the hellos that the ends of a cable send
+/// each other.
+const COUNT_UNUSED_EVERY: Duration = Duration::from_millis(300);
+/// The time between two counts is multiplied by one more for each so many nexthops, as the kernel lists all
+/// of them.
+const COUNTED_AT_ONCE: u32 = 256;
+/// The most that the time between two counts is multiplied by.
+const MAX_COUNT_PAUSES: u32 = 5;
+/// How long after an attempt to open the sockets of probes they may be opened again.
+const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// The kernel, and all that is needed to use it for users' packets.
+#[derive(Debug)]
+pub(super) struct KernelSide {
+    pub(super) forwarding: Box<Forwarding>,
+    /// What the neighbours were last told of this kernel; `None` before they are.
+    said: Option<HelloFlags>,
+    /// Who is at the other ends of the cables.
+    neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
+    acquaintances: Acquaintances,
+    /// When the packets that the kernel sent are counted next.
+    count_at: Instant,
+    /// How many packets each nexthop had taken when they were counted last.
+    packets: BTreeMap<NexthopId, u64>,
+    /// The sockets of probes, once this host has an IPv6 address on the fabric.
+    probes: Option<ProbeSockets>,
+    /// When the sockets may be opened next. Another program may have their port.
+    open_again_at: Instant,
+    /// The revision of the host's ports and routes by which it was last looked at what an earlier run left.
+    revision: u64,
+}
+
+impl KernelSide {
+    /// Opens the kernel if users' packets may go by it, and otherwise says why not, in words. It needs
+    /// `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the user chose what this kernel cannot do.
+    pub(super) fn open(
+        config: &Config,
+        attachment: &Attachment,
+    ) -> Result<Result<Self, String>, DaemonError> {
+        if config.tap.is_none() {
+            return Ok(Err("this host carries no users' frames".to_owned()));
+        }
+        let record = config.service.run_dir.join(format!("{}.kernel", config.unit));
+        let forwards = attachment.crossbar.is_some();
+        let neighbours = attachment.hellos.neighbours();
+        let wanted =
+            KernelUse { choice: config.data_path, avoid: config.kernel_avoid.clone(), forwards, sends: true };
+        Ok(match Forwarding::open(wanted, &record)? {
+            Opened::Used(forwarding) => Ok(Self {
+                forwarding,
+                said: None,
+                neighbours,
+                acquaintances: Acquaintances::default(),
+                count_at: Instant::ZERO,
+                packets: BTreeMap::new(),
+                probes: None,
+                open_again_at: Instant::ZERO,
+                revision: 0,
+            }),
+            Opened::NotUsed(why) => Err(why),
+        })
+    }
+
+    /// What the kernel can do, as far as it may be used.
+    fn abilities(&self) -> KernelAbilities {
+        KernelAbilities {
+            segments: self.forwarding.segments(),
+            compressed: self.forwarding.compressed(),
+            by_destination: self.forwarding.routes(),
+            left_unused: self.forwarding.left_unused(),
+        }
+    }
+}
+
+/// What the kernel has to say.
+pub(super) enum FromKernel {
+    /// Neighbours came or went.
+    Neighbours,
+    /// It is time to compare what the kernel holds with what it is to hold.
+    Recheck,
+    /// A datagram of a probe arrived.
+    Datagram(Arrived),
+    /// The socket of probes cannot be read.
+    Failed(io::Error),
+}
+
+/// Waits until the kernel has something to say, for ever if it is not used.
+pub(super) async fn from_kernel(
+    side: &mut Result<KernelSide, String>,
+    path: Option<&KernelPath>,
+) -> FromKernel {
+    let (Ok(side), Some(path)) = (side, path) else { return pending().await };
+    let KernelSide { forwarding, neighbours, probes, .. } = side;
+    tokio::select! {
+        changed = neighbours.changed() => match changed {
+            Ok(()) => FromKernel::Neighbours,
+            Err(_) => pending().await,
+        },
+        () = forwarding.recheck_due(|| path.wanted()) => FromKernel::Recheck,
+        arrived = arrived(probes) => match arrived {
+            Ok(arrived) => FromKernel::Datagram(arrived),
+            Err(error) => FromKernel::Failed(error),
+        },
+    }
+}
+
+async fn arrived(probes: &Option<ProbeSockets>) -> io::Result<Arrived> {
+    match probes {
+        Some(probes) => probes.arrived().await,
+        None => pending().await,
+    }
+}
+
+/// What the time between two counts is multiplied by for so many nexthops.
+fn pauses_between_counts(nexthops: usize) -> u32 {
+    let pauses = u32::try_from(nexthops).unwrap_or(u32::MAX).div_ceil(COUNTED_AT_ONCE);
+    pauses.clamp(1, MAX_COUNT_PAUSES)
+}
+
+impl Driver {
+    /// Says to the host and to neighbours what the kernel can do.
+    pub(super) fn begin_with_kernel(&mut self, seed: u64) {
+        self.keep_tap(self.kernel.is_ok());
+        let now = self.now();
+        let (Ok(side), Some(users)) = (&mut self.kernel, &self.users) else { return self.tell_data_path() };
+        self.host.use_kernel(seed, side.forwarding.first_number(), users.tap().index());
+        let prefix = self.config.fabric_prefix;
+        self.host.set_left_addresses(addresses_left(&side.forwarding.take_found(), |ip| prefix.mac_of(ip)));
+        if self.config.keep_routes && self.config.map_once.is_some() {
+            self.host.hold_kernel_routes_once_complete();
+        }
+        let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
+        self.host.set_kernel_abilities(now, side.abilities(), agent_port);
+        self.say_flags();
+        self.tell_data_path();
+    }
+
+    /// Logs what users' packets go by, if that is another way than was logged last.
+    fn tell_data_path(&mut self) {
+        let Some(DataPath { kind, why, .. }) = self.data_path() else { return };
+        if self.told_data_path != kind {
+            info!("users' packets go by {kind}: {why}");
+            self.told_data_path = kind;
+        }
+    }
+
+    /// Tells the neighbours at all ports what this kernel does with packets, if it is not what they were told last.
+    fn say_flags(&mut self) {
+        let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
+        let flags = side.forwarding.flags(path.forwards_by_destination());
+        if side.said.replace(flags) == Some(flags) {
+            return;
+        }
+        let hellos = &self.attachment.hellos;
+        match &self.attachment.crossbar {
+            Some(_) => self.attachment.ports().iter().for_each(|port| hellos.set_flags(port, flags)),
+            None => hellos.set_flags(direct_cable::PORT, flags),
+        }
+    }
+
+    /// Acts on what the kernel has said.
+    pub(super) fn take_from_kernel(&mut self, said: FromKernel) {
+        match said {
+            FromKernel::Neighbours => self.follow_neighbours(),
+            FromKernel::Recheck => self.recheck_kernel(),
+            FromKernel::Datagram(Arrived { bytes, len, from, arrived_ns }) => {
+                let answer =
+                    self.host.handle_kernel_datagram(self.now(), from.ip(), (&bytes[..len], arrived_ns));
+                let probes = self.kernel.as_ref().ok().and_then(|side| side.probes.as_ref());
+                if let Some((answer, probes)) = answer.zip(probes) {
+                    probes.answer(&answer, from);
+                }
+            }
+            FromKernel::Failed(error) => {
+                warn!(%error, "cannot hear of probes through the kernel");
+                if let Ok(side) = &mut self.kernel {
+                    side.probes = None;
+                }
+            }
+        }
+    }
+
+    /// Takes in who is at the other ends of the cables, and how the ports are now.
+    pub(super) fn follow_neighbours(&mut self) {
+        let now = self.now();
+        let Ok(side) = &mut self.kernel else { return };
+        let joined = side.neighbours.borrow_and_update().clone();
+        let interfaces = self.attachment.outer.interfaces();
+        let (interfaces, cabled) = side.acquaintances.cabled(now, interfaces, &joined);
+        let ports = cabled.into_iter().map(|Cabled { port, mtu, neighbour }| {
+            let does = |flag| neighbour.flags.contains(flag);
+            // A host without a crossbar forwards nothing, and takes what is for itself.
+            let is_host = matches!(neighbour.end, HelloEnd::Host { .. });
+            let tag = match neighbour.end {
+                HelloEnd::Xbar { tag, .. } => tag,
+                HelloEnd::Host { .. } => None,
+            };
+            KernelPort {
+                cabled: port,
+                tag,
+                mtu,
+                by_segments: does(HelloFlags::SRV6) || is_host,
+                by_destination: does(HelloFlags::ROUTES),
+            }
+        });
+        let ports = ports.collect();
+        side.forwarding.set_without_carrier(side.acquaintances.without_carrier());
+        side.forwarding.keep_settings_of(interfaces);
+        self.host.set_kernel_ports(now, ports);
+    }
+
+    /// When the packets that the kernel sent are to be counted.
+    pub(super) fn count_at(&self) -> Option<Instant> {
+        let has_routes = self.host.kernel_path().is_some_and(KernelPath::carries);
+        self.kernel.as_ref().ok().filter(|_| has_routes).map(|side| side.count_at)
+    }
+
+    /// Counts the packets that the kernel sent, if it is time, so that paths that carry packets are watched.
+    pub(super) fn count_packets(&mut self) {
+        let now = self.now();
+        if self.count_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let Ok(side) = &mut self.kernel else { return };
+        side.packets = side.forwarding.packets();
+        let any_is_used = self.host.count_kernel_packets(now, &side.packets);
+        let every = if any_is_used { COUNT_USED_EVERY } else { COUNT_UNUSED_EVERY };
+        side.count_at = now + every * pauses_between_counts(side.packets.len());
+    }
+
+    /// Has the kernel hold what the host wants, and sends the probes that are due.
+    pub(super) fn serve_kernel(&mut self) {
+        let now = self.now();
+        let Ok(side) = &mut self.kernel else { return };
+        let changes = self.host.take_kernel_changes();
+        side.forwarding.carry_out(&changes);
+        // Routes that an earlier run left are looked at anew when there is another map, or cables lead
+        // elsewhere.
+        if let Some(path) = self.host.kernel_path()
+            && side.forwarding.is_taking_over()
+            && side.revision != path.revision()
+        {
+            side.revision = path.revision();
+            side.forwarding.recheck(&path.wanted(), |to, nexthop| path.leads_on(to, nexthop));
+        }
+        if !changes.is_empty() {
+            self.tell_data_path();
+        }
+        self.say_flags();
+        let Ok(side) = &mut self.kernel else { return };
+        while let Some(sent) = self.host.poll_kernel_probe() {
+            if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {
+                if now < side.open_again_at {
+                    continue;
+                }
+                side.probes = open_probes(sent.source);
+                side.open_again_at = now + OPEN_AGAIN_AFTER;
+            }
+            let Some(probes) = &side.probes else { continue };
+            let ends = (sent.source, sent.destination);
+            let packet = probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes);
+            probes.send(&packet, sent.towards);
+        }
+    }
+
+    /// Opens the sockets of probes as soon as this host has an IPv6 address, so that it answers those of others.
+    pub(super) fn answer_probes(&mut self) {
+        let own = self.host.directory().addresses_of(self.host.own()).iter().find_map(|it| match it.ip() {
+            IpAddr::V6(ip) => Some(ip),
+            IpAddr::V4(_) => None,
+        });
+        let (Ok(side), Some(own)) = (&mut self.kernel, own) else { return };
+        side.forwarding.keep_outer_source(own);
+        if side.probes.as_ref().is_none_or(|probes| probes.own() != own) {
+            side.probes = open_probes(own);
+        }
+    }
+
+    /// Compares what the kernel holds with what it is to hold.
+    fn recheck_kernel(&mut self) {
+        self.note_taken_over();
+        // Neighbours that have been silent for long are given up.
+        self.follow_neighbours();
+        let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
+        side.revision = path.revision();
+        side.forwarding.recheck(&path.wanted(), |to, nexthop| path.leads_on(to, nexthop));
+    }
+
+    /// Lets go of what an earlier run left, once this one has tried all its ways.
+    fn note_taken_over(&mut self) {
+        let is_configured = self.host.agent().status().state == AgentState::Configured;
+        let has_all = self.host.kernel_path().is_some_and(|path| !path.misses_left_hosts());
+        if is_configured
+            && has_all
+            && !self.is_trying_ways()
+            && let Ok(side) = &mut self.kernel
+        {
+            side.forwarding.has_taken_over();
+        }
+    }
+
+    /// Whether it is not known yet of some host whether the kernel carries its packets.
+    pub(super) fn is_trying_ways(&self) -> bool {
+        self.kernel.as_ref().ok().and(self.host.kernel_path()).is_some_and(|path| !path.has_tried_all())
+    }
+
+    /// Takes away what was installed in the kernel.
+    pub(super) fn leave_kernel(&mut self) {
+        if let Ok(side) = std::mem::replace(&mut self.kernel, Err("the daemon ends".to_owned())) {
+            let keep = self.config.keep_routes;
+            if keep {
+                info!("the routes in the kernel stay, as keep-routes says");
+            }
+            side.forwarding.close(keep);
+            self.keep_tap(keep);
+        }
+    }
+
+    /// Sets whether the tap interface stays with its addresses when this process ends. After a crash the
+    /// kernel goes on by its routes only as long as their source address is there.
+    fn keep_tap(&self, stays: bool) {
+        if let Some(Err(error)) = self.users.as_ref().map(|users| users.tap().set_persistent(stays)) {
+            warn!("{}", with_causes(&error));
+        }
+    }
+}
+
+impl Driver {
+    /// The routes that the kernel sends users' packets along, and how many have taken each.
+    pub(super) fn carried_routes(&self) -> Vec<CarriedRoute> {
+        match (&self.kernel, self.host.kernel_path()) {
+            (Ok(side), Some(path)) => path.routes(&side.packets).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the board shows of the way of users' packets; `None` without a tap interface.
+    pub(super) fn data_path(&self) -> Option<DataPath> {
+        self.users.as_ref()?;
+        Some(match (&self.kernel, self.host.kernel_path()) {
+            (Ok(side), Some(path)) => {
+                DataPath::of_kernel(side.forwarding.choice(), &path.status(), side.forwarding.status())
+            }
+            (Ok(_), None) => DataPath::tap("the kernel is not used"),
+            (Err(why), _) => DataPath::tap(why),
+        })
+    }
+}
+
+fn open_probes(own: Ipv6Addr) -> Option<ProbeSockets> {
+    match ProbeSockets::open(own) {
+        Ok(probes) => Some(probes),
+        Err(error) => {
+            warn!(%own, "cannot send probes through the kernel: {}", with_causes(&error));
+            None
+        }
+    }
+}

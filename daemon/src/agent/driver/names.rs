@@ -1,0 +1,85 @@
+//! The names of this host and of others, on boards, in logs and in the map file.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mapper_formats::json::Names;
+use mapper_host::directory::HostName;
+use mapper_proto::Mac;
+use tracing::warn;
+
+use super::state::Driver;
+
+/// How long after a name came the map file is written again. Names come many at a time, so this writes it
+/// once for many.
+const STORE_AFTER: Duration = Duration::from_secs(1);
+
+impl Driver {
+    /// Tells the host its name, which is the one in the configuration or else that of the machine.
+    pub(super) fn say_name(&mut self) {
+        let name = self.config.host_name.clone().or_else(machine_name);
+        let revision = seconds_since_1970();
+        match name {
+            Some(name) => self.host.set_name(self.now(), name, revision),
+            None => warn!("the machine has no name to tell others; give this host one with --host-name"),
+        }
+    }
+
+    /// A host by its name and its address, as two hosts may have one name.
+    pub(super) fn called(&self, mac: Mac) -> String {
+        match self.host.directory().name_of(mac) {
+            // The name came from another machine, so it is escaped and cannot look like a line of this
+            // program.
+            Some(name) => format!("{} ({mac})", name.as_str().escape_debug()),
+            None => mac.to_string(),
+        }
+    }
+
+    /// The names of all hosts, for the map file.
+    pub(super) fn names_of_map(&self) -> Names {
+        let named = self.host.directory().iter();
+        Names::of_hosts(named.map(|(mac, name)| (mac, name.to_string())).collect::<BTreeMap<_, _>>())
+    }
+
+    /// Takes in that names or addresses have come or changed, and has the map file written again with the names.
+    pub(super) fn directory_changed(&mut self) {
+        if self.config.map_file.is_some() && self.store_names_at.is_none() {
+            self.store_names_at = Some(self.now() + STORE_AFTER);
+        }
+        self.write_hosts_soon();
+        self.check_plan_soon();
+        self.tell_of_clashes();
+    }
+
+    /// Writes the map with the names that are known now, if that is due and no newer map is being stored.
+    pub(super) fn store_names_if_due(&mut self) {
+        let is_due = self.store_names_at.is_some_and(|at| at <= self.now());
+        let (Some(path), Some(map)) = (self.config.map_file.clone(), self.host.newest_map().cloned()) else {
+            return;
+        };
+        if !is_due {
+            return;
+        }
+        self.store_names_at = None;
+        let names = self.names_of_map();
+        if !self.computation.begin_storing(path, map, names) {
+            self.directory_changed();
+        }
+    }
+}
+
+/// The time of day, as the revision of this host's name, so that it is higher after each start. If the clock
+/// is wrong, the host hears from others a name of a higher revision, and takes one above that.
+#[expect(
+    clippy::disallowed_types,
+    reason = "only the time of day outlasts a restart; nothing is timed by it"
+)]
+fn seconds_since_1970() -> u32 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// The machine's name, if it is a valid host name.
+fn machine_name() -> Option<HostName> {
+    rustix::system::uname().nodename().to_str().ok()?.parse().ok()
+}

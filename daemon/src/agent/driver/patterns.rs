@@ -1,0 +1,184 @@
+//! The interfaces of a node that are ports because they match a pattern: they come and go while it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapper_fabric::wording::with_causes;
+use mapper_machine::link::LinkError;
+use mapper_machine::link::interface::{Interface, InterfaceMonitor};
+use mapper_machine::link::uses;
+use mapper_machine::notify::Notifier;
+use mapper_machine::signals::{Signal, Signals};
+use mapper_machine::{clock::Clock, log};
+use mapper_proto::Instant;
+use std::time::Duration;
+use tracing::{error, info, warn};
+
+use super::state::Driver;
+use crate::agent::DaemonError;
+use crate::agent::options::Config;
+use crate::xbar::ports;
+
+/// How often the daemon looks whether the machine now reaches other networks by a port. It does not have the
+/// kernel tell of each route, as there may be thousands.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The interfaces of the machine, as far as patterns are concerned.
+#[derive(Debug)]
+pub(super) struct Candidates {
+    interfaces: Vec<Interface>,
+    /// The interfaces by which the machine reaches other networks.
+    uplinks: BTreeSet<String>,
+}
+
+impl Candidates {
+    /// The interfaces as they are now, in the order of their names.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub(super) fn now() -> Result<Self, LinkError> {
+        let mut interfaces = Interface::all()?;
+        interfaces.sort_by(|a, b| a.name.cmp(&b.name));
+        let uplinks = uses::default_route_interfaces().map_err(LinkError::Netlink)?;
+        Ok(Self { interfaces, uplinks })
+    }
+
+    /// The interfaces that match a pattern and are not named, each with the reason if it can be no port.
+    pub(super) fn matching<'a>(
+        &'a self,
+        config: &'a Config,
+    ) -> impl Iterator<Item = (&'a Interface, Option<&'static str>)> {
+        let matches = |interface: &&Interface| {
+            let name = &interface.name;
+            config.patterns.iter().any(|pattern| ports::matches(pattern, name))
+                && !config.ports.contains(name)
+        };
+        self.interfaces.iter().filter(matches).map(|interface| (interface, self.why_not(interface, config)))
+    }
+
+    /// Why an interface that matches a pattern is no port, in words; `None` if it may be one.
+    fn why_not(&self, interface: &Interface, config: &Config) -> Option<&'static str> {
+        let Interface { name, ethernet, master, kind, .. } = interface;
+        match kind.as_deref() {
+            _ if !ethernet => Some("it is not Ethernet"),
+            _ if config.tap.as_ref() == Some(name) => Some("it is this node's own interface over the fabric"),
+            Some("tun") => Some("it is a tap interface, and leads to a program of this machine"),
+            Some("bridge") => Some("it is a bridge"),
+            _ if master.is_some() => Some("it belongs to a bridge or bond"),
+            _ if self.uplinks.contains(name) => Some(
+                "the default route leads there; name it without pattern if it shall be a port all the same",
+            ),
+            _ if uses::is_wireless(name) => Some("it is wireless"),
+            _ => None,
+        }
+    }
+}
+
+/// What has become of interfaces that match a pattern.
+#[derive(Debug, Default)]
+pub(super) struct Matched {
+    /// Interfaces that are no ports, and why, as it was logged.
+    left_out: BTreeMap<String, String>,
+    /// When to look again though nobody told of a change.
+    look_at: Option<Instant>,
+}
+
+impl Matched {
+    /// Logs why an interface is no port, unless that was logged before.
+    pub(super) fn leave_out(&mut self, interface: &str, why: &str) {
+        if self.left_out.insert(interface.to_owned(), why.to_owned()).as_deref() != Some(why) {
+            info!(interface, "matches a pattern and is no port: {why}");
+        }
+    }
+}
+
+/// Waits until an interface exists that can be a port of the node. Returns false if it was told to stop.
+///
+/// # Errors
+/// If the kernel does not tell of its interfaces.
+pub(super) async fn wait_for_port(
+    config: &Config,
+    monitor: &InterfaceMonitor,
+    signals: &mut Signals,
+) -> Result<bool, DaemonError> {
+    let (clock, mut notifier, mut matched) = (Clock::start(), Notifier::new(), Matched::default());
+    let mut told = false;
+    loop {
+        let candidates = Candidates::now()?;
+        let named = candidates.interfaces.iter().any(|interface| config.ports.contains(&interface.name));
+        let mut found = named;
+        for (interface, why_not) in candidates.matching(config) {
+            match why_not {
+                Some(why) => matched.leave_out(&interface.name, why),
+                None => found = true,
+            }
+        }
+        if found {
+            return Ok(true);
+        }
+        if !std::mem::replace(&mut told, true) {
+            let patterns = config.patterns.join(", ");
+            warn!("no interface matches {patterns} yet; waiting for one");
+            notifier.ready();
+            notifier.status(&format!("waiting for an interface that matches {patterns}"));
+        }
+        let look_at = clock.now() + LOOK_INTERVAL;
+        let wake_at = notifier.feed_at().map_or(look_at, |feed_at| feed_at.min(look_at));
+        tokio::select! {
+            changes = monitor.changes() => drop(changes?),
+            signal = signals.next() => match signal {
+                Signal::Stop => {
+                    notifier.stopping();
+                    return Ok(false);
+                }
+                // There is nothing to apply yet: the configuration is read at the start.
+                Signal::Reload => warn!("the configuration is read again once there is a port"),
+                Signal::ReopenLog => log::reopen(),
+            },
+            () = clock.sleep_until(Some(wake_at)) => notifier.feed_if_due(clock.now()),
+        }
+    }
+}
+
+impl Driver {
+    /// When to look again which interfaces match the patterns.
+    pub(super) const fn patterns_due_at(&self) -> Option<Instant> {
+        self.attachment.outer.matched.look_at
+    }
+
+    /// Follows the patterns if it is time to.
+    pub(super) fn follow_patterns_if_due(&mut self) {
+        if self.patterns_due_at().is_some_and(|at| self.now() >= at) {
+            self.follow_patterns();
+        }
+    }
+
+    /// Takes the interfaces that match a pattern and are no ports yet, and gives up those that may be ports
+    /// no more.
+    pub(super) fn follow_patterns(&mut self) {
+        let is_wanted = !self.config.patterns.is_empty();
+        self.attachment.outer.matched.look_at = is_wanted.then(|| self.now() + LOOK_INTERVAL);
+        let Some(switch) = self.attachment.crossbar.clone().filter(|_| is_wanted) else { return };
+        let candidates = match Candidates::now() {
+            Ok(candidates) => candidates,
+            Err(error) => return error!("cannot look at the interfaces: {}", with_causes(&error)),
+        };
+        for (interface, why_not) in candidates.matching(&self.config) {
+            let outer = &mut self.attachment.outer;
+            let number = outer.number_of(&interface.name);
+            match (number, why_not) {
+                (Some(number), Some(why)) => {
+                    outer.give_up(number, &switch);
+                    outer.matched.leave_out(&interface.name, why);
+                    warn!(port = number, interface = interface.name, "the port is given up: {why}");
+                }
+                (Some(number), None) => outer.look_at_new(number, interface),
+                (None, Some(why)) => outer.matched.leave_out(&interface.name, why),
+                (None, None) => {
+                    outer.take_matching(interface, &candidates.interfaces, &switch, &self.config);
+                }
+            }
+        }
+        self.attachment.keep_new_ports(&self.config);
+        self.follow_carriers();
+    }
+}

@@ -1,0 +1,172 @@
+//! The board and the routes that a running agent shows.
+
+use std::time::Duration;
+
+use mapper_formats::json::map_to_json;
+use mapper_host::healing::DeadCable;
+use mapper_host::resolution::{Found, Patience};
+
+use super::state::Driver;
+use crate::agent::status::{
+    self, AgentRequest, Board, BoardPort, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
+};
+use crate::xbar::PortTraffic;
+use crate::xbar::traffic::rate_mbps;
+use mapper_machine::log;
+use mapper_machine::status::Client;
+use mapper_proto::{IpNetworkAddress, Tally};
+
+impl Driver {
+    /// The agent's board at this moment.
+    pub(super) fn board(&self) -> Board {
+        let counters = self.host.data().map(mapper_host::data::DataPath::status).unwrap_or_default();
+        let around = Surroundings {
+            unit: self.config.unit,
+            interface: self.attachment.link.name(),
+            host_type: self.config.settings.host_type,
+            carrier: self.attachment.link.carrier(),
+            ports: self.ports_with_rates(),
+            cable: self.attachment.cable(),
+            traffic: self.attachment.crossbar.is_none().then(|| {
+                let link = &self.attachment.link;
+                PortTraffic::of_link(link.name(), &link.counts())
+            }),
+            directory: self.host.directory(),
+            resolution_refused: *self.host.resolution_refused(),
+            routes: self.host.table().map_or(0, |table| table.count()),
+            routing_failure: self.host.routing_failure(),
+            frames: self.frame_counts(),
+            causes: &self.causes,
+            dead_cables: self.dead_cables(),
+            narrow_cables: self.narrow_cables(),
+            map: self.host.newest_map().map(|map| &**map),
+            known: &self.known,
+            warnings: self.all_warnings(),
+            repairs: *self.host.healing().counts(),
+            log_lines_lost: log::lines_lost(),
+            data_path: self.data_path(),
+            tap: self.users.as_ref().map(|users| users.status(counters)),
+            address_clashes: self.address_clashes(),
+            plan: self.plan.standing().cloned(),
+            now: self.now(),
+        };
+        Board::new(&self.host.agent().status(), around)
+    }
+
+    /// The ports of a node, with how fast they are.
+    fn ports_with_rates(&self) -> Vec<BoardPort> {
+        let mut ports = self.attachment.outer_ports();
+        ports.iter_mut().for_each(|port| port.traffic.rate_mbps = rate_mbps(&port.interface));
+        ports
+    }
+
+    fn frame_counts(&self) -> Tally<FrameCount> {
+        let mut counts = self.attachment.held_back;
+        for (kind, _, number) in self.attachment.link.counts().iter() {
+            if let Some(kind) = FrameCount::of_link(kind) {
+                counts.add(kind, number);
+            }
+        }
+        counts
+    }
+
+    /// Answers a request in a task of its own.
+    pub(super) fn answer(&mut self, request: &AgentRequest, client: Client) {
+        match request {
+            AgentRequest::Routes => {
+                let asked = self.routes_asked();
+                drop(tokio::spawn(client.answer_json(move || asked.to_json())));
+            }
+            AgentRequest::Paths => {
+                let asked = self.paths_asked();
+                drop(tokio::spawn(client.answer_json(move || asked.to_json())));
+            }
+            AgentRequest::Map => {
+                let (map, names) = (self.host.newest_map().cloned().unwrap_or_default(), self.names_of_map());
+                drop(tokio::spawn(
+                    client.answer_json(move || serde_json::to_vec(&map_to_json(&map, &names))),
+                ));
+            }
+            AgentRequest::History => self.tell_history(client),
+            AgentRequest::PastMap { unix_ms } => self.tell_past_map(*unix_ms, client),
+            AgentRequest::Changed { seen } => self.followers.follow(*seen, client),
+            AgentRequest::Trace(host) => self.trace(host, client),
+            AgentRequest::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
+            AgentRequest::Bandwidth { host, trains, packets } => {
+                self.bandwidth(host, (*trains, *packets), client);
+            }
+            AgentRequest::Resolve(wanted) => self.resolve(wanted, client),
+            AgentRequest::WhoHas { wanted, timeout_ms, retries } => {
+                let timeout = Duration::from_millis((*timeout_ms).into());
+                self.who_has(wanted, Patience { timeout, retries: *retries }, client);
+            }
+            AgentRequest::MoreNames(names) => self.take_more_names(names, client),
+            AgentRequest::PathTo(_) => tracing::debug!("paths are asked for at ports of InfiniBand only"),
+        }
+    }
+
+    /// All that is needed to answer a request for the routes in use.
+    fn routes_asked(&self) -> RoutesAsked {
+        RoutesAsked {
+            host: self.host.own(),
+            table: self.host.table().cloned(),
+            map: self.host.newest_map().cloned(),
+            names: self.names_of_map(),
+            neighbours: self.host.neighbours().to_vec(),
+            carried: self.carried_routes(),
+            uses: self.host.data().map_or_else(Vec::new, |data| data.uses(self.now())),
+        }
+    }
+
+    /// All that is needed to answer a request for the hosts and the paths to them.
+    fn paths_asked(&self) -> PathsAsked {
+        let (directory, attachment) = (self.host.directory(), &self.attachment);
+        let told = |mac| {
+            let addresses = directory.addresses_of(mac).iter().map(IpNetworkAddress::ip).collect();
+            (mac, (directory.name_of(mac).map(ToString::to_string), addresses))
+        };
+        PathsAsked {
+            unit: self.config.unit,
+            interface: attachment.link.name().to_owned(),
+            host: self.host.own(),
+            paths_number: self.followers.paths_number(),
+            table: self.host.table().cloned(),
+            map: self.host.newest_map().cloned(),
+            has_failed: self.host.routing_failure().is_some(),
+            rates: directory
+                .hosts()
+                .chain([self.host.own()])
+                .map(|mac| (mac, directory.rates_of(mac)))
+                .collect(),
+            learned: self.learned_shown(),
+            told: directory.hosts().chain([self.host.own()]).map(told).collect(),
+            link_mtu: attachment.link_mtu().map_or(attachment.mtu, |mtu| mtu.bytes.into()),
+            max_hops: self.config.route_options().max_hops,
+        }
+    }
+
+    /// What was learned of names and addresses that are not announced.
+    fn learned_shown(&self) -> Vec<KnownLearned> {
+        let shown = |found: Found| KnownLearned {
+            wanted: found.wanted.to_string(),
+            owners: found.owners.iter().map(|owner| self.known_owner(owner)).collect(),
+        };
+        self.host.learned(self.now()).into_iter().map(shown).collect()
+    }
+
+    /// The cables that are held for dead, as the board shows them.
+    fn dead_cables(&self) -> Vec<status::DeadCable> {
+        let now = self.now();
+        let shown = |DeadCable { at, since, cause }: DeadCable| {
+            let tag = self.host.table().and_then(|table| table.tag(at.xbar));
+            status::DeadCable {
+                xbar: at.xbar,
+                tag: tag.map(|tag| format!("{tag:#018x}")),
+                port: at.port,
+                since_ms: now.since(since).as_millis().try_into().unwrap_or(u64::MAX),
+                why: cause.to_string(),
+            }
+        };
+        self.host.healing().dead_cables().map(shown).collect()
+    }
+}

@@ -1,0 +1,172 @@
+//! Warnings of what keeps users' frames from passing: interfaces that somebody took down or changed, and
+//! hosts that are set differently.
+
+use mapper_proto::Mac;
+use mapper_proto::map::Map;
+use tracing::warn;
+
+use super::state::Driver;
+use super::user_interface::UserInterface;
+use crate::agent::DaemonError;
+use crate::agent::status::{NarrowCable, unequal_mtus};
+use crate::hosts_file::told::HostsFile;
+
+impl Driver {
+    /// What keeps users' frames from passing on this machine, in words.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        [self.warnings_to_log(), self.attachment.troubled_cables()].concat()
+    }
+
+    /// The warnings that the driver logs. What is wrong with cables is logged where it is found out.
+    fn warnings_to_log(&self) -> Vec<String> {
+        let mut warnings = self.users.as_ref().map(UserInterface::warnings).unwrap_or_default();
+        let attachment = &self.attachment;
+        let mtu = match &attachment.crossbar {
+            Some(switch) => switch.least_mtu(),
+            None => attachment.link.mtu(),
+        };
+        if let Some(mtu) = mtu.filter(|&mtu| mtu < attachment.mtu) {
+            warnings.push(format!(
+                "an interface of {} carries {mtu} bytes, at the start it was {}: longer frames are lost; raise \
+                 its MTU again, or restart the agent",
+                attachment.link.name(),
+                attachment.mtu
+            ));
+        }
+        if let Some(map) = self.host.newest_map() {
+            warnings.extend(describe_differing(map, self.host.own(), self.config.settings.non_clos));
+        }
+        // A warning that names the cables of the map says more than one that names the ports that differ.
+        let narrow = NarrowCable::warning(&self.narrow_cables());
+        warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
+        warnings.extend(self.address_warnings());
+        warnings
+    }
+
+    /// All that a board warns of. Beside the warnings that are logged, that is what is wrong with the files
+    /// of hosts' names and of maps, which is logged when it happens.
+    pub(super) fn all_warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings();
+        warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
+        warnings.extend(self.maps.failure());
+        warnings
+    }
+
+    /// Cables of the newest map that carry shorter frames than some host sends.
+    pub(super) fn narrow_cables(&self) -> Vec<NarrowCable> {
+        let Some(map) = self.host.newest_map() else { return Vec::new() };
+        let attachment = &self.attachment;
+        NarrowCable::of(map, self.host.own(), attachment.link.name(), &attachment.outer_ports())
+    }
+
+    /// Logs what is new about the interfaces, after a change of any of them.
+    ///
+    /// # Errors
+    /// If the tap interface is gone.
+    pub(super) fn look_around(&mut self) -> Result<(), DaemonError> {
+        if self.users.as_ref().is_some_and(UserInterface::is_gone) {
+            return Err(DaemonError::TapGone);
+        }
+        self.follow_cable();
+        self.warn_of_changes();
+        Ok(())
+    }
+
+    /// Logs the warnings that are new since this was last called.
+    pub(super) fn warn_of_changes(&mut self) {
+        let warnings = self.warnings_to_log();
+        let is_settled = self.host.agent().status().network_complete;
+        for warning in self.warned.see(warnings, is_settled) {
+            warn!("{warning}");
+        }
+    }
+}
+
+/// The warnings that were logged and count as being in force still, the oldest first.
+///
+/// While the network is mapped again, a map may lack for a moment what a warning is of, such as a cable of a
+/// host that answered too late. So a warning ends only when all hosts have a map without it.
+#[derive(Debug, Default)]
+pub(super) struct Warned(Vec<String>);
+
+impl Warned {
+    /// The most warnings that are kept, for a network that all hosts never have one map of.
+    const MOST: usize = 64;
+
+    /// Takes in all `warnings` in force, and returns those that are new. `is_settled` says whether all hosts
+    /// have the newest map.
+    fn see(&mut self, warnings: Vec<String>, is_settled: bool) -> Vec<String> {
+        let new: Vec<_> = warnings.iter().filter(|warning| !self.0.contains(warning)).cloned().collect();
+        if is_settled {
+            self.0 = warnings;
+        } else {
+            self.0.extend(new.iter().cloned());
+            self.0.drain(..self.0.len().saturating_sub(Self::MOST));
+        }
+        new
+    }
+}
+
+/// Which hosts have another setting of `non_clos` than the map, in words. The map's setting counts for all
+/// hosts. `own` is this host, whose setting is now `own_non_clos`.
+fn describe_differing(map: &Map, own: Mac, own_non_clos: bool) -> Option<String> {
+    /// The most hosts that are named.
+    const MOST: usize = 16;
+    let leader = map.hosts.first()?.mac;
+    let rules = &map.rules;
+    let others = rules.differ.iter().copied().filter(|mac| *mac != own);
+    let this = (own != leader && own_non_clos != rules.non_clos).then_some(own);
+    let differ: Vec<Mac> = this.into_iter().chain(others).collect();
+    if differ.is_empty() {
+        return None;
+    }
+    let name = |mac: &Mac| if *mac == own { "this host".to_owned() } else { mac.to_string() };
+    let mut names: Vec<_> = differ.iter().take(MOST).map(name).collect();
+    if differ.len() > MOST {
+        names.push(format!("{} more", differ.len() - MOST));
+    }
+    let (theirs, all) = (!rules.non_clos, rules.non_clos);
+    Some(format!(
+        "non-clos is {theirs} at {}, but all hosts route by that of the global mapper {leader}, which is {all}: \
+         set it alike at all hosts",
+        names.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_proto::map::{Host, Rules};
+
+    use super::*;
+
+    #[test]
+    fn a_warning_ends_when_all_hosts_have_a_map_without_it() {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let mut warned = Warned::default();
+        assert_eq!(warned.see(texts(&["narrow"]), true), texts(&["narrow"]));
+        assert_eq!(warned.see(texts(&[]), false), texts(&[]), "a map that lacks a host");
+        assert_eq!(warned.see(texts(&["narrow", "taken down"]), false), texts(&["taken down"]));
+        assert_eq!(warned.see(texts(&["taken down"]), true), texts(&[]));
+        assert_eq!(warned.see(texts(&["narrow"]), false), texts(&["narrow"]), "it was mended, and is back");
+    }
+
+    #[test]
+    fn hosts_that_are_set_otherwise_are_named() {
+        let mac = Mac::from_position;
+        let host = |n| Host { mac: mac(n), level: 1, host_type: 4, at: None };
+        let map = |non_clos, differ: &[u32]| Map {
+            hosts: vec![host(9), host(5), host(2)],
+            rules: Rules { non_clos, differ: differ.iter().map(|&n| mac(n)).collect() },
+            ..Map::default()
+        };
+        assert_eq!(describe_differing(&map(false, &[]), mac(5), false), None);
+        // This host's setting has changed since the map was made, and no longer differs.
+        assert_eq!(describe_differing(&map(false, &[5]), mac(5), false), None);
+        let words = describe_differing(&map(false, &[2, 5]), mac(5), true).unwrap();
+        let expected = "non-clos is true at this host, 02:00:00:00:00:02, but all hosts route by that of the \
+                        global mapper 02:00:00:00:00:09, which is false: set it alike at all hosts";
+        assert_eq!(words, expected);
+        let words = describe_differing(&map(true, &[2]), mac(9), true).unwrap();
+        assert!(words.starts_with("non-clos is false at 02:00:00:00:00:02, but"), "{words}");
+    }
+}

@@ -1,0 +1,25 @@
+//! The tags that xbars of files get, as files have none.
+
+use std::collections::BTreeSet;
+
+use mapper_proto::map::{Fabric, Xbar};
+
+/// The first of the tags that xbars without a GUID get by position. No generator uses them.
+const INVENTED_TAGS: u64 = 0x0600_0000_0000_0000;
+
+/// What identifies an xbar: its tag, unless a reader invented it for want of a GUID.
+pub fn identity(xbar: &Xbar) -> Option<u64> {
+    xbar.tag.filter(|tag| tag >> 32 != INVENTED_TAGS >> 32)
+}
+
+/// Tags every xbar: with its GUID; where it has none or one that is taken, by position.
+pub(crate) fn tag_xbars(fabric: &mut Fabric) {
+    let mut taken = BTreeSet::new();
+    for (xbar, label) in fabric.map.xbars.iter_mut().zip(&fabric.xbars) {
+        xbar.tag = label.guid.filter(|&guid| taken.insert(guid));
+    }
+    for (position, xbar) in (1..).zip(&mut fabric.map.xbars) {
+        let mut by_position = INVENTED_TAGS + position..;
+        xbar.tag = xbar.tag.or_else(|| by_position.find(|&tag| taken.insert(tag)));
+    }
+}
