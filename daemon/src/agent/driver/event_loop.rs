@@ -65,6 +65,7 @@ impl Driver {
             self.write_hosts_if_due();
             self.check_plan_if_due();
             self.end_lease_if_due();
+            self.rest_if_due();
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
@@ -132,6 +133,7 @@ impl Driver {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
         let due = [
             self.leave_at,
+            self.rest_at,
             limit,
             self.notifier.feed_at(),
             self.store_names_at,

@@ -21,6 +21,9 @@ use mapper_machine::freed;
 /// if it leaves its routes in the kernel, for kernels that have answered nothing. On a busy machine agents are seconds behind,
 /// and whoever ends too soon has no routes to them for good.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+/// How long after a map is complete everywhere memory is given back that was needed until then. Ways through kernels are
+/// tried meanwhile, and names come.
+const REST_AFTER: Duration = Duration::from_secs(5);
 
 impl Driver {
     /// Acts on an event. `source` is the sender of the frame that caused it, if a frame did.
@@ -69,7 +72,7 @@ impl Driver {
             }
             Event::Mapped { version } => {
                 info!(%version, "mapped as global mapper");
-                freed::give_back();
+                freed::give_back_heap();
             }
             Event::BecamePassive { to } => info!(mapper = self.called(to.mac), level = to.level, "passive"),
             Event::MapInstalled { map, .. } => self.tell_of_map(&map),
@@ -149,12 +152,22 @@ impl Driver {
         // Completeness may come and go while a map holds, so it is logged once for each map.
         if self.complete.replace(version) != Some(version) {
             info!(%version, "network is fully configured");
+            self.rest_at = Some(self.now() + REST_AFTER);
         }
         if self.config.map_once.is_some() && self.leave_at.is_none() {
             // The hosts below this one in the tree hear of it when they next ask this agent, so it stays
             // until then.
             self.leave_at = Some(self.now() + self.heard_within());
             self.wait_for_answers_until = self.now() + (3 * self.heard_within()).max(ANSWERS_WITHIN);
+        }
+    }
+
+    /// Gives back the memory that was needed until the last map was complete everywhere, if that is some time ago.
+    pub(super) fn rest_if_due(&mut self) {
+        if self.rest_at.is_some_and(|at| at <= self.now()) {
+            self.rest_at = None;
+            freed::give_back_heap();
+            freed::give_back_code();
         }
     }
 

@@ -89,6 +89,8 @@ pub(super) struct Driver {
     pub(super) maps: Maps,
     /// The last map version that was complete everywhere.
     pub(super) complete: Option<MapVersion>,
+    /// When to give back what was needed until the last map was complete everywhere.
+    pub(super) rest_at: Option<Instant>,
     /// When to end, once `map_once` is set and mapping is complete everywhere.
     pub(super) leave_at: Option<Instant>,
     /// How long the end is put off for another map that is under way, and for routes that are to stay although no kernel answers
@@ -143,6 +145,7 @@ impl Driver {
             plan: PlanWatch::default(),
             maps: Maps::default(),
             complete: None,
+            rest_at: None,
             leave_at: None,
             wait_for_answers_until: Instant::ZERO,
         }
