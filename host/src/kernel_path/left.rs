@@ -14,9 +14,9 @@ use super::surroundings::{Surroundings, TablesByDestination};
 use super::way::{USED_LEFT_AFTER, Way};
 use crate::routes::RouteTable;
 
-/// How long packets go on by what an earlier run has left along ways that this run may try and has not proved. Tries wait for
-/// each other, and one in vain takes a while, so a way on which a kernel drops everything could have its turn late. Packets
-/// go by the tap interface from then on, until a way is proved.
+/// How long packets go on by what an earlier run has left along ways that this run has not proved, once all hosts have routes
+/// of its map. Tries wait for each other, and one in vain takes a while, so a way on which a kernel drops everything could
+/// have its turn late. From then on all hosts deliver what comes by the tap interface, which loses nothing.
 pub(super) const UNPROVED_FOR: Duration = USED_LEFT_AFTER;
 
 /// What is known of the routes that an earlier run has left in the kernel.
@@ -24,36 +24,34 @@ pub(super) const UNPROVED_FOR: Duration = USED_LEFT_AFTER;
 pub(super) struct Left {
     /// Whose the addresses were to which they lead.
     addresses: BTreeMap<IpAddr, Mac>,
-    /// Since when new ways to the hosts of the table in use are tried; `None` if they never were.
-    tried_since: Option<Instant>,
-    /// Whether packets go on only along ways that this run has proved.
+    /// From when on packets go on only along ways that this run has proved; `None` as long as not all hosts are known to have
+    /// routes of the map in use.
+    proof_from: Option<Instant>,
+    /// Whether that moment has come.
     needs_proof: bool,
 }
 
 impl Left {
     /// Takes in that the routes of another map are put to use.
-    pub(super) const fn begin(&mut self) {
-        (self.tried_since, self.needs_proof) = (None, false);
+    pub(super) const fn handle_map(&mut self) {
+        (self.proof_from, self.needs_proof) = (None, false);
     }
 
-    /// Takes in whether new ways may be tried now. Returns whether packets have just ceased to go on along ways that are not
-    /// proved. The time goes on while none may be tried for a while.
-    pub(super) fn handle_timeout(&mut self, now: Instant, tries_new: bool) -> bool {
-        if tries_new {
-            self.tried_since.get_or_insert(now);
-        }
+    /// Takes in that all hosts have routes of the map in use.
+    pub(super) fn handle_complete(&mut self, now: Instant) {
+        self.proof_from = Some(now + UNPROVED_FOR);
+    }
+
+    /// Does what is due. Returns whether packets have just ceased to go on along ways that are not proved.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         let needed_proof = self.needs_proof;
-        self.needs_proof = self.over_at().is_some_and(|over_at| now >= over_at);
+        self.needs_proof = self.proof_from.is_some_and(|from| now >= from);
         self.needs_proof && !needed_proof
     }
 
     /// When [`Self::handle_timeout`] is to be called at the latest.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.over_at().filter(|_| !self.needs_proof)
-    }
-
-    fn over_at(&self) -> Option<Instant> {
-        self.tried_since.map(|since| since + UNPROVED_FOR)
+        self.proof_from.filter(|_| !self.needs_proof)
     }
 
     /// Whether packets may go on along a way.
@@ -88,11 +86,14 @@ impl KernelPath {
     /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there
     /// are routes of a map, the nexthop must lead along one of them to the host that has told this address.
     /// Routes of an earlier map could send a packet in a circle together with those of other hosts, or to
-    /// another host if a cable was moved meanwhile. A host that has told no address yet is taken to have those that the
-    /// earlier run knew: it tells them only some time after the map, and as long as not all hosts have that map, frames by
-    /// the tap interface are not delivered everywhere. Ways that this run may try have to be proved in [`UNPROVED_FOR`]. Nor may a host that starts find all others at once: a way by
-    /// segments to one that the map does not list may stay if the map ends before it, and it closes no circle with what the
-    /// map has. A host that has let go of its routes keeps none of an earlier run either.
+    /// another host if a cable was moved meanwhile. Once all hosts have routes of the map, the way has to be proved in
+    /// [`UNPROVED_FOR`].
+    ///
+    /// A host that has told no address yet is taken to have those that the earlier run knew: it tells them only some time after
+    /// the map, and as long as not all hosts have that map, frames by the tap interface are not delivered everywhere. Nor may a
+    /// host that starts find all others at once: a way by segments to one that the map does not list may stay if the map ends
+    /// before it, and it closes no circle with what the map has. A host that has let go of its routes keeps none of an earlier
+    /// run either.
     pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
         let Self { table, abilities, agent_port, ports, narrow, left, .. } = self;
         let Some(table) = table else { return !self.has_let_go };

@@ -283,7 +283,7 @@ impl KernelPath {
             // Ways that differ between the tables by destination of the map before and of this map go out of
             // use before other hosts hear of this map's routes.
             (self.complete, self.old_at) = (None, now + NEW_WAYS_WITHIN);
-            self.left.begin();
+            self.left.handle_map();
             listed.into_keys().collect()
         };
         for mac in renewed {
@@ -304,9 +304,13 @@ impl KernelPath {
     /// between the tables of both maps when it gets the routes of a map, and uses what is new in them only
     /// now.
     pub(crate) fn network_complete(&mut self, now: Instant, version: MapVersion) {
-        if self.complete.replace(version) != Some(version) && self.abilities.by_destination {
+        let is_news = self.complete.replace(version) != Some(version);
+        if is_news && self.abilities.by_destination {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.renew(now, mac));
+        }
+        if is_news && self.version() == Some(version) {
+            self.left.handle_complete(now);
         }
         self.hold_if_complete();
     }

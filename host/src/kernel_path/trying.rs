@@ -12,7 +12,7 @@ impl KernelPath {
         self.settle_doubts(&heard_at);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
         let Self { prober, destinations, own, agent_port, table, left, .. } = self;
-        let left_needs_proof = left.handle_timeout(now, new_from.is_some_and(|from| from <= now));
+        let left_needs_proof = left.handle_timeout(now);
         // Where an agent has crashed, other agents hold its cables for dead. If no cable is held for dead, a
         // host that answers no probe has other reasons, and its packets are better left to the tap interface.
         let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());

@@ -82,7 +82,8 @@ impl Destination {
         self.lose_ways(leads_elsewhere, numbers);
     }
 
-    /// Whether a nexthop that an earlier run has left leads along a route of the table that packets may take, proved or not.
+    /// Whether a nexthop that an earlier run has left leads along a route of the table. Where there is a way along it, `may_take`
+    /// says whether packets may take that one. As long as not all hosts have the map, there may be none by destination.
     pub(in super::super) fn has_route_along(
         &self,
         nexthop: &Nexthop,

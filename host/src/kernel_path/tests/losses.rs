@@ -150,10 +150,20 @@ fn what_an_earlier_run_left_does_not_go_on_along_a_way_that_this_run_tried_in_va
     }
 }
 
+/// Has time pass and loses all probes.
+fn lose_probes_until(kernel: &mut KernelPath, until: Instant) {
+    let mut last = None;
+    while let Some(at) = kernel.poll_timeout().filter(|&at| at <= until) {
+        assert!(last.replace(at).is_none_or(|last| at > last), "time passes");
+        kernel.handle_timeout(at, |_| None);
+        while kernel.poll_probe().is_some() {}
+    }
+}
+
 #[test]
-fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_of_trying_at_most() {
+fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_have_the_map() {
     const COUNT: usize = 11;
-    for abilities in [ABLE, PLAIN] {
+    for (abilities, tries) in [(ABLE, true), (ABLE, false), (PLAIN, true), (PLAIN, false)] {
         let map = map(COUNT, 2);
         let mut ring = Ring::new(COUNT, |_| abilities);
         ring.complete(&map, &Vec::from_iter(0..COUNT));
@@ -161,36 +171,49 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_of_trying_
         ring.nodes[0].kernel = starting_kernel(0, abilities);
         ring.set_ports(0, &[1, 2]);
         ring.install(0, &table_of(&map, 0));
-        let kernel = &mut ring.nodes[0].kernel;
+        let (began, kernel) = (ring.now, &mut ring.nodes[0].kernel);
         // How many hosts packets go on to.
         let go_on = |kernel: &KernelPath| {
             let leads = |to: &usize| left.nexthops.values().any(|it| kernel.leads_on(v6(*to), it));
             (1..COUNT).filter(leads).count()
         };
-        // No probe is answered from here on, and the window lets a few ways be tried at once.
-        let lose_probes_until = |kernel: &mut KernelPath, until: Instant| {
-            while let Some(at) = kernel.poll_timeout().filter(|&at| at <= until) {
-                kernel.handle_timeout(at, |_| None);
-                while kernel.poll_probe().is_some() {}
-            }
-        };
-        let just_before = |at: Instant| Instant::ZERO + (at.since(Instant::ZERO) - Duration::from_millis(1));
-        let all_have_it = ring.now + Duration::from_millis(400);
-        lose_probes_until(kernel, just_before(all_have_it));
-        assert_eq!(go_on(kernel), COUNT - 1, "nothing may be tried yet");
+        // An agent that maps tries nothing, which holds up neither the one nor the other.
+        kernel.set_settled(tries);
+        let waited = if tries { Duration::from_millis(400) } else { Duration::from_secs(5) };
+        let all_have_it = began + waited;
+        lose_probes_until(kernel, all_have_it);
+        assert_eq!(go_on(kernel), COUNT - 1, "not all are known to have the map");
         kernel.network_complete(all_have_it, map.version);
-        kernel.handle_timeout(all_have_it, |_| None);
-        lose_probes_until(kernel, just_before(all_have_it + UNPROVED_FOR));
+        lose_probes_until(kernel, all_have_it + (UNPROVED_FOR - Duration::from_millis(1)));
         let (waiting, revision) = (go_on(kernel), kernel.revision());
+        // The window lets a few ways be tried at once.
         assert!(
-            (1..COUNT - 1).contains(&waiting),
-            "{abilities:?}: {waiting} hosts' ways wait for their turn"
+            waiting > 0 && (waiting < COUNT - 1) == tries,
+            "{abilities:?}: {waiting} wait for their turn"
         );
-        // The time goes on while agents map and try nothing.
-        kernel.set_settled(false);
         lose_probes_until(kernel, all_have_it + UNPROVED_FOR);
         assert_eq!(go_on(kernel), 0, "{abilities:?}");
         assert!(kernel.revision() > revision, "so that it is looked at");
+        kernel.network_complete(all_have_it + Duration::from_secs(1), map.version);
+        assert_eq!(go_on(kernel), 0, "that was known");
+    }
+}
+
+#[test]
+fn what_an_earlier_run_left_goes_on_for_good_along_ways_that_this_run_has_proved() {
+    for abilities in [ABLE, PLAIN] {
+        let mut ring = Ring::new(4, |_| abilities);
+        ring.complete(&map(4, 2), &[0, 1, 2, 3]);
+        let left = ring.nodes[0].kernel.wanted();
+        let count = |ring: &Ring| {
+            left.nexthops.values().filter(|it| ring.nodes[0].kernel.leads_on(v6(1), it)).count()
+        };
+        let before = count(&ring);
+        ring.wait(2);
+        assert!(before > 0 && count(&ring) == before);
+        // Those of another map have the time anew.
+        ring.complete(&map(4, 3), &[0, 1, 2, 3]);
+        assert_eq!(count(&ring), before);
     }
 }
 
