@@ -3,7 +3,7 @@
 //! - [`agent`]: the tokio driver of an agent, with its timers, status socket, pid file and signals.
 //! - [`xbar`]: the software crossbar.
 //! - [`subnet`]: the agent of a port of InfiniBand, which manages its subnet.
-//! - [`acm`]: the ACM service, and its client.
+//! - [`acm`]: the ACM service.
 //! - [`hosts_file`]: the names of a fabric's hosts in a file as /etc/hosts.
 
 pub mod acm;

@@ -15,59 +15,117 @@ pub fn give_back_heap() {
     }
 }
 
-/// Gives back all code of the program and of its libraries. What is run from then on is mapped again from the file, mostly
-/// from the page cache, 64 KiB at once, which takes some microseconds each; what was run only at the start, or while a fabric was mapped, stays away.
+/// Gives back all code of the program and of its libraries. What runs from then on is mapped again from the
+/// file, mostly from the page cache and some pages at once, which takes some microseconds each time. What only
+/// ran at the start, or while a fabric was mapped, stays away. Code that somebody has changed in memory, as
+/// debuggers do, or has locked there, stays.
 pub fn give_back_code() {
-    let Ok(mappings) = fs::read_to_string("/proc/self/maps") else { return };
-    for code in code_of_files(&mappings) {
-        // SAFETY: the pages are private ones of a file that can be executed and not written, so what they hold is what the
-        // file holds, and whoever needs a page gets the same bytes again. A failure leaves them as they are.
+    let Ok(mappings) = fs::read_to_string("/proc/self/smaps") else { return };
+    for code in code_as_in_files(&mappings) {
+        // SAFETY: these are private pages of a file, none of which has been written to, so whoever needs one gets the
+        // same bytes again. This process unloads no library, so the mappings are those that were just read.
+        // If it fails, they stay as they are.
         unsafe {
             libc::madvise(std::ptr::without_provenance_mut(code.start), code.len(), libc::MADV_DONTNEED);
         }
     }
 }
 
-/// The addresses at which code of files is mapped, by what `/proc/self/maps` says.
-fn code_of_files(mappings: &str) -> impl Iterator<Item = Range<usize>> {
-    mappings.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        let (addresses, permissions) = (words.next()?, words.next()?);
-        let path = words.nth(3)?;
-        let (start, end) = addresses.split_once('-')?;
-        let address = |hex| usize::from_str_radix(hex, 16).ok();
-        let code = address(start)?..address(end)?;
-        (permissions == "r-xp" && path.starts_with('/')).then_some(code)
-    })
+/// The addresses at which code is mapped that is what its file says, by `/proc/self/smaps`.
+fn code_as_in_files(mappings: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Option<Range<usize>>> = Vec::new();
+    for line in mappings.lines() {
+        match line.split_once(':') {
+            Some(("Anonymous" | "Private_Dirty" | "Private_Hugetlb", size)) => {
+                let is_own_copy = size.trim() != "0 kB";
+                if let Some(mapping) = found.last_mut().filter(|_| is_own_copy) {
+                    *mapping = None;
+                }
+            }
+            // The first line of a mapping is the only one with something else than letters before a colon.
+            _ if line.starts_with(|c: char| c.is_ascii_hexdigit() && !c.is_ascii_uppercase()) => {
+                found.push(code_of_file(line));
+            }
+            _ => {}
+        }
+    }
+    found.into_iter().flatten().collect()
+}
+
+/// The addresses of a mapping by its first line, if it is code of a file.
+fn code_of_file(line: &str) -> Option<Range<usize>> {
+    let mut words = line.split_ascii_whitespace();
+    let (addresses, permissions) = (words.next()?, words.next()?);
+    let path = words.nth(3)?;
+    let (start, end) = addresses.split_once('-')?;
+    let address = |hex| usize::from_str_radix(hex, 16).ok();
+    let code = address(start)?..address(end)?;
+    (permissions == "r-xp" && path.starts_with('/')).then_some(code)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn code_of_files_is_found_and_nothing_that_can_differ_from_its_file() {
-        let mappings = "\
-55d0ad162000-55d0ad55f000 r--p 00000000 fe:00 5309394                    /usr/bin/mapper
-55d0ad55f000-55d0ae62f000 r-xp 003fd000 fe:00 5309394                    /usr/bin/mapper
-55d0ae62f000-55d0ae681000 r--p 014cc000 fe:00 5309394                    /usr/bin/mapper
-55d0ae681000-55d0ae684000 rw-p 0151d000 fe:00 5309394                    /usr/bin/mapper
-7f0000000000-7f0000001000 r-xp 00000000 00:00 0
-7f384ea00000-7f384ea01000 rwxp 00000000 fe:00 99                         /usr/lib/patched.so
-7f384eb00000-7f384ec56000 r-xp 00026000 fe:00 99                         /usr/lib/libc with a blank.so
-7fff37dc2000-7fff37dc4000 r-xp 00000000 00:00 0                          [vdso]
-nonsense
-";
-        let found: Vec<Range<usize>> = code_of_files(mappings).collect();
-        assert_eq!(found, [0x55d0_ad55_f000..0x55d0_ae62_f000, 0x7f38_4eb0_0000..0x7f38_4ec5_6000]);
+    /// The bytes of code of files that this process holds.
+    fn held_bytes() -> usize {
+        let mappings = fs::read_to_string("/proc/self/smaps").unwrap();
+        let (mut is_code, mut held) = (false, 0);
+        for line in mappings.lines() {
+            match line.strip_prefix("Rss:") {
+                Some(size) if is_code => {
+                    held += size.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10;
+                }
+                Some(_) => {}
+                None if line.contains(" r-xp ") => is_code = line.contains(" /"),
+                None if line.contains(" r--p ") || line.contains(" rw-p ") => is_code = false,
+                None => {}
+            }
+        }
+        held
     }
 
     #[test]
-    fn a_program_goes_on_without_its_code() {
-        let here = a_program_goes_on_without_its_code as fn() as usize;
-        let mappings = fs::read_to_string("/proc/self/maps").unwrap();
-        assert!(code_of_files(&mappings).any(|code| code.contains(&here)));
+    fn code_of_files_is_found_and_nothing_that_may_differ_from_its_file() {
+        let mapping = |line: &str, anonymous: u32| {
+            format!(
+                "{line}\nSize: 1 kB\nPrivate_Dirty:         0 kB\nAnonymous:  {anonymous} kB\nVmFlags: rd ex\n"
+            )
+        };
+        let mappings = [
+            mapping(
+                "55d0ad162000-55d0ad55f000 r--p 00000000 fe:00 5309394                    /usr/bin/mapper",
+                0,
+            ),
+            mapping(
+                "55d0ad55f000-55d0ae62f000 r-xp 003fd000 fe:00 5309394                    /usr/bin/mapper",
+                0,
+            ),
+            mapping(
+                "55d0ae681000-55d0ae684000 rw-p 0151d000 fe:00 5309394                    /usr/bin/mapper",
+                4,
+            ),
+            mapping("7f0000000000-7f0000001000 r-xp 00000000 00:00 0", 0),
+            mapping(
+                "7f384ea00000-7f384ea01000 r-xp 00000000 fe:00 99             /usr/lib/with a breakpoint.so",
+                4,
+            ),
+            mapping(
+                "7f384eb00000-7f384ec56000 r-xp 00026000 fe:00 99             /usr/lib/libc: with blanks.so",
+                0,
+            ),
+            mapping("7fff37dc2000-7fff37dc4000 r-xp 00000000 00:00 0                          [vdso]", 0),
+        ];
+        let found = code_as_in_files(&mappings.concat());
+        assert_eq!(found, [0x55d0_ad55_f000..0x55d0_ae62_f000, 0x7f38_4eb0_0000..0x7f38_4ec5_6000]);
+        assert_eq!(code_as_in_files("nonsense\nAnonymous: 4 kB\n"), []);
+    }
+
+    #[test]
+    fn a_program_goes_on_when_it_has_given_back_its_code_and_holds_less() {
+        let before = held_bytes();
         give_back_code();
-        assert!(code_of_files(&mappings).count() > 1, "there are libraries, too");
+        let after = held_bytes();
+        assert!(after < before, "{after} bytes, {before} before");
     }
 }

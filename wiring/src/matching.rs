@@ -15,9 +15,9 @@ use mapper_fabric::names::Names;
 #[derive(Debug)]
 pub struct Matching<'a> {
     /// The fabric whose names and port numbers count: the plan, or what was before.
-    pub a: &'a Fabric,
+    pub(crate) a: &'a Fabric,
     /// The fabric that is compared with it.
-    pub b: &'a Fabric,
+    pub(crate) b: &'a Fabric,
     /// For each host of A, the host of B.
     pub host_in_b: Vec<Option<usize>>,
     /// For each host of B, the host of A.
@@ -27,11 +27,11 @@ pub struct Matching<'a> {
     /// For each xbar of B, the xbar of A.
     pub xbar_in_a: Vec<Option<usize>>,
     /// For each xbar of B, the number that must be added to its ports to get A's.
-    pub offset: Vec<i16>,
+    pub(crate) offset: Vec<i16>,
     /// What xbars were matched by.
     pub by: MatchedBy,
     /// Which xbars of A were matched by what they are called, and not by their cables.
-    pub named_xbars: Vec<bool>,
+    pub(crate) named_xbars: Vec<bool>,
     names_a: Names,
     names_b: Names,
     /// All names in A. A node that only B has must not be shown by one of them.

@@ -5,7 +5,6 @@
 //!
 //! - [`options`]: the command line, `[acm]` of mapper.toml and the files of `ibacm`.
 //! - [`process`]: the service as a process.
-//! - [`client`]: for programs that ask.
 
 mod agents;
 mod connection;
@@ -18,7 +17,5 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use mapper_acm_client as client;
-pub use mapper_acm_client::{Client, ClientError};
 pub use options::AcmSource;
 pub use process::run;

@@ -13,13 +13,13 @@ use mapper_acm::wire::{Address, EntryFlags, Request, Status, request_bytes};
 use mapper_proto::{Instant, Mac};
 use tokio::task::LocalSet;
 
-use super::client::{Client, ClientError, ServiceAddress, blocking};
 use super::connection;
 use super::listener::Listener;
 use super::options::ListenPlace;
 use super::places::Places;
 use super::state::State;
 use crate::agent::status::{PathsNumber, PathsNumberReader, paths_number_path};
+use mapper_acm_client::{Client, ClientError, ServiceAddress, blocking};
 
 /// Host n of a fabric: it is called `n<n>`, and host 1 has ten addresses more.
 fn host(n: u32) -> Host {

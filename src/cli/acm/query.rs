@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use mapper_acm::wire::Address;
-use mapper_daemon::acm::client::ServiceAddress;
+use mapper_acm_client::ServiceAddress;
 use serde::Serialize;
 
 use super::{CliError, Format};

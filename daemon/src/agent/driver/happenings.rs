@@ -53,6 +53,7 @@ impl Driver {
             HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
             HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
             HostEvent::Repaired { dead } => {
+                self.put_off_rest();
                 let routes = self.host.table().map_or(0, |table| table.count());
                 info!(cables = ?PortsShown(&dead), routes, "routing around dead cables");
             }
@@ -68,6 +69,7 @@ impl Driver {
             Event::MappingStarted { cause } => {
                 self.causes.mapping_began(&cause);
                 self.note_cause(&cause);
+                self.put_off_rest();
                 info!(cause = cause.to_string(), "mapping");
             }
             Event::Mapped { version } => {
@@ -160,6 +162,11 @@ impl Driver {
             self.leave_at = Some(self.now() + self.heard_within());
             self.wait_for_answers_until = self.now() + (3 * self.heard_within()).max(ANSWERS_WITHIN);
         }
+    }
+
+    /// Begins to wait for rest anew, as something happens.
+    fn put_off_rest(&mut self) {
+        self.rest_at = self.rest_at.map(|_| self.now() + REST_AFTER);
     }
 
     /// Gives back the memory that was needed until the last map was complete everywhere, if that is some time ago.

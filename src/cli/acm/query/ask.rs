@@ -3,8 +3,8 @@
 use std::net::{Ipv6Addr, ToSocketAddrs};
 
 use mapper_acm::wire::{Address, COUNTERS, EndpointInfo, EntryFlags, PathRecord, Status};
-use mapper_daemon::acm::client::blocking::Client;
-use mapper_daemon::acm::client::{ClientError, Resolved, ServiceAddress};
+use mapper_acm_client::blocking::Client;
+use mapper_acm_client::{ClientError, Resolved, ServiceAddress};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
