@@ -87,7 +87,7 @@ impl KernelPath {
     /// are routes of a map, the nexthop must lead along one of them to the host that has told this address.
     /// Routes of an earlier map could send a packet in a circle together with those of other hosts, or to
     /// another host if a cable was moved meanwhile. Once all hosts have routes of the map, the way has to be proved in
-    /// [`UNPROVED_FOR`].
+    /// half a second.
     ///
     /// A host that has told no address yet is taken to have those that the earlier run knew: it tells them only some time after
     /// the map, and as long as not all hosts have that map, frames by the tap interface are not delivered everywhere. Nor may a
