@@ -1,6 +1,6 @@
 //! What an earlier run has left: whose addresses its routes lead to, and by which of them packets may go on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ pub(super) const UNPROVED_FOR: Duration = USED_LEFT_AFTER;
 pub(super) struct Left {
     /// Whose the addresses were to which they lead.
     addresses: BTreeMap<IpAddr, Mac>,
+    /// These hosts.
+    hosts: BTreeSet<Mac>,
     /// From when on packets go on only along ways that this run has proved; `None` as long as not all hosts are known to have
     /// routes of the map in use.
     proof_from: Option<Instant>,
@@ -54,6 +56,16 @@ impl Left {
         self.proof_from.filter(|_| !self.needs_proof)
     }
 
+    /// Whether packets to a host may go on by what was left, which nobody counts.
+    pub(super) fn may_lead_to(&self, mac: Mac) -> bool {
+        !self.needs_proof && self.hosts.contains(&mac)
+    }
+
+    /// Whether there may be such a host.
+    pub(super) fn may_lead_on(&self) -> bool {
+        !self.needs_proof && !self.hosts.is_empty()
+    }
+
     /// Whether packets may go on along a way.
     pub(super) const fn may_take(&self, way: &Way) -> bool {
         if self.needs_proof { way.is_proved() } else { !way.is_refuted() }
@@ -80,6 +92,7 @@ pub fn addresses_left(there: &Objects, host_with: impl Fn(Ipv6Addr) -> Option<Ma
 impl KernelPath {
     /// Says whose the addresses were to which an earlier run has left routes: see [`addresses_left`].
     pub fn set_left_addresses(&mut self, left: BTreeMap<IpAddr, Mac>) {
+        self.left.hosts = left.values().copied().collect();
         self.left.addresses = left;
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mapper_fib::NexthopId;
 use mapper_proto::{Instant, Mac};
 
+use super::destination::Destination;
 use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
 
 /// How many ways by tables by destination a host mostly has to another one: those round both sides of a ring.
@@ -12,11 +13,13 @@ const WAYS_OF_OTHERS: u64 = 2;
 
 impl KernelPath {
     /// Takes in how many packets each nexthop has taken since it was installed. Where the kernel does not
-    /// count, all are taken to be used. Returns whether any way is used.
+    /// count, all are taken to be used. Returns whether any way is used, or may be.
     pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
         let mut used_ways = 0;
         let passing_probes = self.most_passing_probes(now);
-        self.counted_at = now;
+        // Packets that are counted for the first time may have come since the last count.
+        let before = std::mem::replace(&mut self.counted_at, now);
+        let since = if before == Instant::ZERO { now } else { before };
         for (&mac, destination) in &mut self.destinations {
             let was_used = destination.is_used(now);
             destination.count(now, counts, passing_probes);
@@ -24,12 +27,13 @@ impl KernelPath {
                 used_ways += destination.ways.len() as u32;
                 // Ways that were tried now and then are tried more often from now on.
                 for way in destination.ways.iter().filter(|_| !was_used) {
-                    self.prober.hasten(now + way.spread(RECHECK_USED_EVERY), mac, way.number);
+                    let due = way.used_from(since).max(now);
+                    self.prober.hasten(due, mac, way.number);
                 }
             }
         }
         self.recheck_used_every = (PROBE_PAUSE * used_ways).max(RECHECK_USED_EVERY);
-        used_ways > 0
+        used_ways > 0 || self.left.may_lead_on()
     }
 
     /// How many probes of other hosts, and answers to them, may have passed towards one host since packets
@@ -42,8 +46,17 @@ impl KernelPath {
         (others * WAYS_OF_OTHERS).saturating_mul(u64::try_from(times).unwrap_or(u64::MAX))
     }
 
-    /// The hosts that the kernel has sent packets to lately.
+    /// The hosts that the kernel has sent packets to lately, and those to which it may send by what an earlier run has left.
     pub(crate) fn used(&self, now: Instant) -> impl Iterator<Item = Mac> + '_ {
-        self.destinations.iter().filter(move |(_, it)| it.is_used(now)).map(|(&mac, _)| mac)
+        let may_be_used = |mac: Mac, it: &Destination| !it.is_carried() && self.left.may_lead_to(mac);
+        let used =
+            move |(&mac, it): (&Mac, &Destination)| (it.is_used(now) || may_be_used(mac, it)).then_some(mac);
+        self.destinations.iter().filter_map(used)
+    }
+
+    /// Whether the kernel sends packets to any host, or may do so by what an earlier run has left. If not, they need not be
+    /// counted.
+    pub fn may_carry(&self) -> bool {
+        self.carries() || self.left.may_lead_on()
     }
 }

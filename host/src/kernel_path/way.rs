@@ -11,6 +11,8 @@ use mapper_proto::Instant;
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::RoundTrip;
 
+use super::RECHECK_USED_EVERY;
+
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(60);
 /// How long an answer to a probe of a way that is proved is waited for, where nothing else is known of the
@@ -329,6 +331,16 @@ impl Way {
     /// heard, so that is before the probe is given up if the probe is waited for longer than those of used ways are.
     fn next_look(&self, now: Instant, end: FarEnd) -> Instant {
         if end.is_used { self.answer_by.min(now + USED_WITHIN) } else { self.answer_by }
+    }
+
+    /// When the way is tried that packets may take since this moment. If a probe is under way, that is when its answer would
+    /// have come.
+    pub(super) fn used_from(&self, since: Instant) -> Instant {
+        if self.nonce.is_some() {
+            self.probed_at + USED_WITHIN
+        } else {
+            since + self.spread(RECHECK_USED_EVERY)
+        }
     }
 
     /// Does what is due, with probes that the host answers. A new way gets as many of these as if no probes

@@ -178,6 +178,8 @@ fn seeds_that_once_failed_hold() {
         3_100_108_225,
         3_100_129_050,
         3_200_044_635,
+        3_400_053_806,
+        3_400_076_073,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

@@ -246,7 +246,7 @@ impl Driver {
 
     /// When the packets that the kernel sent are to be counted.
     pub(super) fn count_at(&self) -> Option<Instant> {
-        let has_routes = self.host.kernel_path().is_some_and(KernelPath::carries);
+        let has_routes = self.host.kernel_path().is_some_and(KernelPath::may_carry);
         self.kernel.as_ref().ok().filter(|_| has_routes).map(|side| side.count_at)
     }
 

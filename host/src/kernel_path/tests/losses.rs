@@ -172,6 +172,10 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_
         ring.set_ports(0, &[1, 2]);
         ring.install(0, &table_of(&map, 0));
         let (began, kernel) = (ring.now, &mut ring.nodes[0].kernel);
+        let host_with = |ip: Ipv6Addr| (0..COUNT).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
+        let of_left = addresses_left(&left, host_with);
+        let sent_to: BTreeSet<Mac> = of_left.values().copied().collect();
+        kernel.set_left_addresses(of_left);
         // How many hosts packets go on to.
         let go_on = |kernel: &KernelPath| {
             let leads = |to: &usize| left.nexthops.values().any(|it| kernel.leads_on(v6(*to), it));
@@ -183,6 +187,9 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_
         let all_have_it = began + waited;
         lose_probes_until(kernel, all_have_it);
         assert_eq!(go_on(kernel), COUNT - 1, "not all are known to have the map");
+        let used: BTreeSet<Mac> = kernel.used(all_have_it).collect();
+        assert!(!used.is_empty() && used == sent_to, "nobody counts packets by what was left");
+        assert!(kernel.may_carry() && !kernel.carries());
         kernel.network_complete(all_have_it, map.version);
         lose_probes_until(kernel, all_have_it + (UNPROVED_FOR - Duration::from_millis(1)));
         let (waiting, revision) = (go_on(kernel), kernel.revision());
@@ -193,6 +200,7 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_
         );
         lose_probes_until(kernel, all_have_it + UNPROVED_FOR);
         assert_eq!(go_on(kernel), 0, "{abilities:?}");
+        assert!(kernel.used(all_have_it + UNPROVED_FOR).next().is_none() && !kernel.may_carry());
         assert!(kernel.revision() > revision, "so that it is looked at");
         kernel.network_complete(all_have_it + Duration::from_secs(1), map.version);
         assert_eq!(go_on(kernel), 0, "that was known");

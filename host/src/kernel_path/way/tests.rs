@@ -295,3 +295,26 @@ fn a_way_in_use_that_stops_working_is_lost_in_time_even_when_compressed_elements
         assert!(lasted <= every * 5 / 4 + USED_LEFT_AFTER, "{lasted:?} after {answers} answers");
     }
 }
+
+#[test]
+fn a_way_that_packets_begin_to_take_is_left_in_time_whatever_was_under_way() {
+    for sent_before in
+        [None, Some(Duration::from_millis(1)), Some(Duration::from_millis(99)), Some(Duration::from_secs(3))]
+    {
+        let (mut way, mut now) = (way(), Instant::ZERO);
+        way.answered(now, RECHECK_EVERY);
+        if let Some(before) = sent_before {
+            assert_eq!(fire(&mut way, &mut now), SHORT);
+            now = way.probed_at + before;
+        }
+        // Packets are counted some time after the first has taken the way.
+        let (since, counted_at) = (now, now + Duration::from_millis(100));
+        let tried_at = way.used_from(since).max(counted_at);
+        let (_, lost_at) = fire_until_lost(&mut way, tried_at, Instant::ZERO);
+        assert!(
+            lost_at <= since + crate::kernel_path::WAY_LEFT_WITHIN,
+            "{sent_before:?}: {:?}",
+            lost_at.since(since)
+        );
+    }
+}
