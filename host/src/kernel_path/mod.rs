@@ -70,8 +70,8 @@ const MOST_DESTINATIONS: usize = 4096;
 /// How often a way is tried again while packets are sent to the host at its end.
 const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
 /// How long packets at most take a way on which a kernel silently drops them, if fewer than 200 ways are in
-/// use and the agent at the way's end answers checks by its own frames. It is the time until the way is tried
-/// again, which is at most a quarter more than 200 ms, and until enough probes got no answer.
+/// use, packets are counted at least each 250 ms, and the agent at the way's end answers checks by its own frames. It is the
+/// time until the way is tried again, which is at most a quarter more than 200 ms, and until enough probes got no answer.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
 /// New ways are tried at the latest this long after the routes of a map were put to use, even if not all hosts
