@@ -42,7 +42,7 @@ fn answers(simulation: &Simulation) -> Vec<String> {
 /// An answer without the port by which a question came in: it depends on the way by which a sweep found the port, and
 /// that on which of several switches answered first.
 fn without_local_port(answer: &str) -> String {
-    let lines = answer.lines().filter(|line| !line.trim_start().starts_with("LocalPort.."));
+    let lines = answer.lines().filter(|line| !line.trim_start().starts_with("LocalPort"));
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
