@@ -8,7 +8,7 @@ use mapper_proto::map::{Map, MapVersion, PortRef};
 use mapper_proto::wire::{Data, RoundTrip};
 use mapper_proto::{Instant, Mac};
 
-use super::destinations::{Destinations, NarrowPorts};
+use super::destinations::{Destinations, MappedLengths};
 use super::sent::SentFrames;
 use super::sources::{Sources, points_elsewhere};
 use super::waiting::Waiting;
@@ -42,9 +42,8 @@ pub struct DataPath {
     own: Mac,
     link_mtu: usize,
     pub(super) destinations: Option<Destinations>,
-    /// The ports of the newest map whose cables carry shorter frames than others, until a table of that map
-    /// is installed.
-    narrow: Option<(MapVersion, NarrowPorts)>,
+    /// How long frames may be by the newest map, until a table of that map is installed.
+    lengths: Option<(MapVersion, MappedLengths)>,
     /// The hosts whose frames are delivered to the user.
     sources: Sources,
     /// The paths that carried unicast frames lately, each with the host at its end.
@@ -67,7 +66,7 @@ impl DataPath {
             own,
             link_mtu: link_mtu as usize,
             destinations: None,
-            narrow: None,
+            lengths: None,
             sources: Sources::none(),
             in_use: BTreeMap::new(),
             sent: SentFrames::new(secret),
@@ -82,10 +81,11 @@ impl DataPath {
     /// new table stays on it.
     pub fn install(&mut self, table: Arc<RouteTable>) {
         self.status.counts.count(DataCount::RouteSwaps);
-        let narrow = self.narrow.take_if(|(version, _)| *version == table.version()).map(|(_, ports)| ports);
+        let of_map = self.lengths.take_if(|(version, _)| *version == table.version());
+        let lengths = of_map.map(|(_, lengths)| lengths);
         match &mut self.destinations {
-            Some(destinations) => destinations.install(table, narrow),
-            None => self.destinations = Some(Destinations::new(table, self.link_mtu, narrow)),
+            Some(destinations) => destinations.install(table, lengths),
+            None => self.destinations = Some(Destinations::new(table, self.link_mtu, lengths)),
         }
     }
 
@@ -94,7 +94,7 @@ impl DataPath {
     /// computed, as other hosts may use theirs already.
     pub(crate) fn take_map(&mut self, now: Instant, map: &Map) {
         self.sources.take_map(now, map);
-        self.narrow = Some((map.version, map.narrow_ports()));
+        self.lengths = Some((map.version, MappedLengths::of(map)));
     }
 
     /// Uses no route any more, until a table is installed, and delivers nothing until a map comes.

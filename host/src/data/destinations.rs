@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::map::PortRef;
+use mapper_proto::map::{Map, PortRef};
 use mapper_proto::{Instant, Mac};
 
 use super::PathId;
@@ -17,9 +17,28 @@ const AVOIDED_FOR: Duration = Duration::from_secs(1);
 /// first.
 const MAX_AVOIDED: usize = 256;
 
-/// Ports of a map whose cables carry shorter frames than others, and the longest frames that pass there, in
-/// bytes.
-pub(super) type NarrowPorts = BTreeMap<PortRef, u16>;
+/// How long frames may be by a map, in bytes.
+#[derive(Debug, Default)]
+pub(super) struct MappedLengths {
+    /// The longest of any host, which may be shorter than those of this host's link were when it started; `None` if no map
+    /// has said that.
+    longest: Option<u16>,
+    /// Ports whose cables carry shorter ones, and the longest that pass there.
+    narrow: BTreeMap<PortRef, u16>,
+}
+
+impl MappedLengths {
+    /// What this map says.
+    pub(super) fn of(map: &Map) -> Self {
+        let longest = Some(map.frame_sizes.longest).filter(|&longest| longest > 0);
+        Self { longest, narrow: map.narrow_ports() }
+    }
+
+    /// The longest frames that pass all these ports.
+    fn at_most(&self, hops: &[PortRef]) -> Option<u16> {
+        hops.iter().filter_map(|hop| self.narrow.get(hop)).chain(&self.longest).copied().min()
+    }
+}
 
 /// The hosts that frames are or were sent to, by their number in the table.
 ///
@@ -30,7 +49,7 @@ pub(super) struct Destinations {
     by_host: Vec<Option<Box<Destination>>>,
     /// The longest frames that this host's link carries, in bytes.
     link_mtu: usize,
-    narrow: NarrowPorts,
+    lengths: MappedLengths,
     /// Ports whose cable is dead, and when that was last said.
     avoided: BTreeMap<PortRef, Instant>,
     /// The count of changes after which paths have to be looked up again.
@@ -41,12 +60,12 @@ pub(super) struct Destinations {
 }
 
 impl Destinations {
-    pub(super) fn new(table: Arc<RouteTable>, link_mtu: usize, narrow: Option<NarrowPorts>) -> Self {
+    pub(super) fn new(table: Arc<RouteTable>, link_mtu: usize, lengths: Option<MappedLengths>) -> Self {
         Self {
             by_host: (0..table.host_count()).map(|_| None).collect(),
             table,
             link_mtu,
-            narrow: narrow.unwrap_or_default(),
+            lengths: lengths.unwrap_or_default(),
             avoided: BTreeMap::new(),
             epoch: 1,
             next_path: PathId(0),
@@ -54,15 +73,15 @@ impl Destinations {
         }
     }
 
-    /// Puts another table to use. If it is of the same map, avoided ports stay avoided, and `narrow` stays as
-    /// it is unless a new one is given.
-    pub(super) fn install(&mut self, table: Arc<RouteTable>, narrow: Option<NarrowPorts>) {
+    /// Puts another table to use. If it is of the same map, avoided ports stay avoided, and `lengths` stay as
+    /// they are unless new ones are given.
+    pub(super) fn install(&mut self, table: Arc<RouteTable>, lengths: Option<MappedLengths>) {
         if table.version() != self.table.version() {
             self.avoided.clear();
-            self.narrow.clear();
+            self.lengths = MappedLengths::default();
         }
-        if let Some(narrow) = narrow {
-            self.narrow = narrow;
+        if let Some(lengths) = lengths {
+            self.lengths = lengths;
         }
         let empty = (0..table.host_count()).map(|_| None).collect();
         for destination in std::mem::replace(&mut self.by_host, empty).into_iter().flatten() {
@@ -105,11 +124,11 @@ impl Destinations {
             self.by_host.get_mut(host as usize)?.get_or_insert_with(|| Box::new(Destination::new(mac)));
         if destination.epoch != self.epoch {
             destination.epoch = self.epoch;
-            let (avoided, narrow, link_mtu) = (&self.avoided, &self.narrow, self.link_mtu);
+            let (avoided, lengths, link_mtu) = (&self.avoided, &self.lengths, self.link_mtu);
             let paths = self.table.paths_to(host).map(|found| {
                 let alive = !found.hops.iter().any(|hop| avoided.contains_key(hop));
-                let least = found.hops.iter().filter_map(|hop| narrow.get(hop)).min();
-                let most_bytes = least.map_or(link_mtu, |&least| link_mtu.min(least.into()));
+                let most_bytes =
+                    lengths.at_most(&found.hops).map_or(link_mtu, |most| link_mtu.min(most.into()));
                 carry_over(found, (alive, most_bytes), &destination.paths, &mut self.next_path)
             });
             let paths = paths.collect();
@@ -142,7 +161,7 @@ impl Destinations {
 }
 
 /// The path for a route of the table. If a path before had the same way there and back, it is that path, with
-/// its number and its counts. Ways are compared byte by byte, as each map numbers xbars anew.
+/// its number and its counts, though it may carry less. Ways are compared byte by byte, as each map numbers xbars anew.
 fn carry_over(
     found: RoutePath,
     (alive, most_bytes): (bool, usize),
@@ -151,7 +170,10 @@ fn carry_over(
 ) -> Path {
     let way = found.way;
     match before.iter().find(|path| path.way == way) {
-        Some(path) => Path { alive, most_bytes, way, ..*path },
+        Some(path) => {
+            let longest = (path.longest.0.min(most_bytes), path.longest.1.min(most_bytes));
+            Path { alive, most_bytes, longest, way, ..*path }
+        }
         None => {
             let id = *next;
             *next = PathId(id.0.wrapping_add(1));

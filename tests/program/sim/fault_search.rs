@@ -180,6 +180,7 @@ fn seeds_that_once_failed_hold() {
         3_200_044_635,
         3_400_053_806,
         3_400_076_073,
+        3_500_002_597,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

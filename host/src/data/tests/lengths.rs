@@ -86,3 +86,23 @@ fn flows_keep_off_a_cable_of_shorter_frames_while_another_leads_there() {
     wide.iter().for_each(|dead| path.avoid(NOW, dead.hops[0]));
     assert_eq!(route_of(&mut path, NOW, &frame(own, other, 1)), narrow[0].way.there.as_bytes());
 }
+
+#[test]
+fn no_path_is_taken_to_carry_longer_frames_than_any_host_of_the_map_has() {
+    let map = ring_with_a_small_host(1300);
+    let other = map.hosts[2].mac;
+    let mut path = data_path(&map, 0);
+    let longest = |path: &mut DataPath| {
+        path.use_paths_to(NOW, other);
+        let in_use = path.paths_in_use(NOW, 8).into_iter().filter(|it| it.to == other);
+        in_use.map(|it| it.longest_bytes).max()
+    };
+    assert_eq!(longest(&mut path), Some(LINK_MTU as usize));
+    // All interfaces were set to carry less since this host's agent started, so no cable carries less than others.
+    let mut less = map.clone();
+    less.version.counter += 1;
+    less.frame_sizes = FrameSizes { longest: 1300, less: Vec::new() };
+    path.take_map(NOW, &less);
+    path.install(table(&less, 0));
+    assert_eq!(longest(&mut path), Some(1300));
+}
