@@ -58,6 +58,17 @@ impl Outbox {
         has_room
     }
 
+    /// Takes out what says that this host has something that it has given up.
+    pub(super) fn withdraw(&mut self, own: Mac, has: impl Fn(&Wanted) -> bool) {
+        for queue in self.by_host.values_mut() {
+            queue.owns.retain(|answer| has(&answer.wanted));
+            for ask in queue.asks.iter_mut().filter(|ask| ask.asker == own) {
+                ask.source.take_if(|source| !has(source));
+            }
+        }
+        self.by_host.retain(|_, queue| queue.is_under_way || !queue.is_empty());
+    }
+
     fn queue(&mut self, to: Mac) -> Option<&mut Queue> {
         let has_room = self.by_host.len() < MOST_HOSTS || self.by_host.contains_key(&to);
         has_room.then(|| self.by_host.entry(to).or_default())

@@ -323,6 +323,27 @@ fn an_answer_that_was_on_its_way_while_its_owner_gave_the_name_up_is_not_told_an
 }
 
 #[test]
+fn what_was_to_be_said_of_a_name_is_not_said_once_it_is_given_up() {
+    for gives_up in [false, true] {
+        let mut tree = Tree::new(2);
+        tree.hide(1, &["printer", "scanner"]);
+        tree.ask(0, "printer", ONCE);
+        let asked = tree.hosts[0].poll_question(tree.now).unwrap();
+        assert!(tree.hosts[1].asked(tree.now, mac(0), &asked.body, 0).is_some());
+        // A question of its own tells what it has, too.
+        tree.ask(1, "printer", ONCE);
+        tree.hosts[0].answered(tree.now, mac(1), None);
+        if gives_up {
+            assert!(tree.give(1, &["scanner"]));
+        }
+        tree.run(Duration::from_secs(1));
+        let owners = if gives_up { Vec::new() } else { vec![mac(1)] };
+        assert_eq!(tree.told(0), Some(owners.clone()));
+        assert_eq!(tree.remembered(0, "printer"), owners);
+    }
+}
+
+#[test]
 fn nobody_is_said_to_have_what_has_not_left_this_host() {
     let mut tree = Tree::new(20);
     tree.hide(3, &["alias"]);
