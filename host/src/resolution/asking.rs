@@ -62,6 +62,8 @@ impl Resolver {
             return Err(TooManyQuestions);
         }
         self.learned.forget(&wanted);
+        // What is still under way as an answer to an earlier question may be true no more.
+        self.asked.retain(|_, asked| *asked != wanted);
         let due_at = now + patience.timeout;
         let pending = Pending {
             patience,

@@ -7,7 +7,7 @@
 //! the best [`Group`] that both can use. A question that nobody answers is asked again, as often as its
 //! [`Patience`] says.
 //!
-//! An answer counts only if its question was asked, and if it comes from the host that it is about; with keys
+//! An answer counts only if its question was asked, and not anew since, and if it comes from the host that it is about; with keys
 //! nobody else can send it. Each says at which revision of its record in the directory the owner was. An
 //! owner that gives something up raises its revision, which the directory tells all hosts: from then on no
 //! earlier answer counts anywhere. After a first answer a short while passes in which another host may say
@@ -88,7 +88,7 @@ pub enum Refused {
     NoNeighbour,
     /// The asker, or the host that answers, is not in the map.
     NotInMap,
-    /// It answers a question that this host has not asked.
+    /// It answers a question that this host has not asked, or has asked anew since.
     Unasked,
     /// There was no room for it.
     Full,

@@ -323,6 +323,25 @@ fn an_answer_that_was_on_its_way_while_its_owner_gave_the_name_up_is_not_told_an
 }
 
 #[test]
+fn an_answer_to_an_earlier_question_is_none_to_a_later_one() {
+    let mut tree = Tree::new(6);
+    tree.ask(2, "alias", ONCE);
+    let number = *tree.hosts[2].asked_order.back().unwrap();
+    tree.run(Duration::from_secs(1));
+    assert_eq!(tree.told(2), Some(vec![]));
+    // Meanwhile the owner of then has given the name up. Its answer is still under way, and the directory tells that later.
+    tree.hide(5, &["alias"]);
+    tree.ask(2, "alias", ONCE);
+    let before = Own { number, revision: 0, group: Group::default(), wanted: wanted("alias") };
+    let now = tree.now;
+    tree.hosts[2].take(now, mac(4), before);
+    tree.run(Duration::from_secs(1));
+    assert_eq!(tree.told(2), Some(vec![mac(5)]));
+    assert_eq!(tree.remembered(2, "alias"), [mac(5)]);
+    assert_eq!(tree.hosts[2].refused()[Refused::Unasked], 1);
+}
+
+#[test]
 fn what_was_to_be_said_of_a_name_is_not_said_once_it_is_given_up() {
     for gives_up in [false, true] {
         let mut tree = Tree::new(2);
