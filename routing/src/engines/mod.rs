@@ -14,6 +14,7 @@ mod in_force;
 mod layer;
 mod opensm;
 mod pairs;
+mod port_runs;
 mod refusal;
 mod selection;
 mod services;

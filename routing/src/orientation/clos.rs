@@ -37,7 +37,10 @@ fn one_of_each_kind(topology: &Topology, orientation: &Orientation, leaves: &[u3
     let is_first = |&leaf: &u32| {
         let steps = topology.channels_of(leaf);
         let steps = steps.map(|channel| (topology.head(channel).xbar, orientation.direction(channel) as u8));
-        kinds.insert(steps.collect::<BTreeSet<(u32, u8)>>())
+        let mut steps: Vec<(u32, u8)> = steps.collect();
+        steps.sort_unstable();
+        steps.dedup();
+        kinds.insert(steps)
     };
     leaves.iter().copied().filter(is_first).collect()
 }

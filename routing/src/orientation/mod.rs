@@ -90,6 +90,14 @@ impl Orientation {
             .unwrap_or_else(|| updown::orient(topology))
     }
 
+    /// How many tiers a topology has, if it is a Clos as [`Self::new`] recognises it.
+    pub(crate) fn clos_tiers(topology: &Topology) -> Option<u32> {
+        match clos::recognise(topology)?.shape {
+            Shape::Clos { tiers } => Some(tiers),
+            _ => None,
+        }
+    }
+
     /// The orientation with up towards the beginning of an order.
     fn by_position(topology: &Topology, shape: Shape, position: Vec<u32>) -> Self {
         let passages = (0..topology.channel_count() as u32)

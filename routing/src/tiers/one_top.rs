@@ -44,7 +44,7 @@ pub(crate) fn with_one_top(topology: &Topology, tiers: &Tiers, place: &[u32], xb
         let leaves = tiers.leaves().iter().copied().filter(|&leaf| topology.component(leaf) == part);
         // Leaves of a pod step up to the same xbars, and all ways up from there are alike.
         let mut alike: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
-        leaves.for_each(|leaf| alike.entry(turned.parents(leaf).collect()).or_default().push(leaf));
+        leaves.for_each(|leaf| alike.entry(turned.parents(leaf).to_vec()).or_default().push(leaf));
         let key = |&leaf: &u32| (Reverse(cabled_hosts(topology, leaf)), Reverse(leaf));
         let firsts = alike.into_values().filter_map(|leaves| leaves.into_iter().max_by_key(key));
         let firsts: Vec<u32> = firsts.collect();
@@ -63,6 +63,10 @@ struct Turned<'a> {
     topology: &'a Topology,
     /// The order as it was given.
     place: &'a [u32],
+    /// The xbars that steps up lead to in that order, those of each xbar together, and where those of each begin; one more
+    /// for the end.
+    parents: Vec<u32>,
+    first_parent: Vec<u32>,
     /// The hubs, in the order in which they were chosen.
     hubs: Vec<u32>,
     /// By xbar, the number of the hub that it was put below; or [`NONE`].
@@ -74,13 +78,19 @@ struct Turned<'a> {
 impl<'a> Turned<'a> {
     fn new(topology: &'a Topology, place: &'a [u32]) -> Self {
         let count = place.len();
-        Self { topology, place, hubs: Vec::new(), below: vec![NONE; count], is_joined: vec![false; count] }
+        let (mut parents, mut first_parent) = (Vec::new(), vec![0]);
+        for (xbar, &own) in (0..).zip(place) {
+            parents.extend(neighbours(topology, xbar).filter(|&head| place[head as usize] < own));
+            first_parent.push(parents.len() as u32);
+        }
+        let (below, is_joined) = (vec![NONE; count], vec![false; count]);
+        Self { topology, place, parents, first_parent, hubs: Vec::new(), below, is_joined }
     }
 
     /// The xbars that an xbar's steps up lead to in the order that was given.
-    fn parents(&self, xbar: u32) -> impl Iterator<Item = u32> + '_ {
-        let own = self.place[xbar as usize];
-        neighbours(self.topology, xbar).filter(move |&head| self.place[head as usize] < own)
+    fn parents(&self, xbar: u32) -> &[u32] {
+        let begin = self.first_parent[xbar as usize] as usize;
+        &self.parents[begin..self.first_parent[xbar as usize + 1] as usize]
     }
 
     /// The xbars that ways up from an xbar lead to and that are not joined yet.
@@ -89,7 +99,7 @@ impl<'a> Turned<'a> {
         let mut is_met = vec![false; self.place.len()];
         let mut stack = vec![from];
         while let Some(xbar) = stack.pop() {
-            for parent in self.parents(xbar).filter(|&parent| !self.is_joined[parent as usize]) {
+            for &parent in self.parents(xbar).iter().filter(|&&parent| !self.is_joined[parent as usize]) {
                 if !std::mem::replace(&mut is_met[parent as usize], true) {
                     cone.push(parent);
                     stack.push(parent);
@@ -116,7 +126,7 @@ impl<'a> Turned<'a> {
             let part = self.topology.component(top);
             hub = (0..self.place.len() as u32)
                 .filter(|&xbar| self.topology.component(xbar) == part && self.is_joined[xbar as usize])
-                .filter(|&xbar| self.parents(xbar).any(|parent| !self.is_joined[parent as usize]))
+                .filter(|&xbar| self.parents(xbar).iter().any(|&parent| !self.is_joined[parent as usize]))
                 .min_by_key(|&xbar| self.place[xbar as usize]);
         }
     }

@@ -18,7 +18,7 @@ const READ_ENTRIES: usize = 8 << 20;
 const SAMPLE: usize = 16;
 /// Destinations of a sample that one thread counts at a time.
 const PART: usize = 4;
-/// If at most one of so many xbars has a wrong entry for a destination, the wrong ones are chosen one by one.
+/// If at most one of so many entries of a target is wrong, the wrong ones are chosen one by one.
 const FEW: usize = 16;
 
 /// Whether an entry is right: a port by which a legal shortest way leads on, or none if there is no way.
@@ -110,9 +110,10 @@ impl Kept {
         Self { wrong: (0..).zip(wrong).filter(|&(_, lanes)| lanes != 0).collect() }
     }
 
-    /// Whether so few entries are wrong that they are chosen one by one.
-    pub(super) fn are_few(&self, xbars: usize) -> bool {
-        self.wrong.len() * FEW <= xbars
+    /// Whether so few of the entries of a target are wrong that they are chosen one by one.
+    pub(super) fn are_few(&self, target: Target<'_>, xbars: usize) -> bool {
+        let wrong: usize = self.wrong.iter().map(|(_, lanes)| lanes.count_ones() as usize).sum();
+        wrong * FEW <= xbars * target.lanes
     }
 
     /// Chooses the wrong entries anew.
@@ -125,7 +126,7 @@ impl Kept {
         counts_all: bool,
     ) {
         let xbars = filler.ports.xbars;
-        if self.are_few(xbars) {
+        if self.are_few(target, xbars) {
             sweeper.draw(target.slots());
             for &(xbar, lanes) in &self.wrong {
                 let mut column: Vec<u8> =

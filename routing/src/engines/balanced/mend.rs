@@ -133,7 +133,7 @@ impl Wrong {
         let slots = target.slots();
         if !self.is_little() {
             // Everything is to be computed anew, so no more need be found out.
-        } else if kept.are_few(filler.ports.xbars) {
+        } else if kept.are_few(target, filler.ports.xbars) {
             for &(xbar, lanes) in &kept.wrong {
                 self.single.push(Single { slots, xbar, lanes });
                 self.sets.extend(target.set(filler.ports, xbar));

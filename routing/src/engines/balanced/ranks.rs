@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::engines::{Engine, Settings};
 use crate::tiers::{cabled_hosts, distances, leaves_apart, with_one_top};
-use crate::{Orientation, Shape, Subnet, Tiers, Topology};
+use crate::{Orientation, Subnet, Tiers, Topology};
 
 /// The xbars that routes of `updn` turn at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,7 +183,7 @@ fn is_tree(topology: &Topology, tiers: &Tiers) -> bool {
 
 /// The highest tier of a folded Clos; empty if the fabric is no folded Clos, or has only one tier.
 fn top_of_clos(topology: &Topology, tiers: &Tiers) -> Vec<u32> {
-    let Shape::Clos { tiers: count } = *Orientation::new(topology, false).shape() else { return Vec::new() };
+    let Some(count) = Orientation::clos_tiers(topology) else { return Vec::new() };
     let is_top = |&xbar: &u32| count > 1 && tiers.height(xbar) == Some(count - 1);
     (0..topology.xbar_count() as u32).filter(is_top).collect()
 }

@@ -11,22 +11,25 @@ use crate::tables::Tables;
 pub(super) struct Filling<'a> {
     pub(super) subnet: &'a Subnet,
     pub(super) tiers: &'a Tiers,
+    /// The leaves, in rising order, and how far all xbars are from each.
+    pub(super) leaves: &'a [u32],
+    pub(super) costs: &'a [Costs<'a>],
+    /// The numbers of destinations.
+    pub(super) numbers: &'a Numbers,
     /// Tables that were in force. Their entries stay if they lead on equally well.
     pub(super) in_force: Option<&'a Tables>,
 }
 
-/// The tables. `costs` are those of the leaves; those of other xbars are found as they are needed.
-pub(super) fn tables(filling: &Filling<'_>, leaves: &[u32], costs: &[Costs], numbers: &Numbers) -> Tables {
-    let Filling { subnet, tiers, .. } = *filling;
-    filling::by_block(subnet, |end, block| match leaves.binary_search(&end) {
-        Ok(leaf) => filling.fill(&costs[leaf], &Turns::new(subnet, end, numbers.of(end)), end, block),
-        Err(_) => filling.fill(&Costs::to(tiers, end), &Turns::new(subnet, end, (end, end)), end, block),
+/// The tables, with all entries filled.
+pub(super) fn tables(filling: &Filling<'_>) -> Tables {
+    filling::by_block(filling.subnet, |end, block| {
+        filling.to(end, |costs, turns| filling.fill(costs, turns, end, block));
     })
 }
 
 /// The numbers by which the rows of an xbar are filled: its own row by the number of its first host, and each
 /// other row by the next number of its kind.
-struct Turns {
+pub(super) struct Turns {
     first_host: u32,
     first_adapter: u32,
     /// For each row of a host or a service adapter, whether it is that of a service adapter; empty if there
@@ -43,15 +46,41 @@ impl Turns {
         }
         Self { first_host, first_adapter, is_adapter }
     }
+
+    /// The number by which a row of an xbar is filled.
+    pub(super) fn number_of(&self, row: usize) -> u32 {
+        // The first row is the xbar's own.
+        let Some(place) = row.checked_sub(1) else { return self.first_host };
+        let Some(&kind) = self.is_adapter.get(place) else { return self.first_host + place as u32 };
+        let before = self.is_adapter[..place].iter().filter(|&&other| other == kind).count() as u32;
+        before + if kind { self.first_adapter } else { self.first_host }
+    }
 }
 
 impl Filling<'_> {
+    /// Does something with how far all xbars are from an xbar, and with the numbers of its rows. What is known of leaves is
+    /// taken, and of other xbars it is found.
+    pub(super) fn to<T>(&self, end: u32, act: impl FnOnce(&Costs<'_>, &Turns) -> T) -> T {
+        match self.leaves.binary_search(&end) {
+            Ok(leaf) => act(&self.costs[leaf], &Turns::new(self.subnet, end, self.numbers.of(end))),
+            Err(_) => act(&Costs::to(self.tiers, end), &Turns::new(self.subnet, end, (end, end))),
+        }
+    }
+
+    /// The places of the neighbours above an xbar that are nearer than it, where the way goes up at first. Those of xbars of
+    /// one class are the same.
+    pub(super) fn places_above(&self, costs: &Costs<'_>, xbar: u32) -> Vec<u32> {
+        let above = (0..).zip(self.tiers.up.of(xbar));
+        let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == costs.hops(xbar);
+        above.filter(|&(_, &above)| is_nearer(above)).map(|(place, _)| place).collect()
+    }
+
     /// Fills the rows of all slots of an xbar: its own, then those of its hosts and service adapters.
-    fn fill(&self, costs: &Costs, turns: &Turns, end: u32, block: &mut [u8]) {
+    fn fill(&self, costs: &Costs<'_>, turns: &Turns, end: u32, block: &mut [u8]) {
         let Self { subnet, tiers, .. } = *self;
         let xbars = tiers.from_top.len();
         let mut places = Vec::new();
-        for steps in costs.steps_down(tiers, end).chunk_by(|one, other| one.0 == other.0) {
+        for steps in costs.steps_down(end).chunk_by(|one, other| one.0 == other.0) {
             places.clear();
             places.extend(steps.iter().map(|&(_, place)| place));
             let xbar = steps[0].0;
@@ -66,22 +95,19 @@ impl Filling<'_> {
     }
 
     /// Fills the entries of all xbars from which the way goes up at first. Those of one kind are found once.
-    fn fill_upwards(&self, costs: &Costs, turns: &Turns, end: u32, block: &mut [u8]) {
+    fn fill_upwards(&self, costs: &Costs<'_>, turns: &Turns, end: u32, block: &mut [u8]) {
         let tiers = self.tiers;
         let xbars = tiers.from_top.len();
         let rows = block.len() / xbars;
         // The neighbours above to which each class goes on, and the entries of each kind, once they are known.
-        let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count];
+        let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count()];
         let mut of_kind: Vec<Option<usize>> = vec![None; tiers.kinds.count];
         let mut columns: Vec<u8> = Vec::new();
         let upwards = |&xbar: &u32| !costs.goes_down(xbar) && costs.reaches(xbar);
         let upwards: Vec<u32> = (0..xbars as u32).filter(upwards).collect();
         let mut place_of_column = |&xbar: &u32| {
-            let places = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {
-                let above = (0..).zip(tiers.up.of(xbar));
-                let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == costs.hops(xbar);
-                above.filter(|&(_, &above)| is_nearer(above)).map(|(place, _)| place).collect()
-            });
+            let places =
+                of_class[tiers.classes.of(xbar)].get_or_insert_with(|| self.places_above(costs, xbar));
             *of_kind[tiers.kinds.of(xbar)].get_or_insert_with(|| {
                 let start = columns.len();
                 columns.resize(start + rows, Tables::NONE);
@@ -120,6 +146,15 @@ impl Filling<'_> {
             }
         }
     }
+}
+
+/// The port by which an xbar goes on to one of the neighbours at these places, by the number of the row.
+pub(super) fn port_by_number(xbar: u32, side: &Groups, places: &[u32], tiers: &Tiers, number: u32) -> u8 {
+    if places.is_empty() {
+        return Tables::NONE;
+    }
+    let counter = Counter::new(number, tiers.dividers[xbar as usize], places.len() as u32);
+    counter.port(|group| side.ports(xbar, places[group]))
 }
 
 /// Fills the entries of an xbar, which go on to neighbours at these places, by turns. They are empty before.

@@ -12,10 +12,12 @@
 //!    cables to it is chosen in the same way.
 //!
 //! On a whole tree this is D-mod-K. Routes go up and then down, so they are free of credit loops. Entries of
-//! tables that were in force stay if they lead to one of those neighbours, as any of them leads nearer.
+//! tables that were in force stay if they lead to one of those neighbours, as any of them leads nearer; `mend` finds the
+//! few that do not.
 
 mod costs;
 mod fill;
+mod mend;
 mod numbers;
 #[cfg(test)]
 mod tests;
@@ -57,14 +59,15 @@ impl Algorithm for Dmodc {
         let by_shape = crate::Tiers::of(&subnet.topology);
         let tiers = Tiers::new(subnet, settings.roots.as_deref(), &by_shape).map_err(refuse)?;
         let leaves = by_shape.leaves();
-        let costs: Vec<Costs> = leaves.par_iter().map(|&leaf| Costs::to(&tiers, leaf)).collect();
+        let costs: Vec<Costs<'_>> = leaves.par_iter().map(|&leaf| Costs::to(&tiers, leaf)).collect();
         if let Some((from, to)) = apart(subnet, leaves, &costs) {
             let (from, to) = (subnet.names.xbar(from), subnet.names.xbar(to));
             return Err(refuse(DmodcRefusal::Apart { from, to }));
         }
         let numbers = Numbers::new(subnet, leaves, &costs);
         let in_force = in_force::tables(settings);
-        let mut tables = fill::tables(&Filling { subnet, tiers: &tiers, in_force }, leaves, &costs, &numbers);
+        let filling = Filling { subnet, tiers: &tiers, leaves, costs: &costs, numbers: &numbers, in_force };
+        let mut tables = mend::tables(&filling).unwrap_or_else(|| fill::tables(&filling));
         let order = || Order::updn(subnet, &Settings::default(), &tiers.depths());
         if by_shape.served().is_empty() {
             services::reach_xbars(subnet, &by_shape, Others::InOrder, order, in_force, &mut tables);
@@ -90,7 +93,7 @@ enum DmodcRefusal {
 }
 
 /// Two leaves that cables join but no way up and then down does, if there are any.
-fn apart(subnet: &Subnet, leaves: &[u32], costs: &[Costs]) -> Option<(u32, u32)> {
+fn apart(subnet: &Subnet, leaves: &[u32], costs: &[Costs<'_>]) -> Option<(u32, u32)> {
     let topology = &subnet.topology;
     leaves.iter().zip(costs).find_map(|(&to, costs)| {
         let is_apart =

@@ -14,7 +14,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Each leaf that has no number yet is followed by all those that are nearest to it.
-    pub(super) fn new(subnet: &Subnet, leaves: &[u32], costs: &[Costs]) -> Self {
+    pub(super) fn new(subnet: &Subnet, leaves: &[u32], costs: &[Costs<'_>]) -> Self {
         let (mut hosts, mut adapters) =
             (vec![0; subnet.topology.xbar_count()], vec![0; subnet.topology.xbar_count()]);
         let order = in_order(leaves, costs);
@@ -37,7 +37,7 @@ impl Numbers {
 }
 
 /// The leaves, near ones together.
-fn in_order(leaves: &[u32], costs: &[Costs]) -> Vec<u32> {
+fn in_order(leaves: &[u32], costs: &[Costs<'_>]) -> Vec<u32> {
     let mut order = Vec::with_capacity(leaves.len());
     let mut is_there = vec![false; leaves.len()];
     for (at, &leaf) in leaves.iter().enumerate() {

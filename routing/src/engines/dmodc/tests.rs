@@ -64,6 +64,46 @@ proptest! {
     }
 }
 
+#[test]
+fn tables_that_are_mended_are_those_that_are_filled_where_what_was_in_force_stays() {
+    let (mut mended, mut filled) = (0, 0);
+    for spec in [
+        "xgft:h=3;m=3,3,4;w=1,3,3",
+        "clos:hosts=128,ports=8",
+        "cluster:leaves=9,spines=5,hosts=60,cables=2,missing=3",
+        "cluster:leaves=8,spines=4,hosts=40,service=every,missing=2",
+    ] {
+        for lmc in [0, 1] {
+            let whole = generate(spec).unwrap();
+            let before = serve(&whole, Some(lmc)).1.unwrap().tables;
+            for lost in 0..30 {
+                let mut cut = whole.clone();
+                for nth in 0..=lost % 4 {
+                    cut.map.cables.swap_remove((lost * 7 + nth * 13) % (whole.map.cables.len() - 5));
+                }
+                let subnet = Subnet::new(&cut, Some(lmc)).unwrap();
+                let by_shape = crate::Tiers::of(&subnet.topology);
+                let tiers = Tiers::new(&subnet, None, &by_shape).unwrap();
+                let leaves = by_shape.leaves();
+                let costs: Vec<Costs<'_>> = leaves.iter().map(|&leaf| Costs::to(&tiers, leaf)).collect();
+                let numbers = &Numbers::new(&subnet, leaves, &costs);
+                // Some entries of before are senseless.
+                let mut before = before.clone();
+                for slot in 0..lost as u32 % 3 {
+                    before.set_port(slot * 5 % before.xbar_count() as u32, slot * 11, 200);
+                }
+                let in_force = Some(&before);
+                let filling = Filling { subnet: &subnet, tiers: &tiers, leaves, costs: &costs, numbers, in_force };
+                let (tables, expected) = (mend::tables(&filling).unwrap(), fill::tables(&filling));
+                assert_eq!(tables.changed_entries(&expected), 0, "{spec} {lmc} {lost}");
+                mended += tables.changed_entries(&before);
+                filled += expected.entry_count();
+            }
+        }
+    }
+    assert!(mended > 1000 && mended * 10 < filled, "{mended} of {filled}");
+}
+
 /// A fabric without some of its xbars, and without the cables that led to them. No host is at one.
 fn without_xbars(fabric: &Fabric, gone: &[u32]) -> Fabric {
     let mut fabric = fabric.clone();

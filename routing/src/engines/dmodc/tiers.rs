@@ -57,24 +57,37 @@ impl Groups {
 /// below them, and go on to the same neighbours.
 pub(super) struct Classes {
     of: Vec<u32>,
-    /// How many there are.
-    pub(super) count: usize,
+    /// The highest xbar of each class, the highest first.
+    firsts_from_top: Vec<u32>,
 }
 
 impl Classes {
-    fn new(up: &Groups, xbars: usize) -> Self {
+    fn new(up: &Groups, from_top: &[u32]) -> Self {
         let mut known = BTreeMap::new();
-        let mut class = |xbar: u32| {
-            let next = known.len() as u32;
-            *known.entry(up.of(xbar)).or_insert(next)
-        };
-        let of = (0..xbars as u32).map(&mut class).collect();
-        Self { of, count: known.len() }
+        let mut of = vec![0; from_top.len()];
+        let mut firsts_from_top = Vec::new();
+        for &xbar in from_top {
+            of[xbar as usize] = *known.entry(up.of(xbar)).or_insert_with(|| {
+                firsts_from_top.push(xbar);
+                firsts_from_top.len() as u32 - 1
+            });
+        }
+        Self { of, firsts_from_top }
     }
 
     /// The class of an xbar.
     pub(super) fn of(&self, xbar: u32) -> usize {
         self.of[xbar as usize] as usize
+    }
+
+    /// How many classes there are.
+    pub(super) fn count(&self) -> usize {
+        self.firsts_from_top.len()
+    }
+
+    /// The highest xbar of each class, the highest first.
+    pub(super) fn firsts_from_top(&self) -> &[u32] {
+        &self.firsts_from_top
     }
 }
 
@@ -82,6 +95,8 @@ impl Classes {
 /// entries are the same for a destination that is not below them.
 pub(super) struct Kinds {
     of: Vec<u32>,
+    /// The first xbar of each kind.
+    firsts: Vec<u32>,
     /// How many there are.
     pub(super) count: usize,
 }
@@ -89,14 +104,28 @@ pub(super) struct Kinds {
 impl Kinds {
     fn new(up: &Groups, classes: &Classes, dividers: &[u32]) -> Self {
         let mut known = BTreeMap::new();
+        let mut firsts = Vec::new();
         let mut kind = |xbar: u32| {
             let ports = (0..up.of(xbar).len() as u32).map(|place| up.ports(xbar, place));
             let ports: Vec<&[u8]> = ports.collect();
             let next = known.len() as u32;
-            *known.entry((classes.of(xbar), dividers[xbar as usize], ports)).or_insert(next)
+            *known.entry((classes.of(xbar), dividers[xbar as usize], ports)).or_insert_with(|| {
+                firsts.push(xbar);
+                next
+            })
         };
         let of = (0..dividers.len() as u32).map(&mut kind).collect();
-        Self { of, count: known.len() }
+        Self { of, count: firsts.len(), firsts }
+    }
+
+    /// The kinds of all xbars.
+    pub(super) fn each(&self) -> &[u32] {
+        &self.of
+    }
+
+    /// The first xbar of each kind.
+    pub(super) fn firsts(&self) -> &[u32] {
+        &self.firsts
     }
 
     /// The kind of an xbar.
@@ -157,7 +186,7 @@ impl Tiers {
         let height = |xbar: u32| heights[xbar as usize];
         let up = Groups::new(topology, |xbar, other| height(other) > height(xbar));
         let down = Groups::new(topology, |xbar, other| height(other) < height(xbar));
-        let classes = Classes::new(&up, from_top.len());
+        let classes = Classes::new(&up, &from_top);
         let mut dividers = vec![1_u32; from_top.len()];
         for &xbar in from_top.iter().rev() {
             let below = down.of(xbar).iter().map(|&below| {

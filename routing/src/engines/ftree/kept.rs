@@ -1,6 +1,6 @@
 //! Mends tables that were in force.
 //!
-//! Most entries stay, so they are checked a row at a time. Each xbar's right ports are mostly a range (all
+//! Most entries stay, so they are checked a row at a time. Each xbar's right ports are mostly a run (all
 //! ports up, or those down to one xbar); only where cables are missing they are a set.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::reach::Reach;
 use super::tree::{Group, Side, Tree};
 use crate::Tables;
+use crate::engines::port_runs::{PortRuns, Run, run_of};
 
 /// If an xbar has at least so many wrong entries, the loads of all its ports are counted before new ones are
 /// chosen.
@@ -187,12 +188,10 @@ impl<'a> Heads<'a> {
 /// For each destination xbar a byte for each xbar, which says whether all its ports up lead nearer.
 struct AllUp {
     rows: Vec<u8>,
-    /// The first port up of each xbar, and how many follow it. If there is a gap between them, the bytes
-    /// never say that all lead nearer.
-    low: Vec<u8>,
-    span: Vec<u8>,
-    /// For each group up, the first of its ports at the far end and how many follow it.
-    far: Vec<Option<(u8, u8)>>,
+    /// The ports up of each xbar. If there is a gap between them, the bytes never say that all lead nearer.
+    runs: PortRuns,
+    /// For each group up, its ports at the far end, if they are a run.
+    far: Vec<Option<Run>>,
 }
 
 impl AllUp {
@@ -202,25 +201,28 @@ impl AllUp {
     fn new(tree: &Tree<'_>, reach: &Reach) -> Self {
         let topology = &tree.subnet.topology;
         let count = tree.xbar_count();
-        let range = |xbar: u32| {
+        let ports_up = |xbar: u32| {
             let channels = tree.up.of(xbar).iter().flat_map(|group| tree.up.channels(group));
-            range_of(channels.map(|&channel| topology.tail(channel).port))
+            run_of(channels.map(|&channel| topology.tail(channel).port))
         };
-        let ranges: Vec<Option<(u8, u8)>> = (0..count as u32).map(range).collect();
-        let by_xbar: Vec<Vec<u8>> = (0..count as u32)
-            .into_par_iter()
-            .map(|xbar| {
-                let mut all = vec![u8::from(ranges[xbar as usize].is_some()); count];
-                for group in tree.up.of(xbar) {
-                    for ((all, &far), &own) in all.iter_mut().zip(reach.of(group.far)).zip(reach.of(xbar)) {
-                        *all &= u8::from(far.wrapping_add(1) == own);
-                    }
-                }
+        let of_xbars: Vec<Option<Run>> = (0..count as u32).map(ports_up).collect();
+        let all: Vec<u32> = (0..count as u32).collect();
+        let of_class = |class: &Vec<u32>| {
+            let (over, all) = class.first().map_or_else(Default::default, |&xbar| over_all_parents(tree, reach, xbar));
+            let row = |&xbar: &u32| {
+                let is_run = u8::from(of_xbars[xbar as usize].is_some());
+                let of_all = all.iter().zip(&over).zip(reach.of(xbar));
+                let row = of_all.map(|((&all, &over), &own)| all & is_run & u8::from(over == own));
+                let mut row: Vec<u8> = row.collect();
                 // From the destination itself nothing leads nearer.
-                all[xbar as usize] = 0;
-                all
-            })
-            .collect();
+                row[xbar as usize] = 0;
+                (xbar, row)
+            };
+            class.iter().map(row).collect::<Vec<_>>()
+        };
+        let mut by_xbar = vec![Vec::new(); count];
+        let rows: Vec<(u32, Vec<u8>)> = tree.up.alike(&all).par_iter().flat_map_iter(of_class).collect();
+        rows.into_iter().for_each(|(xbar, row)| by_xbar[xbar as usize] = row);
         let mut rows = vec![0; count * count];
         rows.par_chunks_mut(count * Self::STRIP).enumerate().for_each(|(strip, rows)| {
             let first = strip * Self::STRIP;
@@ -232,33 +234,33 @@ impl AllUp {
         });
         let far = (0..tree.up.group_count()).map(|id| {
             let channels = tree.up.channels(tree.up.group(id));
-            range_of(channels.iter().map(|&channel| topology.head(channel).port))
+            run_of(channels.iter().map(|&channel| topology.head(channel).port))
         });
-        Self {
-            rows,
-            low: ranges.iter().map(|range| range.map_or(Tables::NONE, |range| range.0)).collect(),
-            span: ranges.iter().map(|range| range.map_or(0, |range| range.1)).collect(),
-            far: far.collect(),
+        let mut runs = PortRuns::any(count);
+        for (xbar, run) in (0..).zip(of_xbars) {
+            runs.set(xbar, run.unwrap_or(PortRuns::NOWHERE));
         }
+        Self { rows, runs, far: far.collect() }
     }
 }
 
-/// The lowest of some ports and how many follow it, if they are all that do.
-fn range_of(ports: impl Iterator<Item = u8>) -> Option<(u8, u8)> {
-    let (mut low, mut high, mut count) = (u8::MAX, 0, 0_usize);
-    for port in ports {
-        (low, high, count) = (low.min(port), high.max(port), count + 1);
+/// The steps from an xbar that goes up first to all others, and whether all its parents lead on in so many.
+fn over_all_parents(tree: &Tree<'_>, reach: &Reach, xbar: u32) -> (Vec<u8>, Vec<u8>) {
+    let over = reach.over_parents(tree, xbar);
+    let mut all = vec![1; over.len()];
+    for group in tree.up.of(xbar) {
+        for ((all, &far), &over) in all.iter_mut().zip(reach.of(group.far)).zip(&over) {
+            *all &= u8::from(far.wrapping_add(1) == over);
+        }
     }
-    let span = high.checked_sub(low)?;
-    (count == usize::from(span) + 1).then_some((low, span))
+    (over, all)
 }
 
 /// The right ports of each xbar towards one.
 struct Right {
     to: u32,
-    low: Vec<u8>,
-    span: Vec<u8>,
-    /// The xbars whose right ports are no range, and these ports.
+    runs: PortRuns,
+    /// The xbars whose right ports are no run, and these ports.
     sets: Vec<(u32, Vec<u8>)>,
 }
 
@@ -266,16 +268,16 @@ impl Right {
     fn new(tree: &Tree<'_>, reach: &Reach, all_up: &AllUp, to: u32) -> Self {
         let count = tree.xbar_count();
         let steps = reach.of(to);
-        let (low, span) = (all_up.low.clone(), all_up.span.clone());
-        let mut right = Self { to, low, span, sets: Vec::new() };
+        let mut right = Self { to, runs: all_up.runs.clone(), sets: Vec::new() };
         let mut known = all_up.rows[to as usize * count..][..count].to_vec();
         right.above(tree, all_up, &mut known);
         for at in (0..count).filter(|&at| known[at] == 0) {
-            (right.low[at], right.span[at]) = match steps[at] {
-                Reach::NONE => (Tables::NONE, 0),
-                0 => (0, u8::MAX),
-                _ => right.range_or_set(tree, steps, at as u32),
+            let run = match steps[at] {
+                Reach::NONE => PortRuns::NOWHERE,
+                0 => PortRuns::ANY,
+                _ => right.run_or_set(tree, steps, at as u32),
             };
+            right.runs.set(at as u32, run);
         }
         right
     }
@@ -291,8 +293,8 @@ impl Right {
                 let far = tree.up.group(id).far;
                 let at = far as usize;
                 match (known[at], all_up.far[id]) {
-                    (0, Some(range)) => {
-                        (self.low[at], self.span[at]) = range;
+                    (0, Some(run)) => {
+                        self.runs.set(far, run);
                         known[at] = 1;
                         next.push(far);
                     }
@@ -312,28 +314,21 @@ impl Right {
         }
     }
 
-    /// The right ports of one xbar; if they are no range, they are kept as a set, and any port is in range.
-    fn range_or_set(&mut self, tree: &Tree<'_>, steps: &[u8], at: u32) -> (u8, u8) {
+    /// The right ports of one xbar; if they are no run, they are kept as a set, and any port is in the run.
+    fn run_or_set(&mut self, tree: &Tree<'_>, steps: &[u8], at: u32) -> Run {
         let (side, groups) = nearer(tree, steps, at, self.to);
         let channels = groups.flat_map(|group| side.channels(group));
         let topology = &tree.subnet.topology;
         let ports: Vec<u8> = channels.map(|&channel| topology.tail(channel).port).collect();
-        range_of(ports.iter().copied()).unwrap_or_else(|| {
+        run_of(ports.iter().copied()).unwrap_or_else(|| {
             self.sets.push((at, ports));
-            (0, u8::MAX)
+            PortRuns::ANY
         })
     }
 
     /// Lists the wrong entries in a row.
     fn check(&self, tree: &Tree<'_>, slot: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
-        let mut any = 0;
-        for ((&port, &low), &span) in row.iter().zip(&self.low).zip(&self.span) {
-            any |= u8::from(port.wrapping_sub(low) > span);
-        }
-        if any != 0 {
-            let out = |at: &usize| row[*at].wrapping_sub(self.low[*at]) > self.span[*at];
-            wrong.extend((0..row.len()).filter(out).map(|at| Wrong { slot, xbar: at as u32 }));
-        }
+        wrong.extend(self.runs.beyond(row).into_iter().map(|xbar| Wrong { slot, xbar }));
         let in_no_set = self.sets.iter().filter(|(at, ports)| !ports.contains(&row[*at as usize]));
         wrong.extend(in_no_set.map(|&(xbar, _)| Wrong { slot, xbar }));
         let own = slot == tree.subnet.destinations.slot_of_xbar(self.to);

@@ -20,23 +20,32 @@ impl Reach {
         let count = tree.xbar_count();
         let mut rows: Vec<Vec<u8>> = vec![Vec::new(); count];
         let step = |rows: &mut Vec<Vec<u8>>, rank: &[u32], up: bool| {
-            let side = if up { &tree.up } else { &tree.down };
-            let fresh: Vec<Vec<u8>> = rank
-                .par_iter()
-                .map(|&xbar| {
-                    let mut row = if up { rows[xbar as usize].clone() } else { vec![Self::NONE; count] };
-                    for group in side.of(xbar) {
-                        lower(&mut row, &rows[group.far as usize]);
+            let classes = if up { &tree.up } else { &tree.down }.alike(rank);
+            let of_class = |class: &Vec<u32>| {
+                let over = class.first().map_or_else(Vec::new, |&xbar| over(tree, rows, xbar, up));
+                let row = |&xbar: &u32| {
+                    let mut row = over.clone();
+                    if up {
+                        let own = &rows[xbar as usize];
+                        row.iter_mut().zip(own).for_each(|(steps, &own)| *steps = own.min(*steps));
                     }
                     row[xbar as usize] = 0;
-                    row
-                })
-                .collect();
-            rank.iter().zip(fresh).for_each(|(&xbar, row)| rows[xbar as usize] = row);
+                    (xbar, row)
+                };
+                class.iter().map(row).collect::<Vec<_>>()
+            };
+            let fresh: Vec<(u32, Vec<u8>)> = classes.par_iter().flat_map_iter(of_class).collect();
+            fresh.into_iter().for_each(|(xbar, row)| rows[xbar as usize] = row);
         };
         tree.ranks.xbars.iter().rev().for_each(|rank| step(&mut rows, rank, false));
         tree.ranks.xbars.iter().skip(1).for_each(|rank| step(&mut rows, rank, true));
         Self { rows }
+    }
+
+    /// The steps from an xbar that goes up first to all others, but for itself. They are alike for all xbars that have cables up
+    /// to the same ones.
+    pub(super) fn over_parents(&self, tree: &Tree<'_>, xbar: u32) -> Vec<u8> {
+        over(tree, &self.rows, xbar, true)
     }
 
     /// The steps from one xbar to all others, which are also those from all others to it.
@@ -54,6 +63,15 @@ impl Reach {
         let (high_rank, low_rank) = (tree.rank(high), tree.rank(low));
         high_rank <= low_rank && self.between(high, low) == low_rank - high_rank
     }
+}
+
+/// The steps from an xbar by its neighbours on one side.
+fn over(tree: &Tree<'_>, rows: &[Vec<u8>], xbar: u32, up: bool) -> Vec<u8> {
+    let mut row = vec![Reach::NONE; tree.xbar_count()];
+    for group in if up { &tree.up } else { &tree.down }.of(xbar) {
+        lower(&mut row, &rows[group.far as usize]);
+    }
+    row
 }
 
 /// Lowers each number to the other row's plus 1.

@@ -34,6 +34,16 @@ impl Side {
         &self.groups[self.ids(xbar)]
     }
 
+    /// Some xbars in classes: those of one class have groups to the same xbars.
+    pub(super) fn alike(&self, xbars: &[u32]) -> Vec<Vec<u32>> {
+        let mut classes: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+        for &xbar in xbars {
+            let fars = self.of(xbar).iter().map(|group| group.far).collect();
+            classes.entry(fars).or_default().push(xbar);
+        }
+        classes.into_values().collect()
+    }
+
     /// A group by its number.
     pub(super) fn group(&self, id: usize) -> &Group {
         &self.groups[id]

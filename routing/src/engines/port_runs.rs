@@ -1,0 +1,86 @@
+//! For each xbar a run of ports of which its entries may be. Whole rows of entries are compared with them at once.
+
+use std::ops::Range;
+
+use crate::Tables;
+
+/// The first port of a run, and one less than how many ports there are.
+pub(super) type Run = (u8, u8);
+
+/// A run of ports for each xbar.
+#[cfg_attr(test, derive(Debug, PartialEq))]
+#[derive(Clone)]
+pub(super) struct PortRuns {
+    firsts: Vec<u8>,
+    spans: Vec<u8>,
+}
+
+/// Entries of a row with a wrong one that are compared at once.
+const PIECE: usize = 64;
+
+impl PortRuns {
+    /// The run of which every entry is.
+    pub(super) const ANY: Run = (0, u8::MAX);
+    /// The run of which an entry is that leads nowhere.
+    pub(super) const NOWHERE: Run = (Tables::NONE, 0);
+
+    /// Runs of which all entries of so many xbars are.
+    pub(super) fn any(xbars: usize) -> Self {
+        Self { firsts: vec![Self::ANY.0; xbars], spans: vec![Self::ANY.1; xbars] }
+    }
+
+    /// The run of each xbar by its kind.
+    pub(super) fn by(kinds: &[u32], of_kind: &[Run]) -> Self {
+        let run = |kind: &u32| of_kind[*kind as usize];
+        let (firsts, spans) = kinds.iter().map(run).unzip();
+        Self { firsts, spans }
+    }
+
+    /// Sets the run of an xbar.
+    pub(super) fn set(&mut self, xbar: u32, (first, span): Run) {
+        (self.firsts[xbar as usize], self.spans[xbar as usize]) = (first, span);
+    }
+
+    /// The xbars whose entries in a row are not of their runs.
+    pub(super) fn beyond(&self, row: &[u8]) -> Vec<u32> {
+        let mut beyond = Vec::new();
+        // Nearly all rows have none, which is seen at once.
+        if self.is_any_beyond(row, 0..self.firsts.len()) {
+            for start in (0..self.firsts.len()).step_by(PIECE) {
+                let piece = start..self.firsts.len().min(start + PIECE);
+                if self.is_any_beyond(row, piece.clone()) {
+                    beyond.extend(piece.filter(|&at| self.is_beyond(row, at)).map(|at| at as u32));
+                }
+            }
+        }
+        beyond
+    }
+
+    fn is_any_beyond(&self, row: &[u8], at: Range<usize>) -> bool {
+        let runs = self.firsts[at.clone()].iter().zip(&self.spans[at.clone()]);
+        // There is no branch, so that many are compared by one instruction.
+        row[at]
+            .iter()
+            .zip(runs)
+            .fold(false, |any, (&entry, (&first, &span))| any | lies_beyond(entry, first, span))
+    }
+
+    fn is_beyond(&self, row: &[u8], at: usize) -> bool {
+        lies_beyond(row[at], self.firsts[at], self.spans[at])
+    }
+}
+
+/// Whether an entry is not of a run of ports.
+fn lies_beyond(entry: u8, first: u8, span: u8) -> bool {
+    entry.wrapping_sub(first) > span
+}
+
+/// Some ports as a run, if they are one. `None` if there are none.
+pub(super) fn run_of(ports: impl Iterator<Item = u8>) -> Option<Run> {
+    let (mut least, mut most, mut count) = (u8::MAX, 0, 0_usize);
+    for port in ports {
+        (least, most, count) = (port.min(least), port.max(most), count + 1);
+    }
+    let span = most.checked_sub(least)?;
+    (count == usize::from(span) + 1).then_some((least, span))
+}
