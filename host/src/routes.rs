@@ -347,6 +347,14 @@ impl RouteTable {
         matches!(home, Attachment::Port(home) if self.far_port(port).is_some_and(|far| far.xbar == home.xbar))
     }
 
+    /// The port that this host is cabled to, if it is a port of an xbar.
+    pub(crate) fn home(&self) -> Option<PortRef> {
+        match self.basis.topology.attachment(self.whole.from()) {
+            Attachment::Port(home) => Some(home),
+            _ => None,
+        }
+    }
+
     /// The xbar of the map that has this tag.
     pub fn xbar(&self, tag: u64) -> Option<u32> {
         self.basis.xbar(tag)
@@ -374,7 +382,7 @@ impl RouteTable {
     /// port in which the map has nothing, and closes no circle with the routes that are in force.
     pub(crate) fn leads_out_of_the_map(&self, ports: impl IntoIterator<Item = u8>) -> bool {
         let topology = &self.basis.topology;
-        let Attachment::Port(home) = topology.attachment(self.whole.from()) else { return false };
+        let Some(home) = self.home() else { return false };
         let (mut xbar, mut hops) = (home.xbar, Vec::new());
         for port in ports {
             let hop = PortRef { xbar, port };

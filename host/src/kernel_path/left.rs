@@ -56,6 +56,11 @@ impl Left {
         self.proof_from.filter(|_| !self.needs_proof)
     }
 
+    /// Whether anything was left, as far as it is known whose it was.
+    pub(super) fn is_there(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
     /// Whether packets to a host may go on by what was left, which nobody counts.
     pub(super) fn may_lead_to(&self, mac: Mac) -> bool {
         !self.needs_proof && self.hosts.contains(&mac)

@@ -241,6 +241,8 @@ impl KernelPath {
                 renewed.push(mac);
             }
         }
+        // What was left may lead to what is another host's address now.
+        self.revision += u64::from(!renewed.is_empty() && self.left.is_there());
         renewed.into_iter().for_each(|mac| self.renew_and_try(now, mac));
     }
 
@@ -362,8 +364,8 @@ impl KernelPath {
         all
     }
 
-    /// How often the ports or the routes have changed, or a way was found not to work, or ways were not proved in time. Each
-    /// time, what an earlier run has left is looked at anew.
+    /// How often the ports or the routes have changed, or a way was found not to work, or ways were not proved in time; and
+    /// where an earlier run has left routes, how often hosts' addresses have. Each time, what was left is looked at anew.
     pub const fn revision(&self) -> u64 {
         self.revision
     }

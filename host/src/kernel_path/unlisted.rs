@@ -130,10 +130,14 @@ fn is_legal_by_destination(
 }
 
 /// Whether the hops of a route of the map before still lead where they led by the map of now, and close no
-/// circle with its routes. The crossbars at the route's end may be gone with the host.
+/// circle with its routes. The crossbars at the route's end may be gone with the host. The first hop leaves the crossbar to which
+/// this host is cabled now, whatever that one's tag was before.
 fn is_legal(hops: &[PortRef], before: &RouteTable, now: &RouteTable) -> bool {
+    let Some((first, rest)) = hops.split_first() else { return true };
+    let Some(home) = now.home() else { return false };
     let in_this_map = |hop: &PortRef| in_map(*hop, before, now);
-    let known: Vec<PortRef> = hops.iter().map_while(in_this_map).collect();
+    let mut known = vec![PortRef { xbar: home.xbar, port: first.port }];
+    known.extend(rest.iter().map_while(in_this_map));
     let is_gone = |hop: &PortRef| in_this_map(hop).is_none();
     let leads_on = |pair: &[PortRef]| now.far_port(pair[0]).is_some_and(|far| far.xbar == pair[1].xbar);
     hops[known.len()..].iter().all(is_gone)

@@ -31,8 +31,8 @@ use crate::xbar::forwarding::{Forwarding, KernelUse, Opened};
 const COUNT_USED_EVERY: Duration = Duration::from_millis(100);
 /// How often packets are counted while they take none of the kernel's ways. To list the nexthops is most of
 /// what an agent at rest costs. Dead cables are found without it, by the hellos that the ends of a cable send
-/// each other.
-const COUNT_UNUSED_EVERY: Duration = Duration::from_millis(300);
+/// each other. [`WAY_LEFT_WITHIN`](mapper_host::kernel_path::WAY_LEFT_WITHIN) counts on it.
+const COUNT_UNUSED_EVERY: Duration = Duration::from_millis(250);
 /// The time between two counts is multiplied by one more for each so many nexthops, as the kernel lists all
 /// of them.
 const COUNTED_AT_ONCE: u32 = 256;

@@ -113,6 +113,7 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
     assert_eq!(of_left, known.collect());
     ring.nodes[0].kernel.set_left_addresses(of_left);
     assert_eq!(leads_on(&ring.nodes[0].kernel), [all[0], all[1], 0], "the second has told nothing yet");
+    let revision = ring.nodes[0].kernel.revision();
     ring.nodes[0]
         .kernel
         .set_addresses(Instant::ZERO, |of| if of == mac(2) { vec![v4(2)] } else { Vec::new() });
@@ -121,6 +122,7 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
         [all[0], 0, 0],
         "it has told that its address is another now"
     );
+    assert!(ring.nodes[0].kernel.revision() > revision, "what was left is looked at anew");
     assert_eq!(leads_on(&KernelPath::new(0, 0, TAP)), all, "there is no map yet");
     ring.nodes[0].kernel.forget_routes();
     assert_eq!(leads_on(&ring.nodes[0].kernel), [0; 3], "another host has this one's address, say");
@@ -282,6 +284,25 @@ fn ways_to_a_host_that_is_not_listed_end_with_the_cables_that_they_cross() {
     without.cables.sort();
     ring.install(0, &table_of(without));
     assert!(!is_sent_to(&ring));
+}
+
+#[test]
+fn ways_out_of_a_crossbar_that_was_exchanged_end_with_the_cables_that_lead_elsewhere_now() {
+    for (loops, goes_on) in [(false, true), (true, false)] {
+        let mut ring = Ring::new(4, |_| ABLE);
+        // The crossbar of this node has another tag, and no cable leads from it to others.
+        let mut alone = map(1, 2);
+        alone.xbars[0].tag = Some(100);
+        alone.cables.clear();
+        if loops {
+            alone.cables.push(Cable::new(PortRef { xbar: 0, port: 1 }, PortRef { xbar: 0, port: 2 }));
+        }
+        ring.install(0, &table_of(&alone, 0));
+        for node in 1..4 {
+            let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(node)) };
+            assert_eq!(ring.nodes[0].kernel.wanted().routes.contains_key(&key), goes_on, "{node}");
+        }
+    }
 }
 
 #[test]
