@@ -319,9 +319,7 @@ impl RouteTable {
     /// that they come from, and the own one that they leave by.
     pub(crate) fn turns_to(&self, host: u32) -> Vec<(PortRef, PortRef)> {
         let topology = &self.basis.topology;
-        let (Attachment::Port(own), Attachment::Port(home)) =
-            (topology.attachment(self.whole.from()), topology.attachment(host))
-        else {
+        let (Some(own), Attachment::Port(home)) = (self.home(), topology.attachment(host)) else {
             return Vec::new();
         };
         let turns = self.basis.order_by_destination().turns(topology, own.xbar, home.xbar);

@@ -142,6 +142,6 @@ fn is_legal(hops: &[PortRef], before: &RouteTable, now: &RouteTable) -> bool {
     let leads_on = |pair: &[PortRef]| now.far_port(pair[0]).is_some_and(|far| far.xbar == pair[1].xbar);
     hops[known.len()..].iter().all(is_gone)
         && known.windows(2).all(leads_on)
-        && known.last().is_none_or(|&last| now.far_port(last).is_none())
+        && known.last().is_some_and(|&last| now.far_port(last).is_none())
         && now.closes_no_circle(&known)
 }

@@ -13,7 +13,8 @@ use crate::directory::Directory;
 pub(super) const MOST_PENDING: usize = 256;
 /// How many numbers of its questions are remembered.
 const MOST_ASKED: usize = 1024;
-/// How long after a first answer other hosts may still say that they have the same.
+/// How long after a first answer other hosts may still say that they have the same. Who asks what was asked so short a time
+/// ago is told the same.
 const GRACE: Duration = Duration::from_millis(20);
 /// How often at most a question is prolonged for somebody who asks the same meanwhile. It is bounded so that
 /// whoever asked first is told in time.
@@ -33,6 +34,8 @@ pub(super) struct Pending {
     waits_left: u8,
     /// How many more times the question may be prolonged for somebody who asks the same meanwhile.
     renewals_left: u8,
+    /// When it was asked last.
+    asked_at: Instant,
     /// When it is asked again or given up, or when it is told who has answered.
     due_at: Instant,
     owners: Vec<Owner>,
@@ -55,6 +58,9 @@ impl Resolver {
                 // Whoever joins it does not wait longer than for a question of its own, either.
                 pending.patience.timeout = pending.patience.timeout.min(patience.timeout);
                 pending.due_at = pending.due_at.min(now + patience.timeout);
+                if now.since(pending.asked_at) >= GRACE {
+                    self.ask_anew(now, wanted);
+                }
             }
             return Ok(());
         }
@@ -62,8 +68,6 @@ impl Resolver {
             return Err(TooManyQuestions);
         }
         self.learned.forget(&wanted);
-        // What is still under way as an answer to an earlier question may be true no more.
-        self.asked.retain(|_, asked| *asked != wanted);
         let due_at = now + patience.timeout;
         let pending = Pending {
             patience,
@@ -71,12 +75,21 @@ impl Resolver {
             had_room: false,
             waits_left: MOST_WAITS,
             renewals_left: MOST_RENEWALS,
+            asked_at: now,
             due_at,
             owners: Vec::new(),
         };
         self.pending.insert(wanted.clone(), pending);
-        self.send(wanted);
+        self.ask_anew(now, wanted);
         Ok(())
+    }
+
+    /// Sends a question so that what is still under way as an answer to an earlier one does not count, as it may be true no
+    /// more.
+    fn ask_anew(&mut self, now: Instant, wanted: Wanted) {
+        self.asked.retain(|_, asked| *asked != wanted);
+        self.outbox.take_back(self.own, &wanted);
+        self.send(now, wanted);
     }
 
     /// What came of a question that has ended.
@@ -100,12 +113,12 @@ impl Resolver {
                 pending.waits_left -= 1;
                 pending.due_at = now + pending.patience.timeout;
                 if !pending.had_room {
-                    self.send(wanted);
+                    self.send(now, wanted);
                 }
             } else if pending.owners.is_empty() && pending.tries_left > 0 {
                 pending.tries_left -= 1;
                 pending.due_at = now + pending.patience.timeout;
-                self.send(wanted);
+                self.send(now, wanted);
             } else if let Some(pending) = self.pending.remove(&wanted) {
                 self.found.push_back(Found { wanted, owners: pending.owners });
             }
@@ -118,7 +131,7 @@ impl Resolver {
     }
 
     /// Sends a question of this host to all neighbours.
-    fn send(&mut self, wanted: Wanted) {
+    fn send(&mut self, now: Instant, wanted: Wanted) {
         let number = self.rng.random_range(0..=u64::MAX);
         self.asked.insert(number, wanted.clone());
         self.asked_order.push_back(number);
@@ -134,7 +147,7 @@ impl Resolver {
         let ask = Ask { asker, number, hops_left: MOST_HOPS, revision, groups, source, wanted };
         let had_room = self.pass_on(&ask, None);
         if let Some(pending) = self.pending.get_mut(&ask.wanted) {
-            pending.had_room = had_room;
+            (pending.had_room, pending.asked_at) = (had_room, now);
         }
     }
 
@@ -164,6 +177,6 @@ impl Resolver {
             }
             all.push(wanted.clone());
         }
-        all.into_iter().for_each(|wanted| self.send(wanted));
+        all.into_iter().for_each(|wanted| self.send(now, wanted));
     }
 }

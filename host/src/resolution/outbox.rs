@@ -69,6 +69,14 @@ impl Outbox {
         self.by_host.retain(|_, queue| queue.is_under_way || !queue.is_empty());
     }
 
+    /// Takes out this asker's questions for something.
+    pub(super) fn take_back(&mut self, asker: Mac, wanted: &Wanted) {
+        for queue in self.by_host.values_mut() {
+            queue.asks.retain(|ask| ask.asker != asker || ask.wanted != *wanted);
+        }
+        self.by_host.retain(|_, queue| queue.is_under_way || !queue.is_empty());
+    }
+
     fn queue(&mut self, to: Mac) -> Option<&mut Queue> {
         let has_room = self.by_host.len() < MOST_HOSTS || self.by_host.contains_key(&to);
         has_room.then(|| self.by_host.entry(to).or_default())

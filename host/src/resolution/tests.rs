@@ -322,23 +322,55 @@ fn an_answer_that_was_on_its_way_while_its_owner_gave_the_name_up_is_not_told_an
     assert_eq!(tree.told(2), None);
 }
 
-#[test]
-fn an_answer_to_an_earlier_question_is_none_to_a_later_one() {
+/// An owner gives a name up while its answer is under way to a question of the third host, which asks again `after` that, and the
+/// directory tells that late. Returns whom the third host is told then.
+fn told_after_asking_again(first: Patience, after: Duration) -> Vec<Mac> {
     let mut tree = Tree::new(6);
-    tree.ask(2, "alias", ONCE);
+    tree.ask(2, "alias", first);
     let number = *tree.hosts[2].asked_order.back().unwrap();
-    tree.run(Duration::from_secs(1));
-    assert_eq!(tree.told(2), Some(vec![]));
-    // Meanwhile the owner of then has given the name up. Its answer is still under way, and the directory tells that later.
+    tree.run(after);
+    tree.found.clear();
     tree.hide(5, &["alias"]);
     tree.ask(2, "alias", ONCE);
     let before = Own { number, revision: 0, group: Group::default(), wanted: wanted("alias") };
     let now = tree.now;
     tree.hosts[2].take(now, mac(4), before);
+    let refused = tree.hosts[2].refused()[Refused::Unasked];
     tree.run(Duration::from_secs(1));
-    assert_eq!(tree.told(2), Some(vec![mac(5)]));
-    assert_eq!(tree.remembered(2, "alias"), [mac(5)]);
-    assert_eq!(tree.hosts[2].refused()[Refused::Unasked], 1);
+    let told = tree.told(2).unwrap();
+    assert_eq!((tree.remembered(2, "alias"), refused == 0), (told.clone(), told.contains(&mac(4))));
+    told
+}
+
+#[test]
+fn an_answer_to_an_earlier_question_is_none_to_a_later_one() {
+    assert_eq!(told_after_asking_again(ONCE, Duration::from_secs(1)), [mac(5)], "the question was over");
+    assert_eq!(told_after_asking_again(OFTEN, Duration::from_secs(1)), [mac(5)], "it was still asked");
+    // Whoever asks at the same time is told the same, and the question goes out once.
+    assert_eq!(told_after_asking_again(OFTEN, Duration::from_millis(1)), [mac(4)]);
+}
+
+#[test]
+fn an_answer_counts_that_comes_after_its_question_was_sent_once_more() {
+    let mut tree = Tree::new(6);
+    tree.ask(2, "alias", OFTEN);
+    let number = *tree.hosts[2].asked_order.back().unwrap();
+    tree.run(3 * OFTEN.timeout);
+    let late = Own { number, revision: 0, group: Group::default(), wanted: wanted("alias") };
+    let now = tree.now;
+    tree.hosts[2].take(now, mac(4), late);
+    tree.run(Duration::from_secs(1));
+    assert_eq!(tree.told(2), Some(vec![mac(4)]));
+}
+
+#[test]
+fn a_question_that_is_asked_anew_goes_out_once() {
+    let mut tree = Tree::new(6);
+    for _ in 0..5 {
+        tree.ask(2, "alias", ONCE);
+        tree.now = tree.now + Duration::from_secs(1);
+    }
+    assert_eq!(tree.hosts[2].outbox.len(), tree.hosts[2].neighbours.len());
 }
 
 #[test]

@@ -84,3 +84,45 @@ pub(super) fn run_of(ports: impl Iterator<Item = u8>) -> Option<Run> {
     let span = most.checked_sub(least)?;
     (count == usize::from(span) + 1).then_some((least, span))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_beyond_their_runs_are_found_wherever_they_stand() {
+        // The lengths are of less than a piece, of whole pieces, and of some pieces and a bit.
+        for xbars in [1, 63, 64, 65, 128, 200] {
+            let mut runs = PortRuns::any(xbars);
+            let mut row = vec![7; xbars];
+            assert_eq!(runs.beyond(&row), [0; 0]);
+            (0..xbars as u32).for_each(|xbar| runs.set(xbar, (5, 3)));
+            assert_eq!(runs.beyond(&row), [0; 0]);
+            for at in [0, xbars / 2, xbars - 1] {
+                for (wrong, entry) in [(false, 5), (false, 8), (true, 4), (true, 9), (true, Tables::NONE)] {
+                    row[at] = entry;
+                    assert_eq!(runs.beyond(&row), if wrong { vec![at as u32] } else { Vec::new() });
+                }
+                row[at] = 7;
+            }
+            runs.set(0, PortRuns::NOWHERE);
+            assert_eq!(runs.beyond(&row), [0]);
+            row[0] = Tables::NONE;
+            assert_eq!(runs.beyond(&row), [0; 0]);
+        }
+        let by_kind = PortRuns::by(&[1, 0, 1], &[PortRuns::ANY, (2, 0)]);
+        assert_eq!(by_kind.beyond(&[2, 9, 1]), [2]);
+    }
+
+    #[test]
+    fn ports_are_a_run_if_none_is_missing_between() {
+        let run = |ports: &[u8]| run_of(ports.iter().copied());
+        assert_eq!(run(&[]), None);
+        assert_eq!(run(&[4]), Some((4, 0)));
+        assert_eq!(run(&[6, 4, 5]), Some((4, 2)));
+        assert_eq!(run(&[4, 6]), None);
+        let all: Vec<u8> = (0..Tables::NONE).collect();
+        assert_eq!(run(&all), Some((0, 254)));
+        assert_ne!(run(&all), Some(PortRuns::ANY));
+    }
+}

@@ -29,6 +29,14 @@ pub struct Tables {
     places: Vec<u32>,
 }
 
+/// An entry of tables: the port by which an xbar sends on what goes to a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    pub(crate) slot: u32,
+    pub(crate) xbar: u32,
+    pub(crate) port: u8,
+}
+
 impl Tables {
     /// Stands for no port, where no route leads on.
     pub const NONE: u8 = u8::MAX;
@@ -69,6 +77,11 @@ impl Tables {
     /// Sets the port that an xbar sends a slot's frames to.
     pub fn set_port(&mut self, xbar: u32, slot: u32, port: u8) {
         self.row_mut(slot)[xbar as usize] = port;
+    }
+
+    /// Sets an entry.
+    pub(crate) fn set(&mut self, Entry { slot, xbar, port }: Entry) {
+        self.set_port(xbar, slot, port);
     }
 
     /// The ports of a slot, by xbar.

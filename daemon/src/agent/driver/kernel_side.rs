@@ -269,8 +269,8 @@ impl Driver {
         let Ok(side) = &mut self.kernel else { return };
         let changes = self.host.take_kernel_changes();
         side.forwarding.carry_out(&changes);
-        // Routes that an earlier run left are looked at anew when there is another map, or cables lead
-        // elsewhere.
+        // Routes that an earlier run left are looked at anew when there is another map, cables lead elsewhere or
+        // addresses are another host's.
         if let Some(path) = self.host.kernel_path()
             && side.forwarding.is_taking_over()
             && side.revision != path.revision()

@@ -303,6 +303,14 @@ fn ways_out_of_a_crossbar_that_was_exchanged_end_with_the_cables_that_lead_elsew
             assert_eq!(ring.nodes[0].kernel.wanted().routes.contains_key(&key), goes_on, "{node}");
         }
     }
+    // Where its cables lead to the same crossbars as before, nothing ends.
+    let mut ring = Ring::new(4, |_| ABLE);
+    let before = ring.nodes[0].kernel.wanted();
+    let mut exchanged = map(4, 2);
+    exchanged.xbars[0].tag = Some(100);
+    exchanged.hosts.retain(|host| host.mac != mac(2));
+    ring.install(0, &table_of(&exchanged, 0));
+    assert_eq!(ring.nodes[0].kernel.wanted().routes, before.routes);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::spread::Spread;
 use super::sweep::{Slots, Target};
 use super::twins::Twins;
 use super::ways::Ways;
-use crate::Tables;
+use crate::tables::{Entry, Tables};
 
 /// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.
 pub(super) const MOST_SINGLE: usize = 1 << 16;
@@ -23,21 +23,14 @@ const MOST_WHOLE: usize = 256;
 /// What a check of all entries found to be wrong.
 #[derive(Default)]
 pub(super) struct Wrong {
-    /// Entries for which there is no choice: at hosts' own xbars, and for xbars' own slots.
-    fixed: Vec<Fixed>,
+    /// Entries for which there is no choice, as they have to be: at hosts' own xbars, and for xbars' own slots.
+    fixed: Vec<Entry>,
     /// The entries that are to be chosen one by one, in the order of slots.
     single: Vec<Single>,
     /// The ports by which ways lead on, for each of [`Self::single`].
     sets: Vec<u64>,
     /// The targets that are to be chosen anew as a whole.
     whole: Vec<Slots>,
-}
-
-/// An entry as it has to be.
-pub(super) struct Fixed {
-    pub(super) slot: u32,
-    pub(super) xbar: u32,
-    pub(super) port: u8,
 }
 
 /// Slots whose entries at an xbar are wrong.
@@ -105,14 +98,14 @@ impl Wrong {
         };
         self.fixed.extend(wrong_own.into_iter().map(|xbar| {
             let set = &masks[xbar as usize * ports.words..][..ports.words];
-            Fixed { slot: own, xbar, port: own_port(ports, set, to, xbar) }
+            Entry { slot: own, xbar, port: own_port(ports, set, to, xbar) }
         }));
         for target in filler.targets(ways, place) {
             let slots = target.slots();
             self.note(filler, target, &Kept::find(ports, target, runs, previous.rows(slots.range())));
             for slot in slots.range() {
                 let (port, is) = (filler.subnet.port_of_slot(slot), previous.tables.port(to, slot));
-                self.fixed.extend((is != port).then_some(Fixed { slot, xbar: to, port }));
+                self.fixed.extend((is != port).then_some(Entry { slot, xbar: to, port }));
             }
         }
     }
@@ -167,9 +160,7 @@ impl Wrong {
     pub(super) fn mend(self, filler: &Filler<'_>, previous: &Previous<'_>, loads: Vec<u32>) -> Tables {
         let (xbars, words) = (filler.ports.xbars, filler.ports.words);
         let mut tables = previous.tables.clone();
-        for Fixed { slot, xbar, port } in self.fixed {
-            tables.set_port(xbar, slot, port);
-        }
+        self.fixed.into_iter().for_each(|entry| tables.set(entry));
         let mut sweeper = filler.sweeper();
         sweeper.loads = loads;
         let mut drawn = None;

@@ -5,18 +5,18 @@
 
 use super::fill::{Filler, own_port};
 use super::kept::Previous;
-use super::mend::{Fixed, MOST_SINGLE};
+use super::mend::MOST_SINGLE;
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
 use super::search::{BLOCK, Finds, Found, Search};
 use super::ways::missed;
-use crate::Tables;
+use crate::tables::{Entry, Tables};
 
 /// What was found of the rows of some xbars.
 #[derive(Default)]
 pub(super) struct OwnRows {
     /// The wrong entries, as they have to be.
-    pub(super) fixed: Vec<Fixed>,
+    pub(super) fixed: Vec<Entry>,
     /// The xbars to which ways have to be searched in another manner, so that nothing is found of their rows.
     pub(super) left: Vec<u32>,
 }
@@ -42,7 +42,7 @@ impl OwnRows {
             if rows.is_full() { 0 } else { missed(&reached, to, all, filler.parts(), filler.leaves()) };
         let is_missed = |place: usize| missed >> place & 1 == 1;
         let wrong = rows.wrong.into_iter().filter(|&(place, ..)| !is_missed(place));
-        let fixed = wrong.map(|(place, xbar, port)| Fixed { slot: slots[place], xbar, port }).collect();
+        let fixed = wrong.map(|(place, xbar, port)| Entry { slot: slots[place], xbar, port }).collect();
         let left = (0..to.len()).filter(|&place| is_missed(place)).map(|place| to[place]).collect();
         Self { fixed, left }
     }

@@ -23,7 +23,7 @@ pub(super) struct Filling<'a> {
 /// The tables, with all entries filled.
 pub(super) fn tables(filling: &Filling<'_>) -> Tables {
     filling::by_block(filling.subnet, |end, block| {
-        filling.to(end, |costs, turns| filling.fill(costs, turns, end, block));
+        filling.with_costs_to(end, |costs, turns| filling.fill(costs, turns, end, block));
     })
 }
 
@@ -58,9 +58,9 @@ impl Turns {
 }
 
 impl Filling<'_> {
-    /// Does something with how far all xbars are from an xbar, and with the numbers of its rows. What is known of leaves is
-    /// taken, and of other xbars it is found.
-    pub(super) fn to<T>(&self, end: u32, act: impl FnOnce(&Costs<'_>, &Turns) -> T) -> T {
+    /// Calls `act` with the costs to an xbar, and with the numbers of its rows. The costs to leaves are known; those to others are
+    /// found.
+    pub(super) fn with_costs_to<T>(&self, end: u32, act: impl FnOnce(&Costs<'_>, &Turns) -> T) -> T {
         match self.leaves.binary_search(&end) {
             Ok(leaf) => act(&self.costs[leaf], &Turns::new(self.subnet, end, self.numbers.of(end))),
             Err(_) => act(&Costs::to(self.tiers, end), &Turns::new(self.subnet, end, (end, end))),
@@ -101,7 +101,7 @@ impl Filling<'_> {
         let rows = block.len() / xbars;
         // The neighbours above to which each class goes on, and the entries of each kind, once they are known.
         let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count()];
-        let mut of_kind: Vec<Option<usize>> = vec![None; tiers.kinds.count];
+        let mut of_kind: Vec<Option<usize>> = vec![None; tiers.kinds.count()];
         let mut columns: Vec<u8> = Vec::new();
         let upwards = |&xbar: &u32| !costs.goes_down(xbar) && costs.reaches(xbar);
         let upwards: Vec<u32> = (0..xbars as u32).filter(upwards).collect();

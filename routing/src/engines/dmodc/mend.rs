@@ -6,17 +6,10 @@ use super::costs::Costs;
 use super::fill::{Filling, Turns, port_by_number};
 use super::tiers::{Groups, Tiers};
 use crate::engines::port_runs::{PortRuns, Run, run_of};
-use crate::tables::Tables;
+use crate::tables::{Entry, Tables};
 
 /// The most entries that are computed one by one. If more are wrong, it takes less time to fill whole tables.
-const MOST: usize = 1 << 18;
-
-/// An entry as it has to be.
-struct Entry {
-    slot: u32,
-    xbar: u32,
-    port: u8,
-}
+const MOST: usize = 1 << 17;
 
 /// The tables that were in force with all wrong entries computed anew; `None` if there are none, or too many entries are
 /// wrong.
@@ -30,14 +23,15 @@ pub(super) fn tables(filling: &Filling<'_>) -> Option<Tables> {
     // Where too many are wrong already, no more need be found out.
     let check = |all: Option<Vec<Entry>>, end: u32| {
         let all = all?;
-        let wrong = filling.to(end, |costs, turns| Onward::new(filling, costs, end).wrong(in_force, turns));
+        let wrong = filling
+            .with_costs_to(end, |costs, turns| Onward::new(filling, costs, end).wrong(in_force, turns));
         add(Some(all), Some(wrong))
     };
     let none = || Some(Vec::new());
     let xbars = 0..in_force.xbar_count() as u32;
     let wrong = xbars.into_par_iter().fold(none, check).reduce(none, add)?;
     let mut tables = in_force.clone();
-    wrong.iter().for_each(|&Entry { slot, xbar, port }| tables.set_port(xbar, slot, port));
+    wrong.into_iter().for_each(|entry| tables.set(entry));
     Some(tables)
 }
 
@@ -56,11 +50,13 @@ struct Onward<'a> {
 impl<'a> Onward<'a> {
     fn new(filling: &'a Filling<'a>, costs: &'a Costs<'a>, end: u32) -> Self {
         let tiers = filling.tiers;
-        let of_kind: Vec<Run> = tiers.kinds.firsts().iter().map(|&xbar| run_upwards(tiers, costs, xbar)).collect();
+        let of_kind: Vec<Run> =
+            tiers.kinds.firsts().iter().map(|&xbar| run_upwards(tiers, costs, xbar)).collect();
         let mut runs = PortRuns::by(tiers.kinds.each(), &of_kind);
         let mut others = Vec::new();
         if of_kind.contains(&PortRuns::ANY) {
-            let is_other = |xbar: u32| of_kind[tiers.kinds.of(xbar)] == PortRuns::ANY && !costs.goes_down(xbar);
+            let is_other =
+                |xbar: u32| of_kind[tiers.kinds.of(xbar)] == PortRuns::ANY && !costs.goes_down(xbar);
             others.extend((0..tiers.from_top.len() as u32).filter(|&xbar| is_other(xbar)));
         }
         let down = costs.steps_down(end);
@@ -120,7 +116,8 @@ impl<'a> Onward<'a> {
 /// The run of ports by which the xbars of a kind go on where the way goes up at first. `xbar` is one of them.
 fn run_upwards(tiers: &Tiers, costs: &Costs<'_>, xbar: u32) -> Run {
     let above = tiers.up.of(xbar);
-    let Some(least) = above.iter().map(|&above| costs.hops(above)).min().filter(|&hops| hops != Costs::NONE) else {
+    let Some(least) = above.iter().map(|&above| costs.hops(above)).min().filter(|&hops| hops != Costs::NONE)
+    else {
         return PortRuns::NOWHERE;
     };
     let nearest = (0..).zip(above).filter(|&(_, &above)| costs.hops(above) == least);

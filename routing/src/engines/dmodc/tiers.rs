@@ -97,8 +97,6 @@ pub(super) struct Kinds {
     of: Vec<u32>,
     /// The first xbar of each kind.
     firsts: Vec<u32>,
-    /// How many there are.
-    pub(super) count: usize,
 }
 
 impl Kinds {
@@ -115,7 +113,12 @@ impl Kinds {
             })
         };
         let of = (0..dividers.len() as u32).map(&mut kind).collect();
-        Self { of, count: firsts.len(), firsts }
+        Self { of, firsts }
+    }
+
+    /// How many kinds there are.
+    pub(super) fn count(&self) -> usize {
+        self.firsts.len()
     }
 
     /// The kinds of all xbars.

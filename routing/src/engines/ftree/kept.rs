@@ -208,7 +208,8 @@ impl AllUp {
         let of_xbars: Vec<Option<Run>> = (0..count as u32).map(ports_up).collect();
         let all: Vec<u32> = (0..count as u32).collect();
         let of_class = |class: &Vec<u32>| {
-            let (over, all) = class.first().map_or_else(Default::default, |&xbar| over_all_parents(tree, reach, xbar));
+            let (over, all) =
+                class.first().map_or_else(Default::default, |&xbar| over_all_parents(tree, reach, xbar));
             let row = |&xbar: &u32| {
                 let is_run = u8::from(of_xbars[xbar as usize].is_some());
                 let of_all = all.iter().zip(&over).zip(reach.of(xbar));

@@ -382,3 +382,46 @@ fn what_is_right_stays_and_only_the_rest_is_routed_anew() {
     let small = Settings { previous: Some(Tables::empty(1, 1)), ..Settings::default() };
     assert_eq!(Engine::Ftree.compute(&subnet, &small).unwrap().tables, routing.tables);
 }
+
+#[test]
+fn steps_are_those_of_the_shortest_ways_up_and_then_down() {
+    for spec in ["xgft:h=3;m=3,3,4;w=1,3,3", "cluster:leaves=9,spines=5,hosts=60,cables=2,missing=3"] {
+        for lost in 0..20 {
+            let mut fabric = generate(spec).unwrap();
+            for nth in 0..lost % 5 {
+                let cables = fabric.map.cables.len();
+                fabric.map.cables.remove((lost * 7 + nth * 13) % cables);
+            }
+            let (subnet, settings) = (subnet(&fabric), Settings::default());
+            let (order, tiers) = (HostOrder::new(&subnet, &settings), Tiers::of(&subnet.topology));
+            let Ok(ranks) = Ranks::new(&subnet, &settings, &order, &tiers) else { continue };
+            let tree = Tree::new(&subnet, ranks);
+            let reach = Reach::new(&tree);
+            for from in 0..tree.xbar_count() as u32 {
+                assert_eq!(reach.of(from), steps_from(&tree, from), "{spec} {lost} {from}");
+            }
+        }
+    }
+}
+
+/// The steps from an xbar to all others by a search, whose ends have gone up only or have begun to go down.
+fn steps_from(tree: &Tree<'_>, from: u32) -> Vec<u8> {
+    let mut steps = vec![Reach::NONE; tree.xbar_count()];
+    let mut met = std::collections::BTreeSet::from([(from, true)]);
+    let mut ends = vec![(from, true)];
+    for step in 0.. {
+        let mut next = Vec::new();
+        for (xbar, rises) in std::mem::take(&mut ends) {
+            let known = &mut steps[xbar as usize];
+            *known = step.min(*known);
+            let up = tree.up.of(xbar).iter().filter(|_| rises).map(|group| (group.far, true));
+            let down = tree.down.of(xbar).iter().map(|group| (group.far, false));
+            next.extend(up.chain(down).filter(|&end| met.insert(end)));
+        }
+        if next.is_empty() {
+            return steps;
+        }
+        ends = next;
+    }
+    steps
+}

@@ -306,7 +306,7 @@ impl World {
                 self.united.touch_kernels([host]);
             }
         }
-        // What an earlier run left is looked at anew when there is another map.
+        // What an earlier run left is looked at anew when there is another map, or addresses are another host's.
         let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
         let kernel = &self.kernels.hosts[host as usize];
         if !kernel.taken_over && path.is_some_and(|path| path.revision() != kernel.revision) {
