@@ -7,6 +7,8 @@ mod tests;
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 pub use destinations::{Destinations, LidError, MAX_LMC, SlotEnd};
 pub use service_levels::ServiceLevels;
 
@@ -28,6 +30,9 @@ pub struct Tables {
     /// Where each slot's row is in `own`, counted in rows, or [`Self::SHARED`]. Empty if no row is there.
     places: Vec<u32>,
 }
+
+/// The least number of rows for which a thread is worth its cost.
+const MIN_ROWS: usize = 64;
 
 /// An entry of tables: the port by which an xbar sends on what goes to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +102,33 @@ impl Tables {
         if self.of_slot(slot) != ports {
             self.row_mut(slot).copy_from_slice(ports);
         }
+    }
+
+    /// Gets these rows ready to be written to, by rising slot. Shared ones are copied by all threads, as the system gives the memory
+    /// for them page by page.
+    pub(crate) fn own_rows(&mut self, slots: &[u32]) {
+        debug_assert!(slots.is_sorted(), "slots rise");
+        let are_written_in_place = self.places.is_empty() && Arc::get_mut(&mut self.shared).is_some();
+        if slots.is_empty() || are_written_in_place {
+            return;
+        }
+        let mut places = std::mem::take(&mut self.places);
+        places.resize(self.slot_count(), Self::SHARED);
+        let mut shared: Vec<u32> = slots.to_vec();
+        shared.dedup();
+        shared.retain(|&slot| places[slot as usize] == Self::SHARED);
+        let first = self.own.len() / self.xbars.max(1);
+        for (&slot, place) in shared.iter().zip(first as u32..) {
+            places[slot as usize] = place;
+        }
+        let mut own = vec![0; self.own.len() + shared.len() * self.xbars];
+        let (before, rows) = own.split_at_mut(self.own.len());
+        before.copy_from_slice(&self.own);
+        let rows = rows.par_chunks_mut(self.xbars.max(1)).zip(&shared).with_min_len(MIN_ROWS);
+        rows.for_each(|(row, &slot)| {
+            row.copy_from_slice(&self.shared[slot as usize * self.xbars..][..self.xbars]);
+        });
+        (self.own, self.places) = (own, places);
     }
 
     fn row_mut(&mut self, slot: u32) -> &mut [u8] {

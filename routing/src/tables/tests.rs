@@ -47,3 +47,26 @@ fn tables_of_other_sizes_differ() {
     assert_ne!(tables, Tables::from_ports(2, vec![1, 2]));
     assert_eq!(Tables::empty(0, 0), Tables::from_ports(0, Vec::new()));
 }
+
+#[test]
+fn rows_that_are_made_ready_say_the_same_and_are_written_to_alone() {
+    let before = Tables::from_ports(3, (0..240).collect());
+    let mut once = before.clone();
+    once.set_port(1, 4, 250);
+    let known = once.clone();
+    for slots in [&[][..], &[4], &[0, 4, 4, 79], &[1, 2, 3]] {
+        let mut ready = once.clone();
+        ready.own_rows(slots);
+        assert_eq!(ready, known);
+        for &slot in slots {
+            ready.set_port(2, slot, 251);
+        }
+        let rows: std::collections::BTreeSet<u32> = slots.iter().copied().collect();
+        assert_eq!((ready.changed_entries(&known), &once), (rows.len(), &known));
+    }
+    // What nobody else holds is written in place.
+    let mut alone = Tables::from_ports(3, (0..240).collect());
+    alone.own_rows(&[5]);
+    alone.set_port(0, 5, 7);
+    assert!(alone.places.is_empty() && alone.own.is_empty());
+}

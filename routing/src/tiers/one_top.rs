@@ -159,9 +159,11 @@ impl<'a> Turned<'a> {
     /// over keep the order that was given.
     fn places(&self) -> Vec<u32> {
         let count = self.place.len();
-        let mut above: Vec<usize> = (0..count as u32)
-            .map(|xbar| neighbours(self.topology, xbar).filter(|&head| self.climbs(xbar, head)).count())
-            .collect();
+        let children =
+            |xbar: u32| neighbours(self.topology, xbar).filter(|&head| !self.climbs(xbar, head)).collect();
+        let children: Vec<Vec<u32>> = (0..count as u32).into_par_iter().map(children).collect();
+        let mut above = vec![0_u32; count];
+        children.iter().flatten().for_each(|&child| above[child as usize] += 1);
         let free = (0..count as u32).filter(|&xbar| above[xbar as usize] == 0);
         let mut ready: BinaryHeap<Reverse<(u32, u32)>> =
             free.map(|xbar| Reverse((self.place[xbar as usize], xbar))).collect();
@@ -170,7 +172,7 @@ impl<'a> Turned<'a> {
         while let Some(Reverse((_, xbar))) = ready.pop() {
             places[xbar as usize] = next;
             next += 1;
-            for head in neighbours(self.topology, xbar).filter(|&head| !self.climbs(xbar, head)) {
+            for &head in &children[xbar as usize] {
                 above[head as usize] -= 1;
                 if above[head as usize] == 0 {
                     ready.push(Reverse((self.place[head as usize], head)));

@@ -122,6 +122,21 @@ impl Wrong {
         self
     }
 
+    /// All slots with wrong entries, by rising number.
+    fn slots(&self) -> Vec<u32> {
+        let fixed = self.fixed.iter().map(|entry| entry.slot);
+        let single = self.single.iter().flat_map(|single| {
+            (single.slots.range())
+                .enumerate()
+                .filter(|&(lane, _)| single.lanes >> lane & 1 == 1)
+                .map(|(_, slot)| slot)
+        });
+        let mut all: Vec<u32> =
+            fixed.chain(single).chain(self.whole.iter().flat_map(|slots| slots.range())).collect();
+        all.sort_unstable();
+        all
+    }
+
     fn note(&mut self, filler: &Filler<'_>, target: Target<'_>, kept: &Kept) {
         let slots = target.slots();
         if !self.is_little() {
@@ -160,6 +175,7 @@ impl Wrong {
     pub(super) fn mend(self, filler: &Filler<'_>, previous: &Previous<'_>, loads: Vec<u32>) -> Tables {
         let (xbars, words) = (filler.ports.xbars, filler.ports.words);
         let mut tables = previous.tables.clone();
+        tables.own_rows(&self.slots());
         self.fixed.into_iter().for_each(|entry| tables.set(entry));
         let mut sweeper = filler.sweeper();
         sweeper.loads = loads;

@@ -88,13 +88,14 @@ impl XbarPorts {
     }
 
     fn join_neighbours(&mut self) {
+        let mut from: Vec<(bool, u32)> = Vec::new();
         for xbar in 0..self.xbars {
             let ends =
                 self.heads[xbar * self.words * 64..][..self.words * 64].iter().zip(xbar * self.words * 64..);
             let ends = ends.filter(|&(&head, _)| head != NOWHERE);
             // A step from there climbs if one to there does not, or if all do.
-            let mut from: Vec<(bool, u32)> =
-                ends.map(|(&head, number)| (!self.climbs_by(self.backs[number] as usize), head)).collect();
+            from.clear();
+            from.extend(ends.map(|(&head, number)| (!self.climbs_by(self.backs[number] as usize), head)));
             let cables = from.len();
             from.sort_unstable();
             from.dedup();

@@ -31,6 +31,9 @@ pub(super) fn tables(filling: &Filling<'_>) -> Option<Tables> {
     let xbars = 0..in_force.xbar_count() as u32;
     let wrong = xbars.into_par_iter().fold(none, check).reduce(none, add)?;
     let mut tables = in_force.clone();
+    let mut slots: Vec<u32> = wrong.iter().map(|entry| entry.slot).collect();
+    slots.sort_unstable();
+    tables.own_rows(&slots);
     wrong.into_iter().for_each(|entry| tables.set(entry));
     Some(tables)
 }

@@ -45,6 +45,9 @@ pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables 
         })
         .collect();
     let mut tables = previous.clone();
+    let mut slots: Vec<u32> = wrong.iter().flatten().map(|wrong| wrong.slot).collect();
+    slots.sort_unstable();
+    tables.own_rows(&slots);
     let mut lost: BTreeMap<u32, usize> = BTreeMap::new();
     for (to, wrong) in (0..).zip(&wrong) {
         for wrong in wrong {
