@@ -31,8 +31,8 @@ impl PortRuns {
 
     /// The run of each xbar by its kind.
     pub(super) fn by(kinds: &[u32], of_kind: &[Run]) -> Self {
-        let run = |kind: &u32| of_kind[*kind as usize];
-        let (firsts, spans) = kinds.iter().map(run).unzip();
+        let firsts = kinds.iter().map(|&kind| of_kind[kind as usize].0).collect();
+        let spans = kinds.iter().map(|&kind| of_kind[kind as usize].1).collect();
         Self { firsts, spans }
     }
 

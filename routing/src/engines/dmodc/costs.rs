@@ -40,12 +40,13 @@ impl<'a> Costs<'a> {
     }
 
     /// All steps down towards the destination, as the xbar and the place of the next among its neighbours below:
-    /// the steps of an xbar together, by rising place.
+    /// the steps of an xbar together, by rising place. Xbars stand in no particular order.
     pub(super) fn steps_down(&self, end: u32) -> Vec<(u32, u32)> {
         let tiers = self.tiers;
         let mut steps = Vec::new();
         let mut queue = vec![end];
         let mut is_queued = vec![false; self.down.len()];
+        let mut has_several = false;
         let mut next = 0;
         while let Some(&xbar) = queue.get(next) {
             next += 1;
@@ -56,21 +57,31 @@ impl<'a> Costs<'a> {
                 if let Ok(place) = tiers.down.of(above).binary_search(&xbar) {
                     steps.push((above, place as u32));
                 }
-                if !std::mem::replace(&mut is_queued[above as usize], true) {
+                if std::mem::replace(&mut is_queued[above as usize], true) {
+                    has_several = true;
+                } else {
                     queue.push(above);
                 }
             }
         }
-        steps.sort_unstable_by_key(|&(xbar, place)| u64::from(xbar) << 32 | u64::from(place));
+        // In a tree one step leads down from each xbar.
+        if has_several {
+            steps.sort_unstable_by_key(|&(xbar, place)| u64::from(xbar) << 32 | u64::from(place));
+        }
         steps
     }
 
     /// Hops from an xbar.
     pub(super) fn hops(&self, xbar: u32) -> u8 {
         match self.down[xbar as usize] {
-            Self::NONE => self.of_class[self.tiers.classes.of(xbar)],
+            Self::NONE => self.hops_upwards(xbar),
             hops => hops,
         }
+    }
+
+    /// Hops from an xbar by a way that goes up at first.
+    pub(super) fn hops_upwards(&self, xbar: u32) -> u8 {
+        self.of_class[self.tiers.classes.of(xbar)]
     }
 
     /// Whether there is a way from an xbar.

@@ -54,7 +54,7 @@ impl<'a> Onward<'a> {
     fn new(filling: &'a Filling<'a>, costs: &'a Costs<'a>, end: u32) -> Self {
         let tiers = filling.tiers;
         let of_kind: Vec<Run> =
-            tiers.kinds.firsts().iter().map(|&xbar| run_upwards(tiers, costs, xbar)).collect();
+            tiers.kinds.runs_up().iter().map(|&kind| run_upwards(tiers, costs, kind)).collect();
         let mut runs = PortRuns::by(tiers.kinds.each(), &of_kind);
         let mut others = Vec::new();
         if of_kind.contains(&PortRuns::ANY) {
@@ -77,8 +77,7 @@ impl<'a> Onward<'a> {
     fn places(&self, xbar: u32) -> (&'a Groups, Vec<u32>) {
         let tiers = self.filling.tiers;
         if self.costs.goes_down(xbar) {
-            let first = self.down.partition_point(|&(of, _)| of < xbar);
-            let steps = self.down[first..].iter().take_while(|&&(of, _)| of == xbar);
+            let steps = self.down.iter().filter(|&&(of, _)| of == xbar);
             (&tiers.down, steps.map(|&(_, place)| place).collect())
         } else if self.costs.reaches(xbar) {
             (&tiers.up, self.filling.places_above(self.costs, xbar))
@@ -116,15 +115,19 @@ impl<'a> Onward<'a> {
     }
 }
 
-/// The run of ports by which the xbars of a kind go on where the way goes up at first. `xbar` is one of them.
-fn run_upwards(tiers: &Tiers, costs: &Costs<'_>, xbar: u32) -> Run {
-    let above = tiers.up.of(xbar);
-    let Some(least) = above.iter().map(|&above| costs.hops(above)).min().filter(|&hops| hops != Costs::NONE)
-    else {
+/// The run of ports by which the xbars of a kind go on where the way goes up at first.
+fn run_upwards(tiers: &Tiers, costs: &Costs<'_>, (xbar, of_all): (u32, Run)) -> Run {
+    let hops = costs.hops_upwards(xbar);
+    if hops == Costs::NONE {
         return PortRuns::NOWHERE;
-    };
-    let nearest = (0..).zip(above).filter(|&(_, &above)| costs.hops(above) == least);
-    run_to(xbar, &tiers.up, nearest.map(|(place, _)| place))
+    }
+    let above = tiers.up.of(xbar);
+    let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == hops;
+    if above.iter().all(|&above| is_nearer(above)) {
+        return of_all;
+    }
+    let nearer = (0..).zip(above).filter(|&(_, &above)| is_nearer(above));
+    run_to(xbar, &tiers.up, nearer.map(|(place, _)| place))
 }
 
 /// The run of an xbar's ports to the neighbours at these places, of which there are some; [`PortRuns::ANY`] if they are no

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::DmodcRefusal;
+use crate::engines::port_runs::{PortRuns, Run, run_of};
 use crate::tiers::distances;
 use crate::{Subnet, Topology};
 
@@ -95,30 +96,31 @@ impl Classes {
 /// entries are the same for a destination that is not below them.
 pub(super) struct Kinds {
     of: Vec<u32>,
-    /// The first xbar of each kind.
-    firsts: Vec<u32>,
+    /// The first xbar of each kind, and the run of all ports up of such xbars.
+    runs_up: Vec<(u32, Run)>,
 }
 
 impl Kinds {
     fn new(up: &Groups, classes: &Classes, dividers: &[u32]) -> Self {
         let mut known = BTreeMap::new();
-        let mut firsts = Vec::new();
+        let mut runs_up = Vec::new();
         let mut kind = |xbar: u32| {
             let ports = (0..up.of(xbar).len() as u32).map(|place| up.ports(xbar, place));
             let ports: Vec<&[u8]> = ports.collect();
             let next = known.len() as u32;
+            let run_up = run_of(ports.iter().copied().flatten().copied()).unwrap_or(PortRuns::ANY);
             *known.entry((classes.of(xbar), dividers[xbar as usize], ports)).or_insert_with(|| {
-                firsts.push(xbar);
+                runs_up.push((xbar, run_up));
                 next
             })
         };
         let of = (0..dividers.len() as u32).map(&mut kind).collect();
-        Self { of, firsts }
+        Self { of, runs_up }
     }
 
     /// How many kinds there are.
     pub(super) fn count(&self) -> usize {
-        self.firsts.len()
+        self.runs_up.len()
     }
 
     /// The kinds of all xbars.
@@ -126,9 +128,9 @@ impl Kinds {
         &self.of
     }
 
-    /// The first xbar of each kind.
-    pub(super) fn firsts(&self) -> &[u32] {
-        &self.firsts
+    /// The first xbar of each kind, and the run of all ports up of such xbars; [`PortRuns::ANY`] if they are no single run.
+    pub(super) fn runs_up(&self) -> &[(u32, Run)] {
+        &self.runs_up
     }
 
     /// The kind of an xbar.
