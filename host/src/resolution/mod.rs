@@ -7,8 +7,8 @@
 //! the best [`Group`] that both can use. A question that nobody answers is asked again, as often as its
 //! [`Patience`] says.
 //!
-//! An answer counts only if its question was asked, and nobody has asked the same here since, and if it comes from the host that
-//! it is about; with keys nobody else can send it. Each says at which revision of its record in the directory the owner was. An
+//! An answer counts only if its question was asked, and not anew since, and if it comes from the host that it is about; with keys
+//! nobody else can send it. Who asks what this host asks already has it asked anew, unless that was sent a moment ago. Each says at which revision of its record in the directory the owner was. An
 //! owner that gives something up raises its revision, which the directory tells all hosts: from then on no
 //! earlier answer counts anywhere. After a first answer a short while passes in which another host may say
 //! that it has the same; both are named then. A host that gets a name or an address asks for it itself, as

@@ -11,8 +11,8 @@ use crate::tables::{Entry, Tables};
 /// The most entries that are computed one by one. If more are wrong, it takes less time to fill whole tables.
 const MOST: usize = 1 << 17;
 
-/// The tables that were in force with all wrong entries computed anew; `None` if there are none, or too many entries are
-/// wrong.
+/// The tables that were in force with all wrong entries computed anew; `None` if no tables were in force, or too many of
+/// their entries are wrong.
 pub(super) fn tables(filling: &Filling<'_>) -> Option<Tables> {
     let in_force = filling.in_force?;
     let add = |all: Option<Vec<Entry>>, more: Option<Vec<Entry>>| {
