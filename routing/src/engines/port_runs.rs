@@ -29,11 +29,11 @@ impl PortRuns {
         Self { firsts: vec![Self::ANY.0; xbars], spans: vec![Self::ANY.1; xbars] }
     }
 
-    /// The run of each xbar by its kind.
-    pub(super) fn by(kinds: &[u32], of_kind: &[Run]) -> Self {
-        let firsts = kinds.iter().map(|&kind| of_kind[kind as usize].0).collect();
-        let spans = kinds.iter().map(|&kind| of_kind[kind as usize].1).collect();
-        Self { firsts, spans }
+    /// Sets the run of each xbar by its kind.
+    pub(super) fn set_by(&mut self, kinds: &[u32], of_kind: &[Run]) {
+        for ((first, span), &kind) in self.firsts.iter_mut().zip(&mut self.spans).zip(kinds) {
+            (*first, *span) = of_kind[kind as usize];
+        }
     }
 
     /// Sets the run of an xbar.
@@ -110,7 +110,8 @@ mod tests {
             row[0] = Tables::NONE;
             assert_eq!(runs.beyond(&row), [0; 0]);
         }
-        let by_kind = PortRuns::by(&[1, 0, 1], &[PortRuns::ANY, (2, 0)]);
+        let mut by_kind = PortRuns::any(3);
+        by_kind.set_by(&[1, 0, 1], &[PortRuns::ANY, (2, 0)]);
         assert_eq!(by_kind.beyond(&[2, 9, 1]), [2]);
     }
 

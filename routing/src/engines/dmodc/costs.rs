@@ -7,6 +7,8 @@ pub(super) struct Costs<'a> {
     tiers: &'a Tiers,
     /// The hops from each xbar that gets there by going down only.
     down: Vec<u8>,
+    /// These xbars, the nearest first.
+    nearest: Vec<u32>,
     /// The hops from the other xbars of each class.
     of_class: Vec<u8>,
 }
@@ -19,18 +21,18 @@ impl<'a> Costs<'a> {
     pub(super) fn to(tiers: &'a Tiers, end: u32) -> Self {
         let mut down = vec![Self::NONE; tiers.from_top.len()];
         down[end as usize] = 0;
-        let mut queue = vec![end];
+        let mut nearest = vec![end];
         let mut next = 0;
-        while let Some(&xbar) = queue.get(next) {
+        while let Some(&xbar) = nearest.get(next) {
             next += 1;
             for &above in tiers.up.of(xbar) {
                 if down[above as usize] == Self::NONE {
                     down[above as usize] = down[xbar as usize] + 1;
-                    queue.push(above);
+                    nearest.push(above);
                 }
             }
         }
-        let mut costs = Self { tiers, down, of_class: vec![Self::NONE; tiers.classes.count()] };
+        let mut costs = Self { tiers, down, nearest, of_class: vec![Self::NONE; tiers.classes.count()] };
         // All higher xbars are known before the first xbar of a class is looked at.
         for &xbar in tiers.classes.firsts_from_top() {
             let above = tiers.up.of(xbar).iter().map(|&above| costs.hops(above));
@@ -41,31 +43,18 @@ impl<'a> Costs<'a> {
 
     /// All steps down towards the destination, as the xbar and the place of the next among its neighbours below:
     /// the steps of an xbar together, by rising place. Xbars stand in no particular order.
-    pub(super) fn steps_down(&self, end: u32) -> Vec<(u32, u32)> {
+    pub(super) fn steps_down(&self) -> Vec<(u32, u32)> {
         let tiers = self.tiers;
-        let mut steps = Vec::new();
-        let mut queue = vec![end];
-        let mut is_queued = vec![false; self.down.len()];
-        let mut has_several = false;
-        let mut next = 0;
-        while let Some(&xbar) = queue.get(next) {
-            next += 1;
-            for &above in tiers.up.of(xbar) {
-                if self.down[above as usize] != self.down[xbar as usize] + 1 {
-                    continue;
-                }
-                if let Ok(place) = tiers.down.of(above).binary_search(&xbar) {
-                    steps.push((above, place as u32));
-                }
-                if std::mem::replace(&mut is_queued[above as usize], true) {
-                    has_several = true;
-                } else {
-                    queue.push(above);
+        let mut steps = Vec::with_capacity(self.nearest.len());
+        for &xbar in &self.nearest {
+            for (&above, &place) in tiers.up.of(xbar).iter().zip(tiers.places_below(xbar)) {
+                if self.down[above as usize] == self.down[xbar as usize] + 1 {
+                    steps.push((above, place));
                 }
             }
         }
-        // In a tree one step leads down from each xbar.
-        if has_several {
+        // In a tree one step leads down from each xbar but the destination.
+        if steps.len() >= self.nearest.len() {
             steps.sort_unstable_by_key(|&(xbar, place)| u64::from(xbar) << 32 | u64::from(place));
         }
         steps

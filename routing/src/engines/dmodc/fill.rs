@@ -80,7 +80,7 @@ impl Filling<'_> {
         let Self { subnet, tiers, .. } = *self;
         let xbars = tiers.from_top.len();
         let mut places = Vec::new();
-        for steps in costs.steps_down(end).chunk_by(|one, other| one.0 == other.0) {
+        for steps in costs.steps_down().chunk_by(|one, other| one.0 == other.0) {
             places.clear();
             places.extend(steps.iter().map(|&(_, place)| place));
             let xbar = steps[0].0;

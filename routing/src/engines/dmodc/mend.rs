@@ -15,21 +15,10 @@ const MOST: usize = 1 << 17;
 /// their entries are wrong.
 pub(super) fn tables(filling: &Filling<'_>) -> Option<Tables> {
     let in_force = filling.in_force?;
-    let add = |all: Option<Vec<Entry>>, more: Option<Vec<Entry>>| {
-        let (mut all, mut more) = (all?, more?);
-        all.append(&mut more);
-        (all.len() <= MOST).then_some(all)
-    };
-    // Where too many are wrong already, no more need be found out.
-    let check = |all: Option<Vec<Entry>>, end: u32| {
-        let all = all?;
-        let wrong = filling
-            .with_costs_to(end, |costs, turns| Onward::new(filling, costs, end).wrong(in_force, turns));
-        add(Some(all), Some(wrong))
-    };
-    let none = || Some(Vec::new());
     let xbars = 0..in_force.xbar_count() as u32;
-    let wrong = xbars.into_par_iter().fold(none, check).reduce(none, add)?;
+    let checked =
+        xbars.into_par_iter().fold(|| Checked::new(filling), |checked, end| checked.check(in_force, end));
+    let wrong = checked.map(|checked| checked.wrong).reduce(|| Some(Vec::new()), joined)?;
     let mut tables = in_force.clone();
     let mut slots: Vec<u32> = wrong.iter().map(|entry| entry.slot).collect();
     slots.sort_unstable();
@@ -38,11 +27,45 @@ pub(super) fn tables(filling: &Filling<'_>) -> Option<Tables> {
     Some(tables)
 }
 
-/// By which ports each xbar goes on to a destination xbar.
+/// What was found of some destinations.
+struct Checked<'a> {
+    onward: Onward<'a>,
+    /// Their wrong entries; `None` if there are too many.
+    wrong: Option<Vec<Entry>>,
+}
+
+impl<'a> Checked<'a> {
+    fn new(filling: &'a Filling<'a>) -> Self {
+        Self { onward: Onward::new(filling), wrong: Some(Vec::new()) }
+    }
+
+    /// Checks one destination more. Where too many entries are wrong already, no more need be found out.
+    fn check(mut self, in_force: &Tables, end: u32) -> Self {
+        if self.wrong.is_some() {
+            let more = self.onward.filling.with_costs_to(end, |costs, turns| {
+                self.onward.turn_to(costs, end);
+                self.onward.wrong(in_force, (costs, turns))
+            });
+            self.wrong = joined(self.wrong, Some(more));
+        }
+        self
+    }
+}
+
+/// All wrong entries together; `None` if there are too many.
+fn joined(all: Option<Vec<Entry>>, more: Option<Vec<Entry>>) -> Option<Vec<Entry>> {
+    let (mut all, mut more) = (all?, more?);
+    all.append(&mut more);
+    (all.len() <= MOST).then_some(all)
+}
+
+/// By which ports each xbar goes on to a destination xbar. One after the other is turned to, as most xbars go on to the next
+/// one by the same ports.
 struct Onward<'a> {
     filling: &'a Filling<'a>,
-    costs: &'a Costs<'a>,
     end: u32,
+    /// The run of each kind of xbars, where the way goes up at first.
+    of_kind: Vec<Run>,
     /// The steps down, as [`Costs::steps_down`] finds them.
     down: Vec<(u32, u32)>,
     runs: PortRuns,
@@ -51,43 +74,54 @@ struct Onward<'a> {
 }
 
 impl<'a> Onward<'a> {
-    fn new(filling: &'a Filling<'a>, costs: &'a Costs<'a>, end: u32) -> Self {
-        let tiers = filling.tiers;
-        let of_kind: Vec<Run> =
-            tiers.kinds.runs_up().iter().map(|&kind| run_upwards(tiers, costs, kind)).collect();
-        let mut runs = PortRuns::by(tiers.kinds.each(), &of_kind);
-        let mut others = Vec::new();
-        if of_kind.contains(&PortRuns::ANY) {
-            let is_other =
-                |xbar: u32| of_kind[tiers.kinds.of(xbar)] == PortRuns::ANY && !costs.goes_down(xbar);
-            others.extend((0..tiers.from_top.len() as u32).filter(|&xbar| is_other(xbar)));
+    fn new(filling: &'a Filling<'a>) -> Self {
+        let of_kind = vec![PortRuns::ANY; filling.tiers.kinds.count()];
+        let runs = PortRuns::any(filling.tiers.from_top.len());
+        Self { filling, end: 0, of_kind, down: Vec::new(), runs, others: Vec::new() }
+    }
+
+    /// Finds the ports by which xbars go on to a destination with these costs.
+    fn turn_to(&mut self, costs: &Costs<'_>, end: u32) {
+        let tiers = self.filling.tiers;
+        let kinds = tiers.kinds.runs_up().iter().map(|&kind| run_upwards(tiers, costs, kind));
+        let of_kind: Vec<Run> = kinds.collect();
+        if of_kind == self.of_kind {
+            let downwards = self.down.iter().map(|&(xbar, _)| xbar).chain([self.end]);
+            downwards.for_each(|xbar| self.runs.set(xbar, of_kind[tiers.kinds.of(xbar)]));
+        } else {
+            self.runs.set_by(tiers.kinds.each(), &of_kind);
         }
-        let down = costs.steps_down(end);
-        for steps in down.chunk_by(|one, other| one.0 == other.0) {
+        (self.of_kind, self.down, self.end) = (of_kind, costs.steps_down(), end);
+        self.others.clear();
+        if self.of_kind.contains(&PortRuns::ANY) {
+            let is_other =
+                |&xbar: &u32| self.of_kind[tiers.kinds.of(xbar)] == PortRuns::ANY && !costs.goes_down(xbar);
+            self.others.extend((0..tiers.from_top.len() as u32).filter(is_other));
+        }
+        for steps in self.down.chunk_by(|one, other| one.0 == other.0) {
             let xbar = steps[0].0;
             let run = run_to(xbar, &tiers.down, steps.iter().map(|&(_, place)| place));
-            runs.set(xbar, run);
-            others.extend((run == PortRuns::ANY).then_some(xbar));
+            self.runs.set(xbar, run);
+            self.others.extend((run == PortRuns::ANY).then_some(xbar));
         }
-        runs.set(end, PortRuns::ANY);
-        Self { filling, costs, end, down, runs, others }
+        self.runs.set(end, PortRuns::ANY);
     }
 
     /// The neighbours to which an xbar goes on, by their places.
-    fn places(&self, xbar: u32) -> (&'a Groups, Vec<u32>) {
+    fn places(&self, costs: &Costs<'_>, xbar: u32) -> (&'a Groups, Vec<u32>) {
         let tiers = self.filling.tiers;
-        if self.costs.goes_down(xbar) {
+        if costs.goes_down(xbar) {
             let steps = self.down.iter().filter(|&&(of, _)| of == xbar);
             (&tiers.down, steps.map(|&(_, place)| place).collect())
-        } else if self.costs.reaches(xbar) {
-            (&tiers.up, self.filling.places_above(self.costs, xbar))
+        } else if costs.reaches(xbar) {
+            (&tiers.up, self.filling.places_above(costs, xbar))
         } else {
             (&tiers.up, Vec::new())
         }
     }
 
     /// The wrong entries of tables for the xbar and its hosts.
-    fn wrong(&self, tables: &Tables, turns: &Turns) -> Vec<Entry> {
+    fn wrong(&self, tables: &Tables, (costs, turns): (&Costs<'_>, &Turns)) -> Vec<Entry> {
         let (subnet, tiers) = (self.filling.subnet, self.filling.tiers);
         let slots = || subnet.destinations.slots_of(self.end);
         let mut wrong = Vec::new();
@@ -97,7 +131,7 @@ impl<'a> Onward<'a> {
         };
         for (row, slot) in slots().enumerate() {
             for xbar in self.runs.beyond(tables.of_slot(slot)) {
-                let (side, places) = self.places(xbar);
+                let (side, places) = self.places(costs, xbar);
                 wrong.push(entry((row, slot, xbar), side, &places));
             }
             let own = subnet.port_of_slot(slot);
@@ -105,7 +139,7 @@ impl<'a> Onward<'a> {
             wrong.extend(is_wrong.then_some(Entry { slot, xbar: self.end, port: own }));
         }
         for &xbar in &self.others {
-            let (side, places) = self.places(xbar);
+            let (side, places) = self.places(costs, xbar);
             let leads_on = |port| places.iter().any(|&place| side.ports(xbar, place).contains(&port));
             let is_wrong = |&(_, slot): &(usize, u32)| !leads_on(tables.port(xbar, slot));
             let rows = slots().enumerate().filter(is_wrong);

@@ -95,7 +95,7 @@ enum DmodcRefusal {
 /// Two leaves that cables join but no way up and then down does, if there are any.
 fn apart(subnet: &Subnet, leaves: &[u32], costs: &[Costs<'_>]) -> Option<(u32, u32)> {
     let topology = &subnet.topology;
-    leaves.iter().zip(costs).find_map(|(&to, costs)| {
+    leaves.par_iter().zip(costs).find_map_first(|(&to, costs)| {
         let is_apart =
             |&from: &u32| !costs.reaches(from) && topology.component(from) == topology.component(to);
         leaves.iter().copied().find(is_apart).map(|from| (from, to))

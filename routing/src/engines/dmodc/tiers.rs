@@ -148,6 +148,8 @@ pub(super) struct Tiers {
     /// The cables up, and those down.
     pub(super) up: Groups,
     pub(super) down: Groups,
+    /// For each group of [`Self::up`], the place of the xbar among the neighbours below its neighbour.
+    places_below: Vec<u32>,
     /// The classes of xbars with the same neighbours above.
     pub(super) classes: Classes,
     /// The kinds of xbars with the same entries.
@@ -191,6 +193,7 @@ impl Tiers {
         let height = |xbar: u32| heights[xbar as usize];
         let up = Groups::new(topology, |xbar, other| height(other) > height(xbar));
         let down = Groups::new(topology, |xbar, other| height(other) < height(xbar));
+        let places_below = places_among(&up, &down);
         let classes = Classes::new(&up, &from_top);
         let mut dividers = vec![1_u32; from_top.len()];
         for &xbar in from_top.iter().rev() {
@@ -201,11 +204,31 @@ impl Tiers {
             dividers[xbar as usize] = below.max().unwrap_or(1);
         }
         let kinds = Kinds::new(&up, &classes, &dividers);
-        Ok(Self { heights, from_top, up, down, classes, kinds, dividers })
+        Ok(Self { heights, from_top, up, down, places_below, classes, kinds, dividers })
+    }
+
+    /// For each neighbour above an xbar, the place of the xbar among the neighbours below that one.
+    pub(super) fn places_below(&self, xbar: u32) -> &[u32] {
+        let groups = self.up.first[xbar as usize] as usize..self.up.first[xbar as usize + 1] as usize;
+        &self.places_below[groups]
     }
 
     /// For each xbar, how far it is below the greatest possible height.
     pub(super) fn depths(&self) -> Vec<u32> {
         self.heights.iter().map(|&height| u32::MAX - height).collect()
     }
+}
+
+/// For each group of cables up, the place of the xbar among the neighbours below its neighbour.
+fn places_among(up: &Groups, down: &Groups) -> Vec<u32> {
+    // Xbars are met by rising number, as they stand among the neighbours below each.
+    let mut met = vec![0; up.first.len() - 1];
+    let next = |&above: &u32| {
+        let place = &mut met[above as usize];
+        *place += 1;
+        *place - 1
+    };
+    let places: Vec<u32> = up.neighbours.iter().map(next).collect();
+    debug_assert!((0..).zip(met).all(|(xbar, met)| met as usize == down.of(xbar).len()));
+    places
 }

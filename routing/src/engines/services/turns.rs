@@ -5,6 +5,8 @@
 //! again. So it is enough to know which of these few turns are reached from which others by legal turns, whichever of
 //! these any route takes. That takes one search of the fabric for each of them, where a proof walks all routes.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use super::Order;
@@ -74,14 +76,20 @@ fn note_turns(
 
 /// Whether the turns close no circle together with all legal turns.
 fn are_acyclic(topology: &Topology, order: &Order, turns: &[UpTurn]) -> bool {
-    let nexts = |turn: &UpTurn| -> Vec<u32> {
-        let onward = Onward::after(topology, order, turn.to);
+    // Where routes may go after a turn depends on the channel that it turns to alone, which several may have in common.
+    let mut upwards: Vec<u32> = turns.iter().map(|turn| turn.to).collect();
+    upwards.sort_unstable();
+    upwards.dedup();
+    let nexts = |&channel: &u32| -> (u32, Vec<u32>) {
+        let onward = Onward::after(topology, order, channel);
         let others = (0..).zip(turns).filter(|(_, other)| onward.leads_to(topology, other.from));
-        others.map(|(other, _)| other).collect()
+        (channel, others.map(|(other, _)| other).collect())
     };
-    let nexts: Vec<Vec<u32>> = turns.par_iter().map(nexts).collect();
+    let nexts: BTreeMap<u32, Vec<u32>> = upwards.par_iter().map(nexts).collect();
     let mut graph = AcyclicGraph::new(turns.len());
-    (0..).zip(nexts).all(|(number, nexts)| nexts.into_iter().all(|other| graph.insert(number, other)))
+    let mut follow =
+        |(number, turn): (u32, &UpTurn)| nexts[&turn.to].iter().all(|&other| graph.insert(number, other));
+    (0..).zip(turns).all(&mut follow)
 }
 
 /// By which neighbour an xbar is entered while going up.
