@@ -3,7 +3,8 @@
 //! All other routes keep to an order, so each of their turns from one channel to the next is one of an order's legal
 //! turns, and legal turns alone close no circle. A circle needs a turn of the entries that leads down and then up
 //! again. So it is enough to know which of these few turns are reached from which others by legal turns, whichever of
-//! these any route takes. That takes one search of the fabric for each of them, where a proof walks all routes.
+//! these any route takes. That takes one search of the fabric for each
+//! channel that they lead to, where a proof walks all routes.
 
 use std::collections::BTreeMap;
 
