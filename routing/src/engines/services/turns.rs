@@ -2,11 +2,11 @@
 //!
 //! All other routes keep to an order, so each of their turns from one channel to the next is one of an order's legal
 //! turns, and legal turns alone close no circle. A circle needs a turn of the entries that leads down and then up
-//! again. So it is enough to know which of these few turns are reached from which others by legal turns, whichever of
-//! these any route takes. That takes one search of the fabric for each
-//! channel that they lead to, where a proof walks all routes.
+//! again. So it is enough to know from which channels that such turns lead up to which others of them are reached by legal
+//! turns, whichever of these any route takes. That takes one search of the fabric for each of these channels, where a proof
+//! walks all routes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
@@ -16,8 +16,8 @@ use crate::engines::acyclic::AcyclicGraph;
 use crate::{Far, Subnet, Tables, Topology};
 use mapper_proto::map::PortRef;
 
-/// The most turns that are looked at. A circle may be closed where there are more.
-const MOST_TURNS: usize = 64;
+/// The most channels up that are searched from. With more of them a proof of all tables may take less time.
+const MOST_SEARCHES: usize = 512;
 
 /// A turn from a channel that leads down to one that leads up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ pub(super) fn close_no_circle(
     }
     turns.sort_unstable();
     turns.dedup();
-    turns.len() <= MOST_TURNS && are_acyclic(&subnet.topology, order, &turns)
+    are_acyclic(&subnet.topology, order, &turns)
 }
 
 /// Adds the turns upwards of a route. Returns whether the route arrives.
@@ -75,22 +75,23 @@ fn note_turns(
     at == end
 }
 
-/// Whether the turns close no circle together with all legal turns.
+/// Whether it is certain that the turns close no circle together with all legal turns.
 fn are_acyclic(topology: &Topology, order: &Order, turns: &[UpTurn]) -> bool {
-    // Where routes may go after a turn depends on the channel that it turns to alone, which several may have in common.
     let mut upwards: Vec<u32> = turns.iter().map(|turn| turn.to).collect();
     upwards.sort_unstable();
     upwards.dedup();
-    let nexts = |&channel: &u32| -> (u32, Vec<u32>) {
+    if upwards.len() > MOST_SEARCHES {
+        return false;
+    }
+    // The channels up to which routes may come to turn after each of these channels.
+    let nexts = |&channel: &u32| -> BTreeSet<u32> {
         let onward = Onward::after(topology, order, channel);
-        let others = (0..).zip(turns).filter(|(_, other)| onward.leads_to(topology, other.from));
-        (channel, others.map(|(other, _)| other).collect())
+        turns.iter().filter(|turn| onward.leads_to(topology, turn.from)).map(|turn| turn.to).collect()
     };
-    let nexts: BTreeMap<u32, Vec<u32>> = upwards.par_iter().map(nexts).collect();
-    let mut graph = AcyclicGraph::new(turns.len());
-    let mut follow =
-        |(number, turn): (u32, &UpTurn)| nexts[&turn.to].iter().all(|&other| graph.insert(number, other));
-    (0..).zip(turns).all(&mut follow)
+    let nexts: Vec<BTreeSet<u32>> = upwards.par_iter().map(nexts).collect();
+    let number_of: BTreeMap<u32, u32> = upwards.into_iter().zip(0..).collect();
+    let mut graph = AcyclicGraph::new(nexts.len());
+    (0..).zip(nexts).all(|(number, nexts)| nexts.iter().all(|next| graph.insert(number, number_of[next])))
 }
 
 /// By which neighbour an xbar is entered while going up.
