@@ -27,7 +27,7 @@ impl Block {
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let text = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
         let lines = (!self.bytes.is_empty()).then(|| text.split(|&byte| byte == b'\n'));
-        let bare = |line: &'_ [u8]| line.len() - usize::from(line.ends_with(b"\r"));
+        let bare = |line: &'_ [u8]| line.len() - usize::from(line.last() == Some(&b'\r'));
         (self.first_line..).zip(lines.into_iter().flatten()).map(move |(n, line)| (n, &line[..bare(line)]))
     }
 }
@@ -40,40 +40,56 @@ impl Block {
 pub(super) fn read<T: Send>(
     path: &Path,
     parse: impl Fn(&Block) -> T + Sync,
-    mut take: impl FnMut(T) -> Result<(), Malformed>,
+    mut take: impl FnMut(T) -> Result<(), Malformed> + Send,
 ) -> Result<(), FormatError> {
-    let unreadable = |source| FormatError::Unreadable { path: path.to_owned(), source };
     let malformed = |Malformed { place, problem }| FormatError::Malformed {
         file: path.display().to_string(),
         place,
         problem,
     };
-    let mut blocks = Blocks::new(File::open(path).map_err(unreadable)?);
+    let file = File::open(path);
+    let mut blocks =
+        Blocks::new(file.map_err(|source| FormatError::Unreadable { path: path.to_owned(), source })?);
+    let mut batch = blocks.batch();
+    let mut parsed: Vec<T> = Vec::new();
     loop {
-        let mut batch = Vec::new();
-        while batch.len() < rayon::current_num_threads() {
-            match blocks.next().map_err(unreadable)? {
-                Next::Block(block) => batch.push(block),
-                Next::End => break,
-                Next::TooLong(line) => {
-                    let problem = format!("a line longer than {BLOCK_BYTES} bytes; expected a text file");
-                    return Err(malformed(Malformed::at(line, problem)));
-                }
-            }
+        // While some cores parse, one takes what was parsed before and reads what comes after.
+        let before = std::mem::take(&mut parsed);
+        let take_and_read = || {
+            before.into_iter().try_for_each(&mut take)?;
+            Ok(batch.end.is_none().then(|| blocks.batch()))
+        };
+        let next: Result<Option<Batch>, Malformed>;
+        (next, parsed) = rayon::join(take_and_read, || batch.blocks.par_iter().map(&parse).collect());
+        match next.map_err(malformed)? {
+            Some(next) => batch = next,
+            None => break,
         }
-        if batch.is_empty() {
-            return Ok(());
+    }
+    parsed.into_iter().try_for_each(&mut take).map_err(malformed)?;
+    match batch.end {
+        None | Some(End::OfFile) => Ok(()),
+        Some(End::TooLong(line)) => {
+            let problem = format!("a line longer than {BLOCK_BYTES} bytes; expected a text file");
+            Err(malformed(Malformed::at(line, problem)))
         }
-        let parsed: Vec<T> = batch.par_iter().map(&parse).collect();
-        parsed.into_iter().try_for_each(&mut take).map_err(malformed)?;
+        Some(End::Unreadable(source)) => Err(FormatError::Unreadable { path: path.to_owned(), source }),
     }
 }
 
-/// What comes next in a file.
-enum Next {
-    Block(Block),
+/// Blocks that follow each other, as many as all cores parse at once.
+struct Batch {
+    blocks: Vec<Block>,
+    /// Why no more blocks follow.
+    end: Option<End>,
+}
+
+/// Why no more blocks follow.
+enum End {
+    OfFile,
+    /// The line with this number is too long.
     TooLong(usize),
-    End,
+    Unreadable(io::Error),
 }
 
 /// Cuts a file into blocks at the ends of lines.
@@ -89,28 +105,42 @@ impl<R: Read> Blocks<R> {
         Self { file, rest: Vec::new(), next_line: 1 }
     }
 
-    fn next(&mut self) -> io::Result<Next> {
+    fn batch(&mut self) -> Batch {
+        let mut blocks = Vec::new();
+        for _ in 0..2 * rayon::current_num_threads() {
+            match self.next() {
+                Ok(block) => blocks.push(block),
+                Err(end) => return Batch { blocks, end: Some(end) },
+            }
+        }
+        Batch { blocks, end: None }
+    }
+
+    fn next(&mut self) -> Result<Block, End> {
         let mut bytes = std::mem::take(&mut self.rest);
         let wanted = (BLOCK_BYTES - bytes.len()) as u64;
-        let at_end = (self.file.by_ref().take(wanted).read_to_end(&mut bytes)? as u64) < wanted;
+        let read = self.file.by_ref().take(wanted).read_to_end(&mut bytes).map_err(End::Unreadable)?;
+        let at_end = (read as u64) < wanted;
         let end = match bytes.iter().rposition(|&byte| byte == b'\n') {
             _ if at_end => bytes.len(),
             Some(last) => last + 1,
-            None => return Ok(Next::TooLong(self.next_line)),
+            None => return Err(End::TooLong(self.next_line)),
         };
         if bytes.is_empty() {
-            return Ok(Next::End);
+            return Err(End::OfFile);
         }
         self.rest = bytes.split_off(end);
         let first_line = self.next_line;
         self.next_line += bytes.iter().filter(|&&byte| byte == b'\n').count();
-        Ok(Next::Block(Block { first_line, bytes }))
+        Ok(Block { first_line, bytes })
     }
 }
 
 /// The hexadecimal number after `0x` that a text begins with, and what follows it. At most 16 digits.
 pub(super) fn hex(text: &[u8]) -> Option<(u64, &[u8])> {
-    let digits = text.strip_prefix(b"0x")?;
+    let [b'0', b'x', digits @ ..] = text else {
+        return None;
+    };
     let length = digits.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     if !(1..=16).contains(&length) {
         return None;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mapper_proto::map::Fabric;
+use mapper_routing::tables::ByXbar;
 use mapper_routing::{Subnet, Tables};
 
 use crate::Loaded;
@@ -13,7 +14,7 @@ use crate::Loaded;
 /// The notes name switches without a table, and those with entries that lead to ports that they do not have. Such entries lead
 /// nowhere.
 pub fn of_switches(held: &BTreeMap<u64, Vec<u8>>, fabric: &Fabric, subnet: &Subnet) -> Loaded<Tables> {
-    let mut tables = Tables::empty(subnet.topology.xbar_count(), subnet.destinations.slot_count());
+    let mut tables = ByXbar::new(subnet.topology.xbar_count(), subnet.destinations.slot_count());
     let mut notes = Vec::new();
     for (xbar, guid) in (0..).zip(&subnet.xbar_guids) {
         let name = &subnet.names.xbars[xbar as usize];
@@ -21,6 +22,7 @@ pub fn of_switches(held: &BTreeMap<u64, Vec<u8>>, fabric: &Fabric, subnet: &Subn
             notes.push(format!("xbar {name} did not tell its table"));
             continue;
         };
+        tables.begin(xbar);
         let last = fabric.map.xbars[xbar as usize].ports;
         let mut wrong = None;
         for (lid, slot) in subnet.destinations.by_lid() {
@@ -31,12 +33,12 @@ pub fn of_switches(held: &BTreeMap<u64, Vec<u8>>, fabric: &Fabric, subnet: &Subn
             if port > last {
                 wrong = wrong.or(Some((lid, port)));
             } else {
-                tables.set_port(xbar, slot, port);
+                tables.set(slot, port);
             }
         }
         if let Some((lid, port)) = wrong {
             notes.push(format!("xbar {name} sends LID {lid} to port {port}, and has {last}"));
         }
     }
-    Loaded { found: tables, notes }
+    Loaded { found: tables.finish(), notes }
 }

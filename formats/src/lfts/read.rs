@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::{PortNumbers, PortZero};
 use crate::blocks::{self, Block, decimal, hex, quoted};
 use crate::{FormatError, Loaded, Malformed};
-use mapper_routing::tables::SlotEnd;
+use mapper_routing::tables::{ByXbar, SlotEnd};
 use mapper_routing::{Subnet, Tables};
 
 /// Reads the tables of a subnet, which must be of this fabric. They have no entry where the file has none.
@@ -31,7 +31,7 @@ pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded<Tabl
     let mut reader = Reader {
         subnet,
         numbers,
-        tables: Tables::empty(subnet.topology.xbar_count(), subnet.destinations.slot_count()),
+        tables: ByXbar::new(subnet.topology.xbar_count(), subnet.destinations.slot_count()),
         current: Current::Before,
         seen: vec![false; subnet.topology.xbar_count()],
         in_table: false,
@@ -151,7 +151,7 @@ fn parse(block: &Block, known: &Known) -> Parsed {
 }
 
 fn parse_line(line: usize, text: &[u8], known: &Known) -> Result<Option<Event>, String> {
-    if text.starts_with(b"0x") {
+    if let [b'0', b'x', ..] = text {
         return row(line, text, known).map(Some);
     }
     if text.starts_with(b"#") {
@@ -186,9 +186,11 @@ fn parse_line(line: usize, text: &[u8], known: &Known) -> Result<Option<Event>, 
 fn row(line: usize, text: &[u8], known: &Known) -> Result<Event, String> {
     let expected = || format!("{}: expected `0x`, a LID, a blank and a port number", quoted(text));
     let (lid, rest) = hex(text).ok_or_else(expected)?;
-    let (port, rest) =
-        rest.strip_prefix(b" ").and_then(|rest| decimal(rest.trim_ascii_start())).ok_or_else(expected)?;
-    if !rest.is_empty() && !rest[0].is_ascii_whitespace() {
+    let [b' ', rest @ ..] = rest else {
+        return Err(expected());
+    };
+    let (port, rest) = decimal(rest.trim_ascii_start()).ok_or_else(expected)?;
+    if rest.first().is_some_and(|byte| !byte.is_ascii_whitespace()) {
         return Err(expected());
     }
     let guid = match find(rest, b" portguid ").or_else(|| find(rest, b"(portguid ")) {
@@ -231,7 +233,7 @@ enum Current {
 struct Reader<'a> {
     subnet: &'a Subnet,
     numbers: PortNumbers,
-    tables: Tables,
+    tables: ByXbar,
     current: Current,
     seen: Vec<bool>,
     /// Whether rows may follow: the last table was not ended.
@@ -261,10 +263,8 @@ impl Reader<'_> {
             return;
         };
         self.current = Current::Xbar(xbar);
-        if std::mem::replace(&mut self.seen[xbar as usize], true) {
-            (0..self.tables.slot_count() as u32)
-                .for_each(|slot| self.tables.set_port(xbar, slot, Tables::NONE));
-        }
+        self.seen[xbar as usize] = true;
+        self.tables.begin(xbar);
     }
 
     fn row(&mut self, line: usize, slot: u32, number: u32, found: Found) -> Result<(), Malformed> {
@@ -295,7 +295,7 @@ impl Reader<'_> {
             Found::UnknownGuid => self.notes.unknown_guids.add(line),
         }
         if self.subnet.destinations.slot_of_xbar(xbar) != slot {
-            self.tables.set_port(xbar, slot, port);
+            self.tables.set(slot, port);
         } else if number != 0 {
             self.notes.own.add(line);
         }
@@ -319,6 +319,6 @@ impl Reader<'_> {
                 count => format!("the file has no table of {count} xbars, {first} one of them"),
             });
         }
-        Loaded { found: self.tables, notes }
+        Loaded { found: self.tables.finish(), notes }
     }
 }

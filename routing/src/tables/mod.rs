@@ -1,5 +1,6 @@
 //! Forwarding tables, which say to which port each xbar sends each destination's frames.
 
+mod by_xbar;
 mod destinations;
 mod service_levels;
 #[cfg(test)]
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+pub use by_xbar::ByXbar;
 pub use destinations::{Destinations, LidError, MAX_LMC, SlotEnd};
 pub use service_levels::ServiceLevels;
 

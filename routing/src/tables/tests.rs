@@ -1,6 +1,6 @@
-//! Tests of rows that clones share.
+//! Tests of rows that clones share, and of tables that are filled xbar by xbar.
 
-use super::Tables;
+use super::{ByXbar, Tables};
 
 fn ports(tables: &Tables) -> Vec<u8> {
     tables.to_ports()
@@ -69,4 +69,33 @@ fn rows_that_are_made_ready_say_the_same_and_are_written_to_alone() {
     alone.own_rows(&[5]);
     alone.set_port(0, 5, 7);
     assert!(alone.places.is_empty() && alone.own.is_empty());
+}
+
+#[test]
+fn xbars_that_come_one_after_another_make_the_same_tables() {
+    // More than are put in at once, in an order of their own.
+    let (xbars, slots) = (150_u32, 40_u32);
+    let port = |xbar: u32, slot: u32| (xbar * 7 + slot * 3) as u8;
+    let mut filled = ByXbar::new(xbars as usize, slots as usize);
+    for nth in 0..xbars {
+        let xbar = nth * 61 % xbars;
+        filled.begin(xbar);
+        (0..slots).filter(|slot| slot % 5 != 2).for_each(|slot| filled.set(slot, port(xbar, slot)));
+    }
+    // What is said of an xbar again counts alone, be what was said before in the tables yet or not.
+    for xbar in [0, 61, 89, 89] {
+        filled.begin(xbar);
+        filled.set(xbar % slots, 9);
+    }
+    let filled = filled.finish();
+    for (xbar, slot) in (0..xbars).flat_map(|xbar| (0..slots).map(move |slot| (xbar, slot))) {
+        let expected = match (xbar, slot) {
+            (0 | 61 | 89, _) if slot == xbar % slots => 9,
+            (0 | 61 | 89, _) => Tables::NONE,
+            _ if slot % 5 == 2 => Tables::NONE,
+            _ => port(xbar, slot),
+        };
+        assert_eq!(filled.port(xbar, slot), expected, "xbar {xbar}, slot {slot}");
+    }
+    assert_eq!(ByXbar::new(0, 0).finish().entry_count(), 0);
 }
