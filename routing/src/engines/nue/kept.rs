@@ -53,15 +53,13 @@ impl<'a> Router<'a> {
         for address in &broken {
             filling::read_tree(topology, in_force.of_slot(address.slot), &mut search.preferred);
             if search.find(address.end, &self.loads, &mut turns) == Found::Tree {
-                self.write_found(address, &mut search);
+                self.take_found(address, &mut search);
             } else if escape_first {
-                search.escape(address.end, &self.trees);
-                self.write(address.slot, address.end, &search.next);
+                self.escape(address, &mut search);
                 self.escaped += 1;
             } else {
                 return false;
             }
-            self.count(address, &mut search, 1);
         }
         self.keep_own_addresses(in_force, ends, &mut search, &mut turns);
         true

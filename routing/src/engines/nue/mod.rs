@@ -219,12 +219,10 @@ impl<'a> Router<'a> {
         for address in &mut addresses {
             address.escapes = search.find(address.end, &self.loads, &mut turns) == Found::Impasse;
             if address.escapes {
-                search.escape(address.end, &self.trees);
-                self.write(address.slot, address.end, &search.next);
+                self.escape(address, &mut search);
             } else {
-                self.write_found(address, &mut search);
+                self.take_found(address, &mut search);
             }
-            self.count(address, &mut search, 1);
         }
         self.finish(ends, &mut addresses, &mut search, &mut turns);
     }
@@ -297,10 +295,11 @@ impl<'a> Router<'a> {
     /// Grows the tree of an address again. Its load must not be counted at that time.
     fn grow_again(&mut self, address: &mut Address, search: &mut Search<'_>, turns: &mut Turns<'_>) {
         if search.find(address.end, &self.loads, turns) == Found::Tree {
-            self.write_found(address, search);
+            self.take_found(address, search);
             address.escapes = false;
+        } else {
+            self.count(address, search, 1);
         }
-        self.count(address, search, 1);
     }
 
     /// All addresses that get trees of their own: those of hosts, and those of xbars without hosts. Those of service
@@ -336,10 +335,21 @@ impl<'a> Router<'a> {
         });
     }
 
-    /// Writes the tree that a search has found.
-    fn write_found(&mut self, address: &Address, search: &mut Search<'_>) {
+    /// Writes the tree that a search has found, and adds its loads.
+    fn take_found(&mut self, address: &Address, search: &mut Search<'_>) {
+        let (loads, weight) = (&mut self.loads, address.weight);
+        search.count_found(|channel, load| {
+            loads[channel] = loads[channel].saturating_add_signed(weight * load);
+        });
         search.complete(address.end, &self.trees);
         self.write(address.slot, address.end, &search.next);
+    }
+
+    /// Writes the escape tree, and adds its loads.
+    fn escape(&mut self, address: &Address, search: &mut Search<'_>) {
+        search.escape(address.end, &self.trees);
+        self.write(address.slot, address.end, &search.next);
+        self.count(address, search, 1);
     }
 
     /// Writes a tree into the tables, as far as it is in the destination's part.

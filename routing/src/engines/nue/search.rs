@@ -20,9 +20,21 @@ pub(super) enum Found {
     Impasse,
 }
 
+/// A channel by which an xbar's frames come in.
+#[derive(Clone, Copy)]
+struct Arriving {
+    channel: u32,
+    /// The xbar that it comes from.
+    from: u32,
+}
+
 /// Memory for many destinations in turn.
 pub(super) struct Search<'a> {
     subnet: &'a Subnet,
+    /// The channels that lead to each xbar, xbar by xbar, without those of dead cables.
+    arriving: Vec<Arriving>,
+    /// Where those of each xbar begin, and where the last ones end.
+    arriving_base: Vec<u32>,
     /// The channel that each xbar's frames go on by.
     pub(super) next: Vec<u32>,
     /// The channel that each xbar's frames should go on by if it begins a shortest way, or [`NO_CHANNEL`].
@@ -44,9 +56,20 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     pub(super) fn new(subnet: &'a Subnet, sends: &'a [bool]) -> Self {
-        let xbars = subnet.topology.xbar_count();
+        let topology = &subnet.topology;
+        let xbars = topology.xbar_count();
+        let (mut arriving, mut arriving_base) = (Vec::with_capacity(topology.channel_count()), vec![0]);
+        for xbar in 0..xbars as u32 {
+            let outs = topology.channels_of(xbar).filter(|&out| !topology.is_dead(out));
+            arriving.extend(
+                outs.map(|out| Arriving { channel: topology.reverse(out), from: topology.head(out).xbar }),
+            );
+            arriving_base.push(arriving.len() as u32);
+        }
         Self {
             subnet,
+            arriving,
+            arriving_base,
             next: vec![NO_CHANNEL; xbars],
             preferred: vec![NO_CHANNEL; xbars],
             sends,
@@ -118,40 +141,40 @@ impl<'a> Search<'a> {
 
     /// Grows a tree, level by level, by the cheapest channels whose turns are not blocked.
     fn grow(&mut self, end: u32, loads: &[u64], turns: &Turns<'_>) {
-        let topology = &self.subnet.topology;
         self.next.fill(NO_CHANNEL);
         self.place.fill(NO_PLACE);
         self.order.clear();
         self.order.push(end);
         self.place[end as usize] = 0;
         self.costs[end as usize] = 0;
+        let are_some_blocked = turns.are_some_blocked();
         let mut first = 0;
         while first < self.order.len() {
             let last = self.order.len();
             self.level.clear();
-            for at in first..last {
-                let xbar = self.order[at];
-                let onward = self.next[xbar as usize];
-                for out in topology.channels_of(xbar) {
-                    let before = topology.head(out).xbar;
-                    let channel = topology.reverse(out);
-                    if self.place[before as usize] != NO_PLACE
-                        || topology.is_dead(out)
-                        || onward != NO_CHANNEL && !turns.may_use(channel, onward)
+            for &xbar in &self.order[first..last] {
+                let (onward, cost_onward) = (self.next[xbar as usize], self.costs[xbar as usize]);
+                let arriving = self.arriving_base[xbar as usize]..self.arriving_base[xbar as usize + 1];
+                for &Arriving { channel, from } in
+                    &self.arriving[arriving.start as usize..arriving.end as usize]
+                {
+                    let before = from as usize;
+                    if self.place[before] != NO_PLACE
+                        || are_some_blocked && onward != NO_CHANNEL && !turns.may_use(channel, onward)
                     {
                         continue;
                     }
-                    let cost = self.costs[xbar as usize] + loads[channel as usize];
-                    let best = self.next[before as usize];
+                    let cost = cost_onward + loads[channel as usize];
+                    let best = self.next[before];
                     if best == NO_CHANNEL {
-                        self.level.push(before);
+                        self.level.push(from);
                     }
-                    let preferred = self.preferred[before as usize];
-                    let is_cheaper = (channel != preferred, cost, channel)
-                        < (best != preferred, self.costs[before as usize], best);
+                    let preferred = self.preferred[before];
+                    let is_cheaper =
+                        (channel != preferred, cost, channel) < (best != preferred, self.costs[before], best);
                     if best == NO_CHANNEL || is_cheaper {
-                        self.next[before as usize] = channel;
-                        self.costs[before as usize] = cost;
+                        self.next[before] = channel;
+                        self.costs[before] = cost;
                     }
                 }
             }
@@ -160,6 +183,21 @@ impl<'a> Search<'a> {
                 self.order.push(xbar);
             }
             first = last;
+        }
+    }
+
+    /// Calls `add` with the load that the tree that was found puts on each channel: a frame from each host. Xbars that it does
+    /// not reach send none.
+    pub(super) fn count_found(&mut self, mut add: impl FnMut(usize, i64)) {
+        let topology = &self.subnet.topology;
+        for &xbar in &self.order {
+            self.sources[xbar as usize] = topology.hosts_of(xbar).len() as i64;
+        }
+        // All whose frames pass an xbar come behind it.
+        for &xbar in self.order[1..].iter().rev() {
+            let (channel, sources) = (self.next[xbar as usize], self.sources[xbar as usize]);
+            add(channel as usize, sources);
+            self.sources[topology.head(channel).xbar as usize] += sources;
         }
     }
 

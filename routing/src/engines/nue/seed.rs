@@ -4,10 +4,14 @@ use super::escape::roots;
 use crate::engines::shared::Shared;
 use crate::engines::{Engine, Routing, Settings};
 use crate::tables::Tables;
-use crate::{Subnet, Tiers, Topology};
+use crate::{Far, Subnet, Tiers, Topology};
+use mapper_proto::map::PortRef;
 
 /// The hops of an xbar from which no entries lead on.
 const NO_WAY: u32 = u32::MAX;
+
+/// The hops of an xbar whose entry was not looked at yet.
+const UNKNOWN: u32 = u32::MAX - 1;
 
 /// Tables in which each destination has a route from all that send frames.
 pub(super) struct Seed {
@@ -42,6 +46,8 @@ impl Seed {
     /// Tables, if they serve all pairs.
     fn of(tables: Tables, subnet: &Subnet, settings: &Settings, ends: &[u32]) -> Option<Self> {
         let mut hops = Hops::new(&subnet.topology);
+        let sends = |xbar: &u32| settings.xbar_destinations || subnet.is_leaf(*xbar);
+        let senders: Vec<u32> = (0..subnet.topology.xbar_count() as u32).filter(sends).collect();
         let mut is_enough = is_tree(&subnet.topology);
         for &end in ends {
             hops.find_shortest(end);
@@ -49,14 +55,14 @@ impl Seed {
             let own = subnet.destinations.slot_of_xbar(end);
             let alone = hosts.is_empty().then_some(own);
             for slot in hosts.chain(alone) {
-                hops.find_along(tables.of_slot(slot), end);
-                for sender in 0..subnet.topology.xbar_count() as u32 {
-                    let (along, shortest) = hops.of(sender);
-                    let sends = settings.xbar_destinations || subnet.is_leaf(sender);
-                    if sends && along == NO_WAY && shortest != NO_WAY {
+                hops.forget_ways(end);
+                for &sender in &senders {
+                    let along = hops.along(tables.of_slot(slot), sender);
+                    let shortest = hops.shortest[sender as usize];
+                    if along == NO_WAY && shortest != NO_WAY {
                         return None;
                     }
-                    is_enough &= !sends || along == shortest;
+                    is_enough &= along == shortest;
                 }
             }
         }
@@ -73,10 +79,12 @@ fn is_tree(topology: &Topology) -> bool {
     !(0..topology.channel_count() as u32).any(leads_across)
 }
 
-/// How far all xbars are from one.
+/// How far xbars are from one.
 struct Hops<'a> {
     topology: &'a Topology,
+    /// On the shortest way.
     shortest: Vec<u32>,
+    /// Along the entries of a row, or [`UNKNOWN`].
     along: Vec<u32>,
     queue: Vec<u32>,
 }
@@ -84,49 +92,56 @@ struct Hops<'a> {
 impl<'a> Hops<'a> {
     fn new(topology: &'a Topology) -> Self {
         let xbars = topology.xbar_count();
-        Self { topology, shortest: vec![NO_WAY; xbars], along: vec![NO_WAY; xbars], queue: Vec::new() }
+        Self { topology, shortest: vec![NO_WAY; xbars], along: vec![UNKNOWN; xbars], queue: Vec::new() }
     }
 
-    /// The hops along the entries of a row, and on the shortest way.
-    fn of(&self, xbar: u32) -> (u32, u32) {
-        (self.along[xbar as usize], self.shortest[xbar as usize])
-    }
-
+    /// Finds the hops on the shortest ways to an xbar.
     fn find_shortest(&mut self, end: u32) {
-        let Self { topology, shortest, queue, .. } = self;
-        search(topology, end, shortest, queue, |_| true);
-    }
-
-    fn find_along(&mut self, row: &[u8], end: u32) {
-        let Self { topology, along, queue, .. } = self;
-        search(topology, end, along, queue, |channel| {
-            let tail = topology.tail(channel);
-            row[tail.xbar as usize] == tail.port
-        });
-    }
-}
-
-/// A search from an xbar against some of the channels.
-fn search(
-    topology: &Topology,
-    end: u32,
-    hops: &mut [u32],
-    queue: &mut Vec<u32>,
-    leads_on: impl Fn(u32) -> bool,
-) {
-    hops.fill(NO_WAY);
-    hops[end as usize] = 0;
-    queue.clear();
-    queue.push(end);
-    let mut next = 0;
-    while let Some(&xbar) = queue.get(next) {
-        next += 1;
-        for out in topology.channels_of(xbar).filter(|&out| !topology.is_dead(out)) {
-            let before = topology.head(out).xbar;
-            if hops[before as usize] == NO_WAY && leads_on(topology.reverse(out)) {
-                hops[before as usize] = hops[xbar as usize] + 1;
-                queue.push(before);
+        let Self { topology, shortest: hops, queue, .. } = self;
+        hops.fill(NO_WAY);
+        hops[end as usize] = 0;
+        queue.clear();
+        queue.push(end);
+        let mut next = 0;
+        while let Some(&xbar) = queue.get(next) {
+            next += 1;
+            for out in topology.channels_of(xbar).filter(|&out| !topology.is_dead(out)) {
+                let before = topology.head(out).xbar;
+                if hops[before as usize] == NO_WAY {
+                    hops[before as usize] = hops[xbar as usize] + 1;
+                    queue.push(before);
+                }
             }
         }
+    }
+
+    /// Forgets what is known of another row, as one to an xbar comes next.
+    fn forget_ways(&mut self, end: u32) {
+        self.along.fill(UNKNOWN);
+        self.along[end as usize] = 0;
+    }
+
+    /// The hops from an xbar along the entries of a row, or [`NO_WAY`] if they lead elsewhere.
+    fn along(&mut self, row: &[u8], from: u32) -> u32 {
+        let Self { topology, along, queue: way, .. } = self;
+        way.clear();
+        let mut at = from;
+        while along[at as usize] == UNKNOWN {
+            // That stays so if the way leads nowhere, or comes here again.
+            along[at as usize] = NO_WAY;
+            way.push(at);
+            match topology.far(PortRef { xbar: at, port: row[at as usize] }) {
+                Far::Channel(channel) if !topology.is_dead(channel) => at = topology.head(channel).xbar,
+                _ => break,
+            }
+        }
+        let mut hops = along[at as usize];
+        if hops != NO_WAY {
+            for &xbar in way.iter().rev() {
+                hops += 1;
+                along[xbar as usize] = hops;
+            }
+        }
+        along[from as usize]
     }
 }
