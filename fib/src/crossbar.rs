@@ -5,7 +5,7 @@
 //! came in by one of these ports.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mapper_proto::Mac;
 
@@ -101,8 +101,9 @@ fn first_elements(ports: &[CabledPort]) -> BTreeSet<Element> {
 /// The neighbours of all ports, and for each an address of the machine's own that leads there. Elements lead nowhere: a
 /// kernel that obeys none would forward what a neighbour's packet begins with, and so would the next one, in a circle.
 pub fn neighbours(ports: &[CabledPort]) -> Objects {
-    let neighbours =
-        ports.iter().map(|port| ((port.interface, segments::NEIGHBOUR), port.neighbour)).collect();
+    let addresses = [IpAddr::from(segments::NEIGHBOUR), segments::NEIGHBOUR_V4.into()];
+    let neighbour = |port: &CabledPort| addresses.map(|address| ((port.interface, address), port.neighbour));
+    let neighbours = ports.iter().flat_map(neighbour).collect();
     let towards =
         |port: &CabledPort| (key(Table::Main, of_address(segments::towards_port(port.port))), gateway(port));
     Objects { neighbours, routes: ports.iter().map(towards).collect(), ..Objects::default() }

@@ -1,7 +1,7 @@
 //! The changes that lead from one set of objects to another.
 
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
+use std::net::IpAddr;
 
 use mapper_proto::Mac;
 
@@ -15,7 +15,7 @@ pub enum Change {
         /// The number of the interface.
         interface: u32,
         /// The neighbour's address.
-        ip: Ipv6Addr,
+        ip: IpAddr,
         /// Its link address.
         mac: Mac,
     },
@@ -44,7 +44,7 @@ pub enum Change {
         /// The number of the interface.
         interface: u32,
         /// The neighbour's address.
-        ip: Ipv6Addr,
+        ip: IpAddr,
     },
 }
 
@@ -159,7 +159,7 @@ impl Objects {
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
+    use std::net::Ipv6Addr;
 
     use proptest::collection::{btree_map, btree_set};
     use proptest::prelude::*;

@@ -73,7 +73,9 @@ impl Machine<'_> {
             }
             let Some(route) = self.route(arrival, destination) else { return Step::Dropped("no route") };
             match *route {
-                Route::Gateway { interface, gateway } => return self.leave(interface, gateway, packet),
+                Route::Gateway { interface, gateway } => {
+                    return self.leave(interface, gateway.into(), packet);
+                }
                 Route::Link { .. } => return Step::Dropped("it is not for a kernel to carry"),
                 Route::Group { group, .. } => match self.member(group, flow) {
                     Some(Nexthop::Gateway { interface, gateway }) => {
@@ -102,7 +104,7 @@ impl Machine<'_> {
                     }
                     return match self.look_up(Table::Segments, towards.into()) {
                         Some(&Route::Gateway { interface, gateway }) => {
-                            self.leave(interface, gateway, packet)
+                            self.leave(interface, gateway.into(), packet)
                         }
                         _ => Step::Dropped("no route to the next hop"),
                     };
@@ -136,7 +138,10 @@ impl Machine<'_> {
         self.objects.nexthops.get(members.get(flow % members.len().max(1))?)
     }
 
-    fn leave(&self, interface: u32, gateway: Ipv6Addr, mut packet: Packet) -> Step {
+    fn leave(&self, interface: u32, gateway: IpAddr, mut packet: Packet) -> Step {
+        if gateway.is_ipv4() && packet.destination().is_ipv6() {
+            return Step::Dropped("a neighbour of the other version of IP");
+        }
         let Some(&to) = self.objects.neighbours.get(&(interface, gateway)) else {
             return Step::Dropped("the neighbour is not known");
         };

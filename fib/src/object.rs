@@ -138,8 +138,8 @@ pub enum Nexthop {
     Gateway {
         /// The number of the interface.
         interface: u32,
-        /// The neighbour's address on that cable.
-        gateway: Ipv6Addr,
+        /// The neighbour's address on that cable. One of IPv4 takes packets of IPv4 alone.
+        gateway: IpAddr,
     },
     /// In an IPv6 header that has these segments (`encap seg6 mode encap.red`).
     Segments {
@@ -251,7 +251,7 @@ pub enum Strips {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Objects {
     /// The link addresses of neighbours, by interface and address.
-    pub neighbours: BTreeMap<(u32, Ipv6Addr), Mac>,
+    pub neighbours: BTreeMap<(u32, IpAddr), Mac>,
     /// Single nexthops.
     pub nexthops: BTreeMap<NexthopId, Nexthop>,
     /// Groups of nexthops. None is empty.

@@ -20,7 +20,7 @@
 //!
 //! A kernel that knows no compressed elements gets a segment for each one. Both kinds may be obeyed side by side.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::object::IpPrefix;
 
@@ -114,6 +114,11 @@ pub fn towards_port(port: u8) -> Ipv6Addr {
 /// The address of the neighbour at the other end of a cable, whichever cable it is. It is link-local, and known
 /// to this machine alone: the kernel needs some address to keep the neighbour's link address under.
 pub const NEIGHBOUR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0x6d61, 0x7070);
+
+/// The same for packets of IPv4 that leave without an outer header. By an address of IPv6 they would go, too, but the kernel
+/// keeps a frame's header ready for packets of a neighbour's own version alone, and puts it together for each of the others.
+/// No interface gives itself an address of that network (RFC 3927, section 2.1).
+pub const NEIGHBOUR_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 0, 109);
 
 /// How elements stand in addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -48,7 +48,7 @@ fn leaving_by(objects: &Objects, port: u8) -> Option<(u16, (u32, Mac))> {
     let to = IpPrefix::v6(towards, segments::BLOCK_BITS + segments::ELEMENT_BITS);
     match route(to) {
         Some(&Route::Gateway { interface, gateway: NEIGHBOUR }) if towards == towards_port(port) => {
-            let neighbour = objects.neighbours.get(&(interface, NEIGHBOUR))?;
+            let neighbour = objects.neighbours.get(&(interface, NEIGHBOUR.into()))?;
             Some((element.bits(), (interface, *neighbour)))
         }
         _ => None,
@@ -84,7 +84,7 @@ mod tests {
     fn full_segments_and_ports_whose_neighbour_is_not_known_have_no_shortcut() {
         assert!(Shortcuts::of(&by_segments(&ports(), true, Delivery::default(), false)).is_empty());
         let mut objects = by_segments(&ports(), true, Delivery::default(), true);
-        objects.neighbours.remove(&(13, NEIGHBOUR));
+        objects.neighbours.remove(&(13, NEIGHBOUR.into()));
         assert_eq!(Shortcuts::of(&objects).to.keys().collect::<Vec<_>>(), [&0x100]);
     }
 }

@@ -2,7 +2,7 @@
 //! crashed, and so left its objects in the kernel.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use mapper_proto::Mac;
 
@@ -10,7 +10,7 @@ use crate::object::{GroupId, Nexthop, Objects, Route};
 
 /// Who was at the other ends of the cables when an earlier run ended: what it left is for these neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LeftNeighbours(BTreeMap<(u32, Ipv6Addr), Mac>);
+pub struct LeftNeighbours(BTreeMap<(u32, IpAddr), Mac>);
 
 impl LeftNeighbours {
     /// The neighbours among the objects that a run finds when it starts, before it changes any.
@@ -19,10 +19,11 @@ impl LeftNeighbours {
     }
 
     /// Whether the neighbour behind an interface is another now, as far as `wanted` names one. What an earlier run left
-    /// would lead elsewhere by it: the cable was moved.
+    /// would lead elsewhere by it: the cable was moved. An older version may have known it by fewer addresses.
     fn is_other_in(&self, wanted: &Objects, interface: u32) -> bool {
-        let mut known = wanted.neighbours.iter().filter(|((at, _), _)| *at == interface);
-        known.any(|(at, mac)| self.0.get(at) != Some(mac))
+        let at_interface = |((at, _), _): &(&(u32, IpAddr), &Mac)| *at == interface;
+        let was = |mac: &Mac| self.0.iter().filter(at_interface).any(|(_, left)| left == mac);
+        wanted.neighbours.iter().filter(at_interface).any(|(_, mac)| !was(mac))
     }
 }
 
@@ -70,9 +71,11 @@ pub fn taking_over(
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
     use crate::object::{IpPrefix, NexthopId, RouteKey, Table};
-    use crate::segments::NEIGHBOUR;
+    use crate::segments::{NEIGHBOUR, NEIGHBOUR_V4};
 
     /// Routes to hosts of these numbers, each with a group of its own, whose nexthops leave by these interfaces.
     fn routes(hosts: &[(u16, &[u32])]) -> Objects {
@@ -94,7 +97,7 @@ mod tests {
 
     /// Who is behind each of these interfaces, by the number of the neighbour's address.
     fn neighbours(of: &[(u32, u32)]) -> Objects {
-        let neighbour = |&(interface, mac)| ((interface, NEIGHBOUR), Mac::from_position(mac));
+        let neighbour = |&(interface, mac)| ((interface, NEIGHBOUR.into()), Mac::from_position(mac));
         Objects { neighbours: of.iter().map(neighbour).collect(), ..Objects::default() }
     }
 
@@ -126,6 +129,13 @@ mod tests {
         let mut expected = routes(&[(1, &[11]), (3, &[12])]);
         expected.extend(neighbours(&[(10, 7), (11, 2), (12, 3)]));
         assert_eq!(taking_over(&there, &wanted, &left, |_, _| true), expected);
+        // A neighbour that has one more address now is no other.
+        let more = ((11, NEIGHBOUR_V4.into()), Mac::from_position(2));
+        let mut with_more = wanted.clone();
+        with_more.neighbours.extend([more]);
+        let mut taken_over = taking_over(&there, &with_more, &left, |_, _| true);
+        assert_eq!(taken_over.neighbours.remove(&more.0), Some(more.1));
+        assert_eq!(taken_over, expected);
         // The same holds once the kernel was told of the new neighbour.
         there.extend(wanted.clone());
         assert_eq!(taking_over(&there, &wanted, &left, |_, _| true), expected);

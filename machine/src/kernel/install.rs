@@ -177,15 +177,15 @@ fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32) {
     let remove = |kind| header(kind, 0);
     match change {
         Change::PutNeighbour { interface, ip, mac } => {
-            let fixed = neighbour::fixed(*interface);
+            let fixed = neighbour::fixed(*interface, *ip);
             write(bytes, put(RTM_NEWNEIGH), &fixed, |inside| neighbour::put(inside, *ip, *mac));
         }
         Change::RemoveNeighbour { interface, ip } => {
-            let fixed = neighbour::fixed(*interface);
+            let fixed = neighbour::fixed(*interface, *ip);
             write(bytes, remove(RTM_DELNEIGH), &fixed, |inside| neighbour::put_key(inside, *ip));
         }
         Change::PutNexthop(id, nexthop) => {
-            let fixed = nexthop::fixed_of_single();
+            let fixed = nexthop::fixed_of_single(nexthop);
             write(bytes, put(RTM_NEWNEXTHOP), &fixed, |inside| nexthop::put(inside, *id, nexthop));
         }
         Change::PutGroup(id, members) => {
@@ -234,6 +234,10 @@ mod tests {
         any::<u128>().prop_map(Ipv6Addr::from_bits)
     }
 
+    fn ip() -> impl Strategy<Value = IpAddr> {
+        prop_oneof![any::<u32>().prop_map(|bits| IpAddr::V4(bits.into())), ipv6().prop_map(IpAddr::V6)]
+    }
+
     fn key() -> impl Strategy<Value = RouteKey> {
         let to = prop_oneof![
             any::<u32>().prop_map(|bits| IpPrefix::host(IpAddr::V4(bits.into()))),
@@ -269,7 +273,7 @@ mod tests {
 
     fn nexthop() -> impl Strategy<Value = Nexthop> {
         prop_oneof![
-            (1..1000u32, ipv6()).prop_map(|(interface, gateway)| Nexthop::Gateway { interface, gateway }),
+            (1..1000u32, ip()).prop_map(|(interface, gateway)| Nexthop::Gateway { interface, gateway }),
             (1..1000u32, vec(ipv6(), 1..=16))
                 .prop_map(|(interface, segments)| Nexthop::Segments { interface, segments }),
         ]
@@ -278,7 +282,7 @@ mod tests {
     fn put() -> impl Strategy<Value = Change> {
         let id = || (0..GroupId::BIT).prop_map(NexthopId);
         prop_oneof![
-            (1..1000u32, ipv6(), any::<[u8; 6]>()).prop_map(|(interface, ip, mac)| Change::PutNeighbour {
+            (1..1000u32, ip(), any::<[u8; 6]>()).prop_map(|(interface, ip, mac)| Change::PutNeighbour {
                 interface,
                 ip,
                 mac: Mac(mac)

@@ -1,7 +1,7 @@
 //! Tells when somebody changes the kernel's forwarding tables.
 
 use std::io;
-use std::net::Ipv6Addr;
+use std::net::IpAddr;
 
 use mapper_fib::{GroupId, NexthopId, Objects, RouteKey, Rule};
 use socket2::Socket;
@@ -44,7 +44,7 @@ pub enum Notice {
         /// The number of the interface.
         interface: u32,
         /// The neighbour's address.
-        ip: Ipv6Addr,
+        ip: IpAddr,
     },
     /// A setting of an interface under `/proc/sys/net`, such as whether it forwards; or one of all interfaces.
     Setting {

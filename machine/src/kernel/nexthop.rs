@@ -1,15 +1,15 @@
 //! Nexthop objects and groups of them in messages of rtnetlink (`nhmsg`).
 //!
-//! Every single nexthop is one of IPv6, also where it has no gateway: routes of IPv4 take such nexthops, while
-//! routes of IPv6 take no others.
+//! A single nexthop is one of IPv6 unless its gateway is of IPv4: routes of IPv4 take both, while routes of IPv6
+//! take no others. A gateway of IPv4 is in no network of the interface, so the kernel is told that it is on the cable.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_fib::object::PROTOCOL;
 use mapper_fib::{GroupId, Nexthop, NexthopId};
 
-use super::{AF_INET6, tunnel};
-use crate::netlink::message::{Attributes, attributes, ipv6, u16_at, u32_at};
+use super::{AF_INET, AF_INET6, tunnel};
+use crate::netlink::message::{Attributes, attributes, ip, u16_at, u32_at};
 
 const NHA_ID: u16 = 1;
 const NHA_GROUP: u16 = 2;
@@ -18,6 +18,8 @@ const NHA_GATEWAY: u16 = 6;
 const NHA_ENCAP_TYPE: u16 = 7;
 const NHA_ENCAP: u16 = 8;
 const FIXED_BYTES: usize = 8;
+/// The flag of a gateway that is on the cable, whatever networks the interface has (`RTNH_F_ONLINK`).
+const ONLINK: u32 = 4;
 /// Bytes of a member of a group (`nexthop_grp`): its number, its weight less one, and what is kept free.
 const MEMBER_BYTES: usize = 8;
 
@@ -31,8 +33,13 @@ pub(super) enum Told {
 }
 
 /// The fixed part of a message that makes a nexthop.
-pub(super) const fn fixed_of_single() -> [u8; FIXED_BYTES] {
-    [AF_INET6, 0, PROTOCOL, 0, 0, 0, 0, 0]
+pub(super) const fn fixed_of_single(nexthop: &Nexthop) -> [u8; FIXED_BYTES] {
+    let (family, flags) = match nexthop {
+        Nexthop::Gateway { gateway: IpAddr::V4(_), .. } => (AF_INET, ONLINK),
+        Nexthop::Gateway { .. } | Nexthop::Segments { .. } => (AF_INET6, 0),
+    };
+    let [a, b, c, d] = flags.to_ne_bytes();
+    [family, 0, PROTOCOL, 0, a, b, c, d]
 }
 
 /// The fixed part of a message that makes a group.
@@ -50,7 +57,7 @@ pub(super) fn put(attributes: &mut Attributes<'_>, id: NexthopId, nexthop: &Next
     put_number(attributes, id.number());
     attributes.put_u32(NHA_OIF, nexthop.interface());
     match nexthop {
-        Nexthop::Gateway { gateway, .. } => attributes.put_ip(NHA_GATEWAY, (*gateway).into()),
+        Nexthop::Gateway { gateway, .. } => attributes.put_ip(NHA_GATEWAY, *gateway),
         Nexthop::Segments { segments, .. } => {
             attributes.put(NHA_ENCAP_TYPE, &tunnel::SEGMENTS.to_ne_bytes());
             attributes.nest(NHA_ENCAP, |inside| tunnel::put_segments(inside, segments));
@@ -85,7 +92,7 @@ pub(super) fn read(body: &[u8]) -> Option<Told> {
         match kind {
             NHA_ID => number = u32_at(value, 0)?,
             NHA_OIF => interface = u32_at(value, 0)?,
-            NHA_GATEWAY => gateway = ipv6(value),
+            NHA_GATEWAY => gateway = ip(value),
             NHA_ENCAP_TYPE => tunnel_kind = u16_at(value, 0)?,
             NHA_ENCAP => segments = tunnel::segments(value),
             NHA_GROUP => members = read_members(value),
@@ -101,7 +108,7 @@ pub(super) fn read(body: &[u8]) -> Option<Told> {
             Nexthop::Segments { interface, segments }
         }
         (Some(gateway), _) if tunnel_kind == 0 => Nexthop::Gateway { interface, gateway },
-        _ => Nexthop::Gateway { interface: 0, gateway: Ipv6Addr::UNSPECIFIED },
+        _ => Nexthop::Gateway { interface: 0, gateway: Ipv6Addr::UNSPECIFIED.into() },
     };
     Some(Told::Single(id, nexthop))
 }

@@ -54,7 +54,7 @@ async fn listen(machine: &mut Machine, other: &Machine, wanted: &Objects, interf
     let words = format!("route del {}/32 proto 109", other.v4);
     assert_eq!(told(&monitor, machine, &words, wanted).await, [Notice::Route(route)]);
     let words = format!("-6 neigh del {NEIGHBOUR} dev e0");
-    let entry = Notice::Neighbour { interface, ip: NEIGHBOUR };
+    let entry = Notice::Neighbour { interface, ip: NEIGHBOUR.into() };
     assert!(told(&monitor, machine, &words, wanted).await.contains(&entry));
     let (&id, _) = wanted.nexthops.first_key_value().unwrap();
     let words = format!("nexthop del id {}", id.number());

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use mapper_fib::crossbar::CabledPort;
-use mapper_fib::segments::{Element, NEIGHBOUR, Packing};
+use mapper_fib::segments::{Element, NEIGHBOUR, NEIGHBOUR_V4, Packing};
 use mapper_fib::{
     Change, GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table, changes,
 };
@@ -37,13 +37,20 @@ pub(crate) fn one_of_every_kind(
     let ways = [vec![Element::FirstPort(0)], long];
     objects.extend(routes_to(machine, other, 1, cabled[0].interface, &ways, packing));
     let id = NexthopId(4000);
-    objects.nexthops.insert(id, Nexthop::Gateway { interface: cabled[1].interface, gateway: NEIGHBOUR });
+    objects
+        .nexthops
+        .insert(id, Nexthop::Gateway { interface: cabled[1].interface, gateway: NEIGHBOUR.into() });
     objects.groups.insert(GroupId(4000), vec![id]);
     for (to, source) in [("10.9.0.0", None), ("fd09::", Some(machine.v6.into()))] {
         let to: IpAddr = to.parse().unwrap();
         let key = RouteKey { table: Table::Main, to: IpPrefix { ip: to, bits: 16 } };
         objects.routes.insert(key, Route::Group { group: GroupId(4000), source, mtu: 0 });
     }
+    let of_v4 = Nexthop::Gateway { interface: cabled[1].interface, gateway: NEIGHBOUR_V4.into() };
+    objects.nexthops.insert(NexthopId(4002), of_v4);
+    objects.groups.insert(GroupId(4002), vec![NexthopId(4002)]);
+    let key = RouteKey { table: Table::Main, to: IpPrefix { ip: [10, 7, 0, 0].into(), bits: 16 } };
+    objects.routes.insert(key, Route::Group { group: GroupId(4002), source: None, mtu: 1400 });
     let key = RouteKey { table: Table::Main, to: IpPrefix::host([10, 8, 0, 1].into()) };
     let gateway = Route::Gateway { interface: cabled[1].interface, gateway: NEIGHBOUR };
     objects.routes.insert(key, gateway);
@@ -86,10 +93,11 @@ fn what_is_replaced_is_as_it_was_to_be_and_what_goes_is_gone() {
     let mut after = before.clone();
     let ids: Vec<_> = after.nexthops.keys().copied().collect();
     // A way on by segments is replaced by a plain one, and the other way round.
-    let plain = Nexthop::Gateway { interface: cabled[0].interface, gateway: NEIGHBOUR };
+    let plain = Nexthop::Gateway { interface: cabled[0].interface, gateway: NEIGHBOUR.into() };
     after.nexthops.insert(ids[0], plain);
     let segments = Nexthop::Segments { interface: cabled[0].interface, segments: vec![Ipv6Addr::LOCALHOST] };
-    after.nexthops.insert(NexthopId(4000), segments);
+    after.nexthops.insert(NexthopId(4000), segments.clone());
+    after.nexthops.insert(NexthopId(4002), segments);
     after.groups.insert(GroupId(2), ids.clone());
     after.groups.insert(GroupId(3), vec![ids[1]]);
     after.rules.pop_first();
@@ -105,7 +113,7 @@ fn what_is_replaced_is_as_it_was_to_be_and_what_goes_is_gone() {
 pub(crate) fn printed(machine: &Machine) -> String {
     let mut all = String::new();
     for words in
-        ["-4 route show table all", "-6 route show table all", "-4 rule", "-6 rule", "nexthop", "-6 neigh"]
+        ["-4 route show table all", "-6 route show table all", "-4 rule", "-6 rule", "nexthop", "neigh"]
     {
         let output = machine.namespace.command_line(&format!("ip {words}")).output().unwrap();
         assert!(output.status.success(), "{words}");
@@ -195,8 +203,9 @@ fn what_the_kernel_refuses_is_named_and_the_rest_holds() {
     }
     let (mut machine, _other, cabled) = two_machines();
     let interface = cabled[0].interface;
-    let put =
-        |id, interface| Change::PutNexthop(NexthopId(id), Nexthop::Gateway { interface, gateway: NEIGHBOUR });
+    let put = |id, interface| {
+        Change::PutNexthop(NexthopId(id), Nexthop::Gateway { interface, gateway: NEIGHBOUR.into() })
+    };
     // The refused changes stand among many others, as changes are sent many at a time.
     let mut wanted: Vec<_> = (0..1000).map(|id| put(id, interface)).collect();
     for at in [0, 127, 128, 500, 999] {

@@ -78,11 +78,19 @@ impl Destination {
     }
 }
 
+/// The neighbour's address for packets of one kind.
+fn gateway_of(last: Element) -> IpAddr {
+    match last {
+        Element::DeliverV4 => segments::NEIGHBOUR_V4.into(),
+        _ => segments::NEIGHBOUR.into(),
+    }
+}
+
 /// The nexthop of packets of one kind along a way.
 fn nexthop(way: &Way, last: Element) -> Option<Nexthop> {
     let interface = way.interface;
     Some(match way.segments(last)? {
-        segments if segments.is_empty() => Nexthop::Gateway { interface, gateway: segments::NEIGHBOUR },
+        segments if segments.is_empty() => Nexthop::Gateway { interface, gateway: gateway_of(last) },
         segments => Nexthop::Segments { interface, segments },
     })
 }

@@ -7,7 +7,7 @@ use super::*;
 fn destination() -> Destination {
     let mut destination = Destination::new(0, 0);
     for id in [4, 5] {
-        let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR };
+        let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR.into() };
         destination.installed.nexthops.insert(NexthopId(id), nexthop);
     }
     destination

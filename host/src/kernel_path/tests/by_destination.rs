@@ -59,7 +59,8 @@ fn packets_by_destination_are_as_long_as_the_narrowest_cable_behind_the_next_nod
 fn a_node_without_routes_that_fit_those_of_others_says_that_it_forwards_nothing_by_destination() {
     let mut ring = Ring::new(3, |_| PLAIN);
     let says = |ring: &Ring| ring.nodes[0].kernel.forwards_by_destination();
-    let gateway = Nexthop::Gateway { interface: interface(1), gateway: mapper_fib::segments::NEIGHBOUR };
+    let gateway =
+        Nexthop::Gateway { interface: interface(1), gateway: mapper_fib::segments::NEIGHBOUR_V4.into() };
     let leads_on = |ring: &Ring| ring.nodes[0].kernel.leads_on(v4(1), &gateway);
     let mut starting = KernelPath::new(0, 0, TAP);
     assert!(!starting.forwards_by_destination(), "nothing is known of the kernel");
