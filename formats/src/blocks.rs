@@ -15,6 +15,9 @@ use super::{FormatError, Malformed};
 /// Bytes that are parsed at once by one core. A line must fit.
 const BLOCK_BYTES: usize = 1 << 20;
 
+/// The most blocks that are parsed while those before are taken, which one core does: more would wait and hold memory.
+const MOST_BLOCKS: usize = 32;
+
 /// Whole lines of a file.
 pub(super) struct Block {
     /// The number of the first line.
@@ -77,7 +80,7 @@ pub(super) fn read<T: Send>(
     }
 }
 
-/// Blocks that follow each other, as many as all cores parse at once.
+/// Blocks that follow each other, enough for all cores, or [`MOST_BLOCKS`].
 struct Batch {
     blocks: Vec<Block>,
     /// Why no more blocks follow.
@@ -107,7 +110,7 @@ impl<R: Read> Blocks<R> {
 
     fn batch(&mut self) -> Batch {
         let mut blocks = Vec::new();
-        for _ in 0..2 * rayon::current_num_threads() {
+        for _ in 0..MOST_BLOCKS.min(2 * rayon::current_num_threads()) {
             match self.next() {
                 Ok(block) => blocks.push(block),
                 Err(end) => return Batch { blocks, end: Some(end) },
