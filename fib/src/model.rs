@@ -190,6 +190,7 @@ const fn deliver(packet: &Packet) -> Step {
 mod tests {
     use super::*;
     use crate::crossbar::{CabledPort, Delivery, by_segments, neighbours};
+    use crate::object::{IpPrefix, NexthopId};
     use crate::segments::{Element, Packing, segments, towards_port};
 
     /// Two ports of a machine; what leaves by port n goes to the address n.
@@ -264,6 +265,25 @@ mod tests {
         for at_home in [&[home, deliver][..], &[first, home, deliver], &[deliver]] {
             assert!(matches!(looked_up(at_home), Some(Route::DeliverV4 { .. })), "{at_home:?}");
         }
+    }
+
+    #[test]
+    fn a_neighbour_of_ipv4_takes_packets_of_ipv4_alone() {
+        let mut objects = neighbours(&ports());
+        let gateway = crate::segments::NEIGHBOUR_V4.into();
+        objects.nexthops.insert(NexthopId(1), Nexthop::Gateway { interface: 11, gateway });
+        objects.groups.insert(GroupId(1), vec![NexthopId(1)]);
+        let hosts: [IpAddr; 2] = [[10, 1, 0, 3].into(), [0xfd00, 0, 0, 0, 0, 0, 0, 3].into()];
+        for to in hosts {
+            let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
+            objects.routes.insert(key, Route::Group { group: GroupId(1), source: None, mtu: 1500 });
+        }
+        let [v4, v6] = hosts.map(|to| step(&objects, None, Packet::new(to, Vec::new())));
+        assert!(
+            matches!(v4, Step::Leaves { interface: 11, to, .. } if to == Mac::from_position(1)),
+            "{v4:?}"
+        );
+        assert!(matches!(v6, Step::Dropped(_)), "{v6:?}");
     }
 
     #[test]

@@ -117,7 +117,7 @@ pub const NEIGHBOUR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0x6d61, 0x7
 
 /// The same for packets of IPv4 that leave without an outer header. By an address of IPv6 they would go, too, but the kernel
 /// keeps a frame's header ready for packets of a neighbour's own version alone, and puts it together for each of the others.
-/// No interface gives itself an address of that network (RFC 3927, section 2.1).
+/// No interface chooses an address of 169.254.0.0/24 for itself (RFC 3927, section 2.1).
 pub const NEIGHBOUR_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 0, 109);
 
 /// How elements stand in addresses.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mapper_fib::segments::{NEIGHBOUR, Packing};
+use mapper_fib::segments::{NEIGHBOUR, NEIGHBOUR_V4, Packing};
 use mapper_fib::{Objects, RouteKey, Table, changes};
 use mapper_machine::kernel::{FibMonitor, Notice};
 
@@ -55,6 +55,9 @@ async fn listen(machine: &mut Machine, other: &Machine, wanted: &Objects, interf
     assert_eq!(told(&monitor, machine, &words, wanted).await, [Notice::Route(route)]);
     let words = format!("-6 neigh del {NEIGHBOUR} dev e0");
     let entry = Notice::Neighbour { interface, ip: NEIGHBOUR.into() };
+    assert!(told(&monitor, machine, &words, wanted).await.contains(&entry));
+    let words = format!("neigh del {NEIGHBOUR_V4} dev e0");
+    let entry = Notice::Neighbour { interface, ip: NEIGHBOUR_V4.into() };
     assert!(told(&monitor, machine, &words, wanted).await.contains(&entry));
     let (&id, _) = wanted.nexthops.first_key_value().unwrap();
     let words = format!("nexthop del id {}", id.number());

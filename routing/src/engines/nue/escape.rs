@@ -7,6 +7,9 @@ use super::turns::Turns;
 use crate::engines::filling::NO_CHANNEL;
 use crate::{Subnet, Topology};
 
+/// The hops to an xbar to which no way leads.
+pub(super) const NO_WAY: u32 = u32::MAX;
+
 /// A spanning tree of each connected part, from an xbar in its middle.
 pub(super) struct EscapeTrees {
     /// The channel from each xbar to the one above it; [`NO_CHANNEL`] at roots.
@@ -101,30 +104,36 @@ impl EscapeTrees {
     }
 }
 
+/// Finds the hops on the shortest ways between an xbar and each other one, [`NO_WAY`] for those that no cables join with it.
+/// `reached` becomes that xbar and those that are joined with it, from near to far.
+pub(super) fn find_hops(topology: &Topology, from: u32, hops: &mut [u32], reached: &mut Vec<u32>) {
+    hops.fill(NO_WAY);
+    hops[from as usize] = 0;
+    reached.clear();
+    reached.push(from);
+    let mut next = 0;
+    while let Some(&xbar) = reached.get(next) {
+        next += 1;
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let there = topology.head(channel).xbar;
+            if hops[there as usize] == NO_WAY {
+                hops[there as usize] = hops[xbar as usize] + 1;
+                reached.push(there);
+            }
+        }
+    }
+}
+
 /// The xbar of each part that is nearest to all leaves there; among equals the one with most cables.
 pub(super) fn roots(subnet: &Subnet) -> Vec<u32> {
     let topology = &subnet.topology;
     let xbars = topology.xbar_count();
     let mut sums = vec![0_u64; xbars];
-    let mut hops = vec![u32::MAX; xbars];
+    let mut hops = vec![NO_WAY; xbars];
     let mut queue = Vec::with_capacity(xbars);
     for leaf in (0..xbars as u32).filter(|&xbar| subnet.is_leaf(xbar)) {
-        hops.fill(u32::MAX);
-        hops[leaf as usize] = 0;
-        queue.clear();
-        queue.push(leaf);
-        let mut next = 0;
-        while let Some(&xbar) = queue.get(next) {
-            next += 1;
-            sums[xbar as usize] += u64::from(hops[xbar as usize]);
-            for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
-                let there = topology.head(channel).xbar as usize;
-                if hops[there] == u32::MAX {
-                    hops[there] = hops[xbar as usize] + 1;
-                    queue.push(there as u32);
-                }
-            }
-        }
+        find_hops(topology, leaf, &mut hops, &mut queue);
+        queue.iter().for_each(|&xbar| sums[xbar as usize] += u64::from(hops[xbar as usize]));
     }
     let key = |xbar: u32| (sums[xbar as usize], Reverse(topology.channels_of(xbar).len()), xbar);
     let mut best: BTreeMap<u32, u32> = BTreeMap::new();

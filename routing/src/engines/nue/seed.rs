@@ -1,14 +1,11 @@
 //! The trees to begin with: those of an engine whose routes keep to an order of xbars.
 
-use super::escape::roots;
+use super::escape::{NO_WAY, find_hops, roots};
 use crate::engines::shared::Shared;
 use crate::engines::{Engine, Routing, Settings};
 use crate::tables::Tables;
 use crate::{Far, Subnet, Tiers, Topology};
 use mapper_proto::map::PortRef;
-
-/// The hops of an xbar from which no entries lead on.
-const NO_WAY: u32 = u32::MAX;
 
 /// The hops of an xbar whose entry was not looked at yet.
 const UNKNOWN: u32 = u32::MAX - 1;
@@ -97,22 +94,7 @@ impl<'a> Hops<'a> {
 
     /// Finds the hops on the shortest ways to an xbar.
     fn find_shortest(&mut self, end: u32) {
-        let Self { topology, shortest: hops, queue, .. } = self;
-        hops.fill(NO_WAY);
-        hops[end as usize] = 0;
-        queue.clear();
-        queue.push(end);
-        let mut next = 0;
-        while let Some(&xbar) = queue.get(next) {
-            next += 1;
-            for out in topology.channels_of(xbar).filter(|&out| !topology.is_dead(out)) {
-                let before = topology.head(out).xbar;
-                if hops[before as usize] == NO_WAY {
-                    hops[before as usize] = hops[xbar as usize] + 1;
-                    queue.push(before);
-                }
-            }
-        }
+        find_hops(self.topology, end, &mut self.shortest, &mut self.queue);
     }
 
     /// Forgets what is known of another row, as one to an xbar comes next.
