@@ -11,6 +11,7 @@ use mapper_proto::{Instant, Mac};
 use super::destinations::{Destinations, MappedLengths};
 use super::sent::SentFrames;
 use super::sources::{Sources, points_elsewhere};
+use super::upkeep::is_upkeep;
 use super::waiting::Waiting;
 use super::{DataCount, DataDrop, DataDropKind, DataStatus, PathId, ethernet, flow, too_big};
 use crate::routes::RouteTable;
@@ -170,7 +171,6 @@ impl DataPath {
         let hash = flow::hash(frame);
         let (mut copies, mut too_long, mut failed) = (0, 0, Ok(()));
         for (to, host) in table.hosts() {
-            // A broadcast takes a path to each host, so it does not tell which paths are worth watching.
             match self.send_to(now, &Outgoing { host, to, hash, tries: 0, frame }, send) {
                 Ok(_) => copies += 1,
                 Err(reason) => {
@@ -189,8 +189,8 @@ impl DataPath {
         Ok(())
     }
 
-    /// Sends a frame to one host. Returns the path that it took if the frame is unicast and the path is not
-    /// listed as in use yet.
+    /// Sends a frame to one host. Returns the path that it took if that comes into use by it. A path is in use if it carries
+    /// users' unicast frames: broadcasts and what hosts send on their own account do not tell which paths are worth watching.
     pub(super) fn send_to(
         &mut self,
         now: Instant,
@@ -220,12 +220,15 @@ impl DataPath {
             .push(now, (to, tries), path.way.there.as_bytes(), frame_bytes, write)
             .ok_or(DataDrop::TooLong)?;
         send(route, data);
-        path.used = now;
         path.longest.0 = path.longest.0.max(link_bytes);
         path.frames += 1;
         let group = ethernet::addresses(frame).is_none_or(|(to, _)| ethernet::is_group(to));
-        let unlisted = !group && !std::mem::replace(&mut path.listed, true);
-        Ok(unlisted.then_some(path.id))
+        if group || is_upkeep(frame) {
+            return Ok(None);
+        }
+        path.used = now;
+        let was_listed = std::mem::replace(&mut path.listed, true);
+        Ok((!was_listed).then_some(path.id))
     }
 
     /// Takes a data frame off the fabric, from its type on. Returns the user's frame that is in

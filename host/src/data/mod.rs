@@ -30,6 +30,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod too_big;
+mod upkeep;
 mod uses;
 mod waiting;
 

@@ -111,6 +111,18 @@ fn a_broadcast_goes_to_every_host_once_and_not_back() {
 }
 
 #[test]
+fn what_hosts_send_on_their_own_account_does_not_make_paths_worth_watching() {
+    let map = map("clos:hosts=8,ports=4");
+    let (own, other) = (map.hosts[3].mac, map.hosts[0].mac);
+    let mut sender = data_path(&map, 3);
+    let arp = [&other.0[..], &own.0, &[8, 6], &[0; 46]].concat();
+    assert_eq!(outbound(&mut sender, NOW, &arp).len(), 1);
+    assert_eq!(sender.paths_in_use(NOW, 64), []);
+    assert_eq!(outbound(&mut sender, NOW, &frame(own, other, 1)).len(), 1);
+    assert_eq!(sender.paths_in_use(NOW, 64).len(), 1);
+}
+
+#[test]
 fn what_cannot_be_sent_is_dropped_and_counted_by_reason() {
     let map = map("ring:n=4,hosts=1");
     let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
