@@ -199,7 +199,7 @@ impl Prober {
             return None;
         }
         let timed = self.timed.first().filter(|turn| turn.at <= now);
-        let tries_new = new_from.is_some_and(|from| from <= now) && self.window.has_room();
+        let tries_new = new_from.is_some_and(|from| from <= now) && self.window.has_room(now);
         let first = self.first.first().filter(|turn| turn.at <= now && tries_new);
         let &turn = timed.or(first)?;
         self.burst.1 += 1;

@@ -48,6 +48,11 @@ pub(super) enum Asked {
 }
 
 impl Asked {
+    /// Whether verification asks this, which is in no hurry.
+    const fn is_of_verification(self) -> bool {
+        matches!(self, Self::VerifyParent | Self::VerifyChild(_) | Self::VerifyHost(_))
+    }
+
     /// The only host whose answer counts. Where it is `None`, it tells something too if another
     /// host answers.
     const fn of_whom(self) -> Option<Mac> {
@@ -82,6 +87,8 @@ pub(super) struct Request {
     pub(super) reason: Reason,
     /// How often it may be sent again.
     pub(super) tries_left: u8,
+    /// How long an answer to its last try is waited for.
+    wait: Duration,
     deadline: Instant,
 }
 
@@ -131,14 +138,14 @@ impl Requests {
         Self { by_id: BTreeMap::new(), by_deadline: BTreeSet::new(), next: first }
     }
 
-    /// Notes a scout and says under which id to send it. `None` if there are too many.
+    /// Notes a scout, whose answer is waited for as long as `wait`, and says under which id to send it. `None` if there are
+    /// too many.
     pub(super) fn begin(
         &mut self,
-        asked: Asked,
-        way: RoundTrip,
-        reason: Reason,
+        now: Instant,
+        (asked, way, reason): (Asked, RoundTrip, Reason),
         tries: u8,
-        deadline: Instant,
+        wait: Duration,
     ) -> Option<u32> {
         if self.by_id.len() >= Self::LIMIT {
             return None;
@@ -148,8 +155,8 @@ impl Requests {
             id = id.wrapping_add(1) | Self::ID_BIT;
         }
         self.next = id.wrapping_add(1);
-        let tries_left = tries.saturating_sub(1);
-        self.by_id.insert(id, Request { asked, way, reason, tries_left, deadline });
+        let (tries_left, deadline) = (tries.saturating_sub(1), now + wait);
+        self.by_id.insert(id, Request { asked, way, reason, tries_left, wait, deadline });
         self.by_deadline.insert((deadline, id));
         Some(id)
     }
@@ -175,9 +182,9 @@ impl Requests {
         Some(request)
     }
 
-    /// A scout whose time has run out. It is to be sent again, and then waits until `now + wait`, or it is
-    /// given up.
-    pub(super) fn expired(&mut self, now: Instant, wait: Duration) -> Option<Expired> {
+    /// A scout whose time has run out. It is to be sent again, or it is given up. What verification asks waits longer with
+    /// each try, but for no more than `longest_wait`.
+    pub(super) fn expired(&mut self, now: Instant, longest_wait: Duration) -> Option<Expired> {
         let &(deadline, id) = self.by_deadline.first()?;
         if deadline > now {
             return None;
@@ -188,7 +195,10 @@ impl Requests {
             return self.by_id.remove(&id).map(Expired::GivenUp);
         }
         request.tries_left -= 1;
-        request.deadline = now + wait;
+        if request.asked.is_of_verification() {
+            request.wait = (request.wait * 2).min(longest_wait);
+        }
+        request.deadline = now + request.wait;
         self.by_deadline.insert((request.deadline, id));
         Some(Expired::Again(id, request.clone()))
     }
@@ -237,7 +247,8 @@ mod tests {
         let reason = Reason::MapRequest { version, piece: 3, room_bytes: 5 };
         let way = RoundTrip::default();
         let parent = Mac::from_position(2);
-        let id = requests.begin(Asked::Piece(parent), way, reason, 1, Instant::ZERO).unwrap();
+        let wait = Duration::from_millis(10);
+        let id = requests.begin(Instant::ZERO, (Asked::Piece(parent), way, reason), 1, wait).unwrap();
         let piece = |piece| Answer::MapRequest { version, piece, pieces: 9, needs_bytes: 1, bytes: vec![1] };
         assert!(requests.take_answered(id, parent, &Answer::Verify).is_none());
         assert!(requests.take_answered(id, parent, &piece(2)).is_none(), "another piece");

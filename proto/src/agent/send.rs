@@ -37,8 +37,8 @@ impl Agent {
 
     /// Sends a scout that waits for a reply.
     pub(super) fn ask(&mut self, now: Instant, asked: Asked, way: RoundTrip, reason: Reason, tries: u8) {
-        let deadline = now + self.settings.probe_timeout;
-        match self.requests.begin(asked, way.clone(), reason.clone(), tries, deadline) {
+        let (scout, wait) = ((asked, way.clone(), reason.clone()), self.settings.probe_timeout);
+        match self.requests.begin(now, scout, tries, wait) {
             Some(id) => self.send_scout(id, way, reason),
             None => {
                 self.dropped.count(FrameDrop::Overload);

@@ -35,7 +35,7 @@ impl Agent {
     /// Acts on what falls due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.note_time(now);
-        while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
+        while let Some(expired) = self.requests.expired(now, self.longest_wait()) {
             match expired {
                 Expired::Again(id, request) => {
                     self.sent.count(Purpose::Retry);

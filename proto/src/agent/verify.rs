@@ -46,6 +46,8 @@ pub(super) struct Cycle {
 struct Running {
     check: Check,
     tries_left: u8,
+    /// How long an answer to its last try is waited for.
+    wait: Duration,
     deadline: Instant,
 }
 
@@ -143,7 +145,8 @@ impl Cycle {
         let probe = probe_of(&check)?.clone();
         // A check that expects silence has one try. If an answer is lost, the next cycle will see it.
         let tries = if check.expects_answer() { tries } else { 1 };
-        self.running.insert(id, Running { check, tries_left: tries.saturating_sub(1), deadline: now + wait });
+        self.running
+            .insert(id, Running { check, tries_left: tries.saturating_sub(1), wait, deadline: now + wait });
         Some(Step::Probe(id, probe))
     }
 
@@ -228,15 +231,17 @@ impl Cycle {
         }
     }
 
-    /// Deals with a probe whose time has run out by `now`.
-    pub(super) fn expire(&mut self, now: Instant, wait: Duration) -> Option<Step> {
+    /// Deals with a probe whose time has run out by `now`. Each try waits twice as long as the one before it, but for no more
+    /// than `longest_wait`.
+    pub(super) fn expire(&mut self, now: Instant, longest_wait: Duration) -> Option<Step> {
         loop {
             let id = *self.running.iter().find(|(_, r)| r.deadline <= now)?.0;
             let mut running = self.running.remove(&id)?;
             if running.tries_left > 0 {
                 let probe = probe_of(&running.check)?.clone();
                 running.tries_left -= 1;
-                running.deadline = now + wait;
+                running.wait = (running.wait * 2).min(longest_wait);
+                running.deadline = now + running.wait;
                 self.running.insert(id, running);
                 return Some(Step::Probe(id, probe));
             }

@@ -1,6 +1,8 @@
 //! How a configured agent watches over its map: it drives a [`Cycle`] of verification and judges
 //! what parent, children and hosts answer.
 
+use std::time::Duration;
+
 use super::cause::Cause;
 use super::checks::{Check, ProbeCheck};
 use super::machine::Agent;
@@ -106,6 +108,13 @@ impl Agent {
         self.settings.probe_tries.saturating_mul(2)
     }
 
+    /// How long an answer to the last tries of a question of verification is waited for. The first try waits for a quarter of
+    /// that, and each one for twice as long as the one before it: where machines have more to do than they can, answers come
+    /// late from all of them, and whoever took that for silence would call for a new map, which is more to do for all.
+    pub(super) fn longest_wait(&self) -> Duration {
+        self.settings.probe_timeout * 4
+    }
+
     /// Takes the cycle as far as it goes without waiting.
     pub(super) fn pump_cycle(&mut self, now: Instant) {
         while let Some(cycle) = self.cycle.as_mut() {
@@ -208,8 +217,8 @@ impl Agent {
 
     /// Deals with checks whose time has run out.
     pub(super) fn expire_checks(&mut self, now: Instant) {
-        let wait = self.settings.probe_timeout;
-        while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, wait)) {
+        let longest_wait = self.longest_wait();
+        while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, longest_wait)) {
             self.sent.add(Purpose::Retry, u64::from(matches!(step, Step::Probe(..))));
             self.take_step(now, Some(step));
         }

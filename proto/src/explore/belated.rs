@@ -1,8 +1,9 @@
-//! Stamps that come when their probe has timed out.
+//! Answers that come when their probe has timed out.
 //!
 //! On a busy machine some answers take longer than a probe waits. An xbar whose stamps came late while loopback
 //! probes of it came back in time would be taken for plain, and the map would hold only until verification met
-//! its name. A belated stamp is as good as any: the probe went the same way. Only in large parts without hosts
+//! its name. A map without the hosts whose agents wait for a processor would hold only until they are heard. A belated
+//! answer is as good as any: the probe went the same way. Only in large parts without hosts
 //! it counts for nothing, as these are asked last and given up after a while: who answers without end, and
 //! late, must not make that while longer.
 
@@ -11,19 +12,18 @@ use std::collections::VecDeque;
 use super::request::{Ask, Job};
 use super::{ExploreError, ExploreOutcome, Explorer};
 use crate::Instant;
-use crate::wire::Stamp;
 
-/// The last identify probes that timed out: their ids, and what they asked.
+/// The last questions that timed out: their ids, and what they asked.
 #[derive(Debug, Default)]
 pub(super) struct Belated(VecDeque<(u32, Job)>);
 
 impl Belated {
     /// The most that are remembered.
-    const MOST: usize = 256;
+    const MOST: usize = 1024;
 
-    /// Remembers a question that timed out, if a stamp may still answer it.
+    /// Remembers a question that timed out, if a belated answer to it counts.
     pub(super) fn push(&mut self, id: u32, job: &Job) {
-        if matches!(job, Job::Identify(_) | Job::Port(_, Ask::Identify)) {
+        if matches!(job, Job::Identify(_) | Job::Port(..)) {
             if self.0.len() >= Self::MOST {
                 self.0.pop_front();
             }
@@ -41,24 +41,28 @@ impl Belated {
 impl Explorer {
     /// Takes in what came of a request that timed out. Returns whether it counts.
     pub(super) fn handle_belated(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
-        let ExploreOutcome::Returned { stamp: Some(stamp) } = outcome else { return false };
         let Some(job) = self.belated.take(id).filter(|_| !self.finished) else { return false };
         // The part may have become a large one since it was asked.
         if self.xbar_of_job(&job).is_some_and(|node| self.known.xbar(node).late) {
             return false;
         }
-        let worked = self.stamped_late(&job, &stamp);
+        let Some(worked) = self.answered_late(&job, outcome) else { return false };
         self.settle(worked, false);
         self.look_at_parts(now);
         true
     }
 
-    /// Works in a stamp that came late.
-    fn stamped_late(&mut self, job: &Job, stamp: &Stamp) -> Result<(), ExploreError> {
-        match *job {
-            Job::Port(at, _) => self.stamped(at, stamp),
-            Job::Identify(node) => self.named(node, stamp),
-            _ => Ok(()),
-        }
+    /// Works in an answer that came late. `None` if it counts for nothing.
+    fn answered_late(&mut self, job: &Job, outcome: ExploreOutcome) -> Option<Result<(), ExploreError>> {
+        Some(match (*job, outcome) {
+            (Job::Port(at, Ask::Identify), ExploreOutcome::Returned { stamp: Some(stamp) }) => {
+                self.stamped(at, &stamp)
+            }
+            (Job::Identify(node), ExploreOutcome::Returned { stamp: Some(stamp) }) => {
+                self.named(node, &stamp)
+            }
+            (Job::Port(at, ask), ExploreOutcome::Host(met)) => self.host_answered(at, ask, met),
+            _ => return None,
+        })
     }
 }

@@ -4,7 +4,7 @@ use super::knowledge::{At, Far};
 use super::request::{Ask, Compare, Job, Pending};
 use super::schedule::Class;
 use super::xbar::Stage;
-use super::{ExploreError, ExploreOutcome, Explorer};
+use super::{ExploreError, ExploreOutcome, Explorer, Met};
 use crate::wire::Stamp;
 
 impl Explorer {
@@ -87,16 +87,7 @@ impl Explorer {
         self.note_port_answer(root.node, outcome.is_some());
         match outcome {
             None => {}
-            Some(ExploreOutcome::Host(_)) if self.settings.greet_hosts && ask != Ask::Scout => {
-                self.answered_probe(at);
-            }
-            Some(ExploreOutcome::Host(met)) => {
-                if self.known.xbar(at.node).late {
-                    self.parts.look_soon();
-                }
-                let index = self.known.meet(met)?;
-                self.known.learn(at, Far::Host(index))?;
-            }
+            Some(ExploreOutcome::Host(met)) => self.host_answered(at, ask, met)?,
             Some(ExploreOutcome::OwnHost) if ask != Ask::Scout => self.led_home(at)?,
             Some(ExploreOutcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
                 self.stamped(at, &stamp)?;
@@ -109,6 +100,19 @@ impl Explorer {
         }
         self.wake(at.node);
         Ok(())
+    }
+
+    /// Works in that a host's agent is behind the port.
+    pub(super) fn host_answered(&mut self, at: At, ask: Ask, met: Met) -> Result<(), ExploreError> {
+        if self.settings.greet_hosts && ask != Ask::Scout {
+            self.answered_probe(at);
+            return Ok(());
+        }
+        if self.known.xbar(at.node).late {
+            self.parts.look_soon();
+        }
+        let index = self.known.meet(met)?;
+        self.known.learn(at, Far::Host(index))
     }
 
     /// Learns from how a glance ended, once it has.
