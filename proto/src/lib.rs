@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+mod answer_wait;
 pub mod explore;
 mod ip;
 pub mod mac;

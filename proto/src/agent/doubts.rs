@@ -92,7 +92,7 @@ impl Agent {
 
     /// Sends the probes to cables in doubt.
     pub(super) fn pump_doubts(&mut self, now: Instant) {
-        let (window, wait) = (self.settings.probe_window, self.settings.probe_timeout);
+        let (window, wait) = (self.settings.probe_window, self.answer_wait(now));
         // Healing waits for these, so users' frames may wait for their answers.
         let room = Room { probes: window, answers: window };
         let tries = self.settings.probe_tries;
@@ -126,7 +126,8 @@ impl Agent {
 
     /// Deals with probes to cables in doubt whose time has run out.
     pub(super) fn expire_doubts(&mut self, now: Instant) {
-        while let Some(step) = self.doubts.probes.expire(now, self.settings.probe_timeout) {
+        let longest_wait = self.answer_wait(now);
+        while let Some(step) = self.doubts.probes.expire(now, longest_wait) {
             self.take_doubt_step(now, step);
         }
     }

@@ -55,7 +55,7 @@ impl Agent {
             next: 0,
             room_bytes: None,
             misfits: 0,
-            give_up_at: now + self.longest_fetch(from.pieces),
+            give_up_at: now + self.longest_fetch(now, from.pieces),
         }));
         self.state = AgentState::Fetching;
         self.await_piece(now);
@@ -96,22 +96,22 @@ impl Agent {
         self.settings.probe_tries.saturating_mul(3)
     }
 
-    /// How long one request for a piece may take, with all its tries.
-    fn longest_request(&self) -> Duration {
-        self.settings.probe_timeout * u32::from(self.piece_tries())
+    /// How long one request for a piece may take now, with all its tries.
+    fn longest_request(&self, now: Instant) -> Duration {
+        self.answer_wait(now) * u32::from(self.piece_tries())
     }
 
     /// How long a map of so many pieces may take if every one comes at the last try, and the
     /// first ones did not fit.
-    fn longest_fetch(&self, pieces: u16) -> Duration {
-        self.patience() + self.longest_request() * (u32::from(pieces) + 1)
+    fn longest_fetch(&self, now: Instant, pieces: u16) -> Duration {
+        self.patience() + self.longest_request(now) * (u32::from(pieces) + 1)
     }
 
     /// Gives up unless one more piece is here in time. Each request has its own tries; this is for
     /// one that could not be sent, or whose answer said nothing.
     fn await_piece(&mut self, now: Instant) {
         let Some(fetch) = &self.fetch else { return };
-        let next = now + self.settings.silence_limit.max(self.longest_request() * 2);
+        let next = now + self.settings.silence_limit.max(self.longest_request(now) * 2);
         self.set_timer(Timer::Patience, next.min(fetch.give_up_at));
     }
 

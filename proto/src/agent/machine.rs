@@ -1,6 +1,7 @@
 //! The agent itself: its state, its beginning, and what its driver calls.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -24,6 +25,7 @@ use super::status::{FrameDrop, MappingCost, Purpose};
 use super::timers::Timer;
 use super::twin::Twin;
 use super::verify::Cycle;
+use crate::answer_wait::AnswerWait;
 use crate::map::{LinkMtu, MapVersion, PortRef, Rank};
 use crate::wire::{AgentState, Route};
 use crate::{Instant, Mac, Tally};
@@ -49,6 +51,8 @@ pub struct Agent {
     pub(super) fetch: Option<Box<Fetch>>,
     pub(super) cycle: Option<Cycle>,
     pub(super) requests: Requests,
+    /// How long answers take.
+    pub(super) answers: AnswerWait,
     pub(super) liveness: Liveness,
     pub(super) echoes: Echoes,
     pub(super) timers: [Option<Instant>; Timer::COUNT],
@@ -125,6 +129,7 @@ impl Agent {
             fetch: None,
             cycle: None,
             requests,
+            answers: AnswerWait::new(),
             liveness,
             echoes: Echoes::default(),
             timers: [None; Timer::COUNT],
@@ -197,6 +202,11 @@ impl Agent {
     /// What has happened, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    /// How long an answer is waited for now.
+    pub(super) fn answer_wait(&self, now: Instant) -> Duration {
+        self.answers.wait(now, self.settings.probe_timeout)
     }
 
     pub(super) const fn rank(&self) -> Rank {

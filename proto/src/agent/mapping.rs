@@ -140,10 +140,11 @@ impl Agent {
         let incremental = self.settings.map_incrementally && self.may_trust_last_map(now);
         // A map with contested ports is not built upon, as nothing at those ports was believed.
         let previous = previous.filter(|map| incremental && map.contested.is_empty());
-        let explorer = match &previous {
+        let mut explorer = match &previous {
             Some(map) => Explorer::incremental(&settings, own, seed, map, &self.sessions, &self.suspects),
             None => Explorer::new(&settings, own, seed),
         };
+        explorer.begin_with(self.answers);
         // Hosts that are not asked again are taken to be set as the last map says.
         let set_otherwise = |map: &Map| {
             let set = map.hosts.iter().map(|host| host.mac).filter(|mac| map.rules.own_setting(*mac));
@@ -298,6 +299,7 @@ impl Agent {
     }
 
     fn finish_mapping(&mut self, now: Instant, mapping: &Mapping, mut map: Map) {
+        self.answers.merge(now, &mapping.explorer.answers());
         if mapping.previous.as_ref().is_some_and(|previous| is_isomorphic(previous, &map).is_ok()) {
             // Something has changed, but not at the suspect ports, where it was looked for.
             return self.map_again(now, Cause::SuspectsUnchanged);

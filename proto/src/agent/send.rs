@@ -37,8 +37,8 @@ impl Agent {
 
     /// Sends a scout that waits for a reply.
     pub(super) fn ask(&mut self, now: Instant, asked: Asked, way: RoundTrip, reason: Reason, tries: u8) {
-        let (scout, wait) = ((asked, way.clone(), reason.clone()), self.settings.probe_timeout);
-        match self.requests.begin(now, scout, tries, wait) {
+        let scout = (asked, way.clone(), reason.clone());
+        match self.requests.begin(now, scout, tries, self.answer_wait(now)) {
             Some(id) => self.send_scout(id, way, reason),
             None => {
                 self.dropped.count(FrameDrop::Overload);

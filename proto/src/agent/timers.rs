@@ -35,7 +35,10 @@ impl Agent {
     /// Acts on what falls due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.note_time(now);
-        while let Some(expired) = self.requests.expired(now, self.longest_wait()) {
+        if let Some(due) = self.poll_timeout().filter(|due| *due < now) {
+            self.answers.note(now, now.since(due));
+        }
+        while let Some(expired) = self.requests.expired(now, self.longest_wait(now)) {
             match expired {
                 Expired::Again(id, request) => {
                     self.sent.count(Purpose::Retry);

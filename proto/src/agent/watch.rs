@@ -111,8 +111,8 @@ impl Agent {
     /// How long an answer to the last tries of a question of verification is waited for. The first try waits for a quarter of
     /// that, and each one for twice as long as the one before it: where machines have more to do than they can, answers come
     /// late from all of them, and whoever took that for silence would call for a new map, which is more to do for all.
-    pub(super) fn longest_wait(&self) -> Duration {
-        self.settings.probe_timeout * 4
+    pub(super) fn longest_wait(&self, now: Instant) -> Duration {
+        self.answer_wait(now) * 4
     }
 
     /// Takes the cycle as far as it goes without waiting.
@@ -175,7 +175,7 @@ impl Agent {
     }
 
     fn send_checks(&mut self, now: Instant) {
-        let (probes, wait) = (self.settings.probe_window, self.settings.probe_timeout);
+        let (probes, wait) = (self.settings.probe_window, self.answer_wait(now));
         let room = Room { probes, answers: MAX_ANSWERS.saturating_sub(self.waiting_hosts()) };
         loop {
             let (tries, id) = (self.verify_tries(), self.new_probe_id());
@@ -217,7 +217,7 @@ impl Agent {
 
     /// Deals with checks whose time has run out.
     pub(super) fn expire_checks(&mut self, now: Instant) {
-        let longest_wait = self.longest_wait();
+        let longest_wait = self.longest_wait(now);
         while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, longest_wait)) {
             self.sent.add(Purpose::Retry, u64::from(matches!(step, Step::Probe(..))));
             self.take_step(now, Some(step));

@@ -9,43 +9,52 @@
 
 use std::collections::VecDeque;
 
-use super::request::{Ask, Job};
+use super::request::{Ask, Job, Pending};
 use super::{ExploreError, ExploreOutcome, Explorer};
 use crate::Instant;
 
-/// The last questions that timed out: their ids, and what they asked.
+/// The last questions that timed out.
 #[derive(Debug, Default)]
-pub(super) struct Belated(VecDeque<(u32, Job)>);
+pub(super) struct Belated(VecDeque<TimedOut>);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimedOut {
+    id: u32,
+    job: Job,
+    sent_at: Instant,
+}
 
 impl Belated {
     /// The most that are remembered.
     const MOST: usize = 1024;
 
     /// Remembers a question that timed out, if a belated answer to it counts.
-    pub(super) fn push(&mut self, id: u32, job: &Job) {
+    pub(super) fn push(&mut self, id: u32, &Pending { job, sent_at, .. }: &Pending) {
         if matches!(job, Job::Identify(_) | Job::Port(..)) {
             if self.0.len() >= Self::MOST {
                 self.0.pop_front();
             }
-            self.0.push_back((id, *job));
+            self.0.push_back(TimedOut { id, job, sent_at });
         }
     }
 
     /// The question with this id, once.
-    pub(super) fn take(&mut self, id: u32) -> Option<Job> {
-        let at = self.0.iter().position(|&(known, _)| known == id)?;
-        self.0.remove(at).map(|(_, job)| job)
+    fn take(&mut self, id: u32) -> Option<TimedOut> {
+        let at = self.0.iter().position(|known| known.id == id)?;
+        self.0.remove(at)
     }
 }
 
 impl Explorer {
     /// Takes in what came of a request that timed out. Returns whether it counts.
     pub(super) fn handle_belated(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
-        let Some(job) = self.belated.take(id).filter(|_| !self.finished) else { return false };
+        let Some(timed_out) = self.belated.take(id).filter(|_| !self.finished) else { return false };
+        let TimedOut { job, sent_at, .. } = timed_out;
         // The part may have become a large one since it was asked.
         if self.xbar_of_job(&job).is_some_and(|node| self.known.xbar(node).late) {
             return false;
         }
+        self.answers.note(now, now.since(sent_at));
         let Some(worked) = self.answered_late(&job, outcome) else { return false };
         self.settle(worked, false);
         self.look_at_parts(now);

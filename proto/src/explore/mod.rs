@@ -47,6 +47,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
+use crate::answer_wait::AnswerWait;
 use crate::map::{Host, Map, MapDefect, PortRef};
 use crate::wire::{ProbeKind, Route, Stamp};
 use crate::{Instant, Mac};
@@ -75,7 +76,8 @@ pub struct ExploreSettings {
     pub plain_ports: u8,
     /// Longest way that is followed, in xbars.
     pub max_hops: usize,
-    /// How long to wait for the answer to a probe or scout.
+    /// How long to wait for the answer to a probe or scout; where answers come late, longer, up to
+    /// [`longest_wait`](Self::longest_wait).
     pub probe_timeout: Duration,
     /// How often an unanswered question is asked in all.
     pub probe_tries: u8,
@@ -96,6 +98,11 @@ pub struct ExploreSettings {
 impl ExploreSettings {
     /// The longest way that probes can follow there and back, in xbars.
     pub const MAX_HOPS: usize = Route::MAX_BYTES / 4 - 1;
+
+    /// The longest time for which the answer to a probe or scout is waited for, however late answers come.
+    pub fn longest_wait(&self) -> Duration {
+        self.probe_timeout * AnswerWait::MOST
+    }
 }
 
 /// Something to send.
@@ -193,7 +200,9 @@ pub struct Explorer {
     parts: Parts,
     pending: BTreeMap<u32, Pending>,
     belated: Belated,
-    /// When the pending time out, soonest first: all wait equally long.
+    /// How long answers take.
+    answers: AnswerWait,
+    /// When the pending time out, soonest first: none waits for less time than one before it.
     deadlines: VecDeque<(Instant, u32)>,
     next_id: u32,
     /// Tries of the first cable, of both kinds of probe together.
@@ -239,6 +248,7 @@ impl Explorer {
             parts: Parts::default(),
             pending: BTreeMap::new(),
             belated: Belated::default(),
+            answers: AnswerWait::new(),
             deadlines: VecDeque::new(),
             next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
             first_cable_sent: 0,
@@ -278,7 +288,7 @@ impl Explorer {
     /// Forgets what is known, but neither costs nor ids.
     fn start_anew(&mut self) {
         let fresh = Self::new(&self.settings, self.known.hosts()[0].host, 0);
-        *self = Self { next_id: self.next_id, cost: self.cost, ..fresh };
+        *self = Self { next_id: self.next_id, cost: self.cost, answers: self.answers, ..fresh };
     }
 
     /// The next thing to send, if the window has room and there is one.
@@ -318,6 +328,10 @@ impl Explorer {
             return is_belated;
         };
         self.note_done(&pending);
+        // Whoever answers without end, and late, must not have all others waited for longer.
+        if !pending.late {
+            self.answers.note(now, now.since(pending.sent_at));
+        }
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked, pending.late);
         self.look_at_parts(now);
@@ -341,7 +355,7 @@ impl Explorer {
             if let Some(pending) = self.pending.remove(&id) {
                 self.note_done(&pending);
                 if !pending.late {
-                    self.belated.push(id, &pending.job);
+                    self.belated.push(id, &pending);
                 }
                 let worked = self.work_in(&pending, None);
                 self.settle(worked, pending.late);
@@ -361,6 +375,16 @@ impl Explorer {
     /// and the version is left for the caller to set.
     pub fn result(&mut self) -> Option<Result<Map, ExploreError>> {
         self.outcome.take()
+    }
+
+    /// Takes in how long answers took before it began.
+    pub(crate) const fn begin_with(&mut self, answers: AnswerWait) {
+        self.answers = answers;
+    }
+
+    /// How long answers took lately.
+    pub(crate) const fn answers(&self) -> AnswerWait {
+        self.answers
     }
 
     /// Entries in its tables: sights of xbars, and their ports.
@@ -433,7 +457,8 @@ impl Explorer {
         self.next_id = self.next_id.wrapping_add(1) & ID_MASK;
         self.count(&job, &kind);
         self.sent(&job);
-        let deadline = now + self.settings.probe_timeout;
+        let last = self.deadlines.back().map_or(now, |(deadline, _)| *deadline);
+        let deadline = last.max(now + self.answers.wait(now, self.settings.probe_timeout));
         let xbar = self.xbar_of_job(&job).map(|node| self.known.xbar_mut(node));
         let late = xbar.is_some_and(|xbar| {
             xbar.spent = xbar.spent.saturating_add(1);
@@ -445,7 +470,7 @@ impl Explorer {
             self.parts.asked(now);
             self.queues.began(class);
         }
-        self.pending.insert(id, Pending { job, class, late });
+        self.pending.insert(id, Pending { job, class, late, sent_at: now });
         self.deadlines.push_back((deadline, id));
         Some(ExploreRequest { id, route, kind })
     }

@@ -7,6 +7,7 @@ use super::routes::WayOut;
 use super::schedule::Class;
 use super::unproved::Unproved;
 use super::{Explorer, RequestKind};
+use crate::Instant;
 use crate::wire::{Element, ProbeKind, Route};
 
 /// How to ask what is behind a port.
@@ -67,6 +68,7 @@ pub(super) struct Pending {
     pub(super) class: Class,
     /// Whether it was asked late.
     pub(super) late: bool,
+    pub(super) sent_at: Instant,
 }
 
 impl Job {

@@ -132,7 +132,7 @@ pub struct Options {
     /// Asleep it answers.
     #[arg(long, value_name = "MS")]
     pub start_delay_ms: Option<Bounded<0, 60_000>>,
-    /// How long to wait for the answer to a probe or scout, in milliseconds.
+    /// How long to wait for the answer to a probe or scout, in milliseconds; up to eight times as long where answers come late.
     #[arg(long, value_name = "MS")]
     pub probe_timeout_ms: Option<Bounded<1, 10_000>>,
     /// How often an unanswered probe or scout is sent in all.

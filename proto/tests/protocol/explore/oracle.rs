@@ -352,7 +352,7 @@ pub(crate) fn drive_with(
         }
         let event = events.first_key_value().map(|(&(at, _), _)| at);
         let timeout = explorer.poll_timeout().expect("waits for something");
-        assert!(timeout <= now + settings.probe_timeout);
+        assert!(timeout <= now + settings.longest_wait());
         if let Some(at) = event.filter(|&at| at <= timeout) {
             now = at;
             let (_, (id, outcome)) = events.pop_first().unwrap();
