@@ -330,13 +330,21 @@ impl Explorer {
         self.note_done(&pending);
         // Whoever answers without end, and late, must not have all others waited for longer.
         if !pending.late {
-            self.answers.note(now, now.since(pending.sent_at));
+            self.time_answer(now, pending.sent_at);
         }
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked, pending.late);
         self.look_at_parts(now);
         self.drop_answered();
         true
+    }
+
+    /// Takes in that what was asked at `sent_at` is answered. Answers within the set wait do not make it longer.
+    fn time_answer(&mut self, now: Instant, sent_at: Instant) {
+        let took = now.since(sent_at);
+        if took > self.settings.probe_timeout {
+            self.answers.note(now, took);
+        }
     }
 
     /// Notes that a question is no longer under way.

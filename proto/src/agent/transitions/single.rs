@@ -173,6 +173,31 @@ fn a_silent_parent_is_left_before_the_limit_on_silence_whoever_noticed_first() {
 }
 
 #[test]
+fn verification_waits_for_a_host_that_answers_late() {
+    let mut bench = Bench::at(At::Configured);
+    let timeout = bench.agent.settings.probe_timeout;
+    let asked = bench.next_verification(CHILD).unwrap();
+    let began = bench.now;
+    while bench.now.since(began) < timeout * 15 {
+        bench.step();
+        assert_eq!(bench.place(), At::Configured, "after {:?}", bench.now.since(began));
+    }
+    bench.answer(asked.id, CHILD, 1, crate::wire::Answer::Verify);
+    assert_eq!(bench.place(), At::Configured);
+}
+
+#[test]
+fn an_agent_that_is_called_late_waits_longer_for_others_as_they_may_have_no_time_either() {
+    let mut bench = Bench::at(At::Configured);
+    let timeout = bench.agent.settings.probe_timeout;
+    assert_eq!(bench.agent.answer_wait(bench.now), timeout);
+    bench.now = bench.agent.poll_timeout().unwrap() + timeout;
+    bench.agent.handle_timeout(bench.now);
+    assert_eq!(bench.agent.answer_wait(bench.now), timeout * 4);
+    assert_eq!(bench.agent.answer_wait(bench.now + Duration::from_secs(9)), timeout);
+}
+
+#[test]
 fn a_parent_that_answers_every_other_query_is_waited_for() {
     let mut bench = Bench::at(At::Refuted);
     let began = bench.now;

@@ -146,6 +146,20 @@ fn xbars_whose_stamps_come_late_are_not_taken_for_plain() {
 }
 
 #[test]
+fn hosts_whose_answers_come_late_are_in_the_map() {
+    // Each answer comes when its own try has timed out, and before the last try has.
+    for (prove_tags, greet_hosts) in [(false, false), (true, false), (true, true)] {
+        for map in [fabrics::clos2(4, 8, true), fabrics::clos2(4, 8, false), fabrics::now()] {
+            let mut fabric = OracleFabric::new(&map, 0);
+            let settings = ExploreSettings { prove_tags, greet_hosts, ..settings(8) };
+            fabric.slow_hosts_by = settings.probe_timeout * 5 / 2;
+            let run = explore(&mut fabric, 0, &settings);
+            is_isomorphic(&run.map.unwrap(), &fabric.knowable(0)).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_fabric_without_end_is_left_out() {
     // A host that turns every probe back makes believe that behind it is xbar after xbar.
     let map = fabrics::clos2(2, 4, false);

@@ -101,6 +101,8 @@ pub(crate) struct OracleFabric {
     pub(crate) hop: Duration,
     /// How much longer than other probes identify probes take.
     pub(crate) slow_stamps_by: Duration,
+    /// How much longer than those of xbars the answers of hosts take.
+    pub(crate) slow_hosts_by: Duration,
     pub(crate) rng: ChaCha8Rng,
 }
 
@@ -134,6 +136,7 @@ impl OracleFabric {
             round_trip: Duration::from_micros(100),
             hop: Duration::ZERO,
             slow_stamps_by: Duration::ZERO,
+            slow_hosts_by: Duration::ZERO,
             rng: ChaCha8Rng::seed_from_u64(1),
         }
     }
@@ -338,7 +341,9 @@ pub(crate) fn drive_with(
             if let Some(outcome) = meddle(&request, outcome) {
                 let hops = u32::try_from(request.route.hops()).unwrap();
                 let is_stamped = matches!(request.kind, RequestKind::Probe { kind: ProbeKind::Identify, .. });
+                let is_of_host = matches!(outcome, ExploreOutcome::Host(_));
                 let slow_by = if is_stamped { fabric.slow_stamps_by } else { Duration::ZERO }
+                    + if is_of_host { fabric.slow_hosts_by } else { Duration::ZERO }
                     + fabric.slow_by(own, &request.route);
                 let after = fabric.round_trip + fabric.hop * hops + slow_by;
                 events.insert((now + after, sent), (request.id, outcome));
