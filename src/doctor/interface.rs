@@ -4,6 +4,7 @@ use mapper_daemon::agent::options::Config;
 
 use super::Check;
 use super::daemons::{self, Daemon, Heard};
+use super::neighbour_table;
 use super::neighbour::{self, Neighbour};
 use mapper_host::data::tap_mtu;
 use mapper_machine::link::interface::Interface;
@@ -35,6 +36,7 @@ pub(super) fn check(config: &Config, heard: &Heard, is_set_up: bool) -> Vec<Chec
     checks.extend(config.tap.as_deref().and_then(|tap| check_tap_name(tap, &daemon)));
     if let Daemon::Agent(board) = &daemon {
         checks.extend(daemons::check_fabric(board));
+        checks.extend(neighbour_table::check(board, &neighbour_table::limits()));
     } else if interface.carrier && matches!(daemon, Daemon::None) {
         checks.push(check_neighbour(&interface, config));
     }

@@ -10,6 +10,7 @@ mod installation;
 mod interface;
 mod machine;
 mod neighbour;
+mod neighbour_table;
 mod repair;
 
 use std::collections::BTreeSet;
