@@ -4,8 +4,8 @@ use mapper_daemon::agent::options::Config;
 
 use super::Check;
 use super::daemons::{self, Daemon, Heard};
-use super::neighbour_table;
 use super::neighbour::{self, Neighbour};
+use super::neighbour_table;
 use mapper_host::data::tap_mtu;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::Tap;

@@ -8,7 +8,8 @@ use super::Check;
 /// shows that, no namespace of a container does.
 pub(super) fn limits() -> Vec<(&'static str, u64)> {
     let limit = |family: &'static str| {
-        let text = std::fs::read_to_string(format!("/proc/sys/net/{family}/neigh/default/gc_thresh3")).ok()?;
+        let text =
+            std::fs::read_to_string(format!("/proc/sys/net/{family}/neigh/default/gc_thresh3")).ok()?;
         Some((family, text.trim().parse().ok()?))
     };
     ["ipv4", "ipv6"].into_iter().filter_map(limit).collect()
@@ -29,7 +30,9 @@ pub(super) fn check(board: &Board, limits: &[(&str, u64)]) -> Option<Check> {
         .collect();
     let what = || {
         let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or_default();
-        format!("the kernel keeps at most {fewest} neighbours, for a fabric of {hosts} hosts and all other networks")
+        format!(
+            "the kernel keeps at most {fewest} neighbours, for a fabric of {hosts} hosts and all other networks"
+        )
     };
     (!commands.is_empty()).then(|| Check::warning("neighbours", what(), commands.join(", ")))
 }
