@@ -22,6 +22,8 @@ impl AnswerWait {
     const FACTOR: u32 = 4;
     /// The most that the set wait is multiplied by.
     pub(crate) const MOST: u32 = 8;
+    /// The latest that anything is taken to be: a machine that was suspended for a night is not short of time.
+    const LATEST: Duration = Duration::from_secs(1);
     /// How long it takes until half of the lateness is forgotten.
     const HALF_LIFE: Duration = Duration::from_millis(500);
 
@@ -39,6 +41,7 @@ impl AnswerWait {
 
     /// Takes in that an answer took so long, or that this agent was called so late.
     pub(crate) fn note(&mut self, now: Instant, took: Duration) {
+        let took = took.min(Self::LATEST);
         if took >= self.lateness(now) {
             self.latest = (took, now);
         }
@@ -80,7 +83,7 @@ mod tests {
         assert_eq!(answers.wait(now + AnswerWait::HALF_LIFE, SET), SET * AnswerWait::FACTOR / 2);
         answers.note(now, Duration::from_secs(3600));
         assert_eq!(answers.wait(now, SET), SET * AnswerWait::MOST);
-        assert_eq!(answers.wait(now + AnswerWait::HALF_LIFE * 40, SET), SET);
+        assert_eq!(answers.wait(now + AnswerWait::HALF_LIFE * 10, SET), SET);
         assert_eq!(answers.wait(now + Duration::from_secs(1 << 40), SET), SET);
     }
 }

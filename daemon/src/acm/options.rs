@@ -118,7 +118,7 @@ pub enum AcmConfigError {
 }
 
 /// A function that reads from the file of all daemons what it says to this service and to daemons of any kind.
-pub type ReadFile = fn(&Path) -> Result<(AcmKeys, Shared), ConfigFileError>;
+pub(crate) type ReadFile = fn(&Path) -> Result<(AcmKeys, Shared), ConfigFileError>;
 
 /// A command line and the configuration file that it names, which can be read again.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use mapper_machine::whole_file;
 ///
 /// # Errors
 /// If the file cannot be replaced, or the temporary file beside it cannot be written.
-pub fn write(path: &Path, map: &Map, names: &Names) -> io::Result<()> {
+pub(crate) fn write(path: &Path, map: &Map, names: &Names) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(&map_to_json(map, names))?;
     text.push('\n');
     whole_file::replace(path, &text)
@@ -23,7 +23,7 @@ pub fn write(path: &Path, map: &Map, names: &Names) -> io::Result<()> {
 ///
 /// # Errors
 /// If they cannot be stored.
-pub fn check(path: &Path) -> io::Result<()> {
+pub(crate) fn check(path: &Path) -> io::Result<()> {
     whole_file::check(path)
 }
 

@@ -3,19 +3,19 @@
 //!
 //! - [`driver`]: the loop that drives one agent.
 //! - [`history`]: the log of maps on disk.
-//! - [`map_file`]: the map as a file.
+//! - `map_file`: the map as a file.
 //! - `on_change`: tells others what is not as planned.
 //! - [`keys`]: key files.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: what the status socket says.
-//! - [`metrics`]: what the status socket says, as OpenMetrics text.
+//! - `metrics`: what the status socket says, as OpenMetrics text.
 
 pub mod driver;
 mod error;
 pub mod history;
 pub mod keys;
-pub mod map_file;
-pub mod metrics;
+pub(crate) mod map_file;
+pub(crate) mod metrics;
 mod on_change;
 pub mod options;
 pub mod status;

@@ -19,14 +19,14 @@ const MAX_LABEL_BYTES: usize = 63;
 #[error(
     "line {line} is a mark of a marked part that has no beginning, no end, or two: take its marks out by hand"
 )]
-pub struct DamagedMarks {
+pub(crate) struct DamagedMarks {
     /// The line, counted from 1.
     pub line: usize,
 }
 
 /// A file of hosts' names around the part with one mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Around<'a> {
+pub(crate) struct Around<'a> {
     before: &'a [u8],
     after: &'a [u8],
     begin: String,
@@ -39,7 +39,7 @@ impl<'a> Around<'a> {
     ///
     /// # Errors
     /// If one mark is there without the other, or twice.
-    pub fn of(text: &'a [u8], mark: &str) -> Result<Self, DamagedMarks> {
+    pub(crate) fn of(text: &'a [u8], mark: &str) -> Result<Self, DamagedMarks> {
         let (begin, end) = (format!("# mapper {mark} begin"), format!("# mapper {mark} end"));
         let (mut opened, mut closed) = (None, None);
         let mut at = 0;
@@ -74,12 +74,12 @@ impl<'a> Around<'a> {
     }
 
     /// The file without the marked part.
-    pub fn without(&self) -> Vec<u8> {
+    pub(crate) fn without(&self) -> Vec<u8> {
         [self.before, self.after].concat()
     }
 
     /// The file with these hosts in the marked part, and the names that are left out, with why.
-    pub fn with(&self, entries: &[KeptHost]) -> (Vec<u8>, BTreeMap<String, String>) {
+    pub(crate) fn with(&self, entries: &[KeptHost]) -> (Vec<u8>, BTreeMap<String, String>) {
         let (lines, left_out) = lines(entries, &self.names());
         let mut text = self.before.to_vec();
         let is_joined = self.before.last().is_some_and(|&byte| byte != b'\n');
@@ -155,7 +155,7 @@ fn is_same(known: &BTreeSet<String>, entry: &KeptHost) -> bool {
 }
 
 /// A name without `.fabric` behind it, if it has that.
-pub fn base(name: &str) -> &str {
+pub(crate) fn base(name: &str) -> &str {
     let at = name.len().saturating_sub(DOMAIN.len());
     match name.split_at_checked(at) {
         Some((base, end)) if !base.is_empty() && end.eq_ignore_ascii_case(DOMAIN) => base,

@@ -1,12 +1,12 @@
 //! Keeps the names of a fabric's hosts in a marked part of a file of hosts' names, as hosts(5).
 //!
-//! - [`block`]: what stands in the marked part, and what is left out of it.
+//! - `block`: what stands in the marked part, and what is left out of it.
 //! - [`keeper`]: the small process that writes the file, as the daemon itself may not.
-//! - [`told`]: the daemon's end of the line to that process.
+//! - `told`: the daemon's end of the line to that process.
 
-pub mod block;
+pub(crate) mod block;
 pub mod keeper;
-pub mod told;
+pub(crate) mod told;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

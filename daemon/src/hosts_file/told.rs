@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A file of hosts' names that a process beside the daemon keeps.
 #[derive(Debug)]
-pub struct HostsFile {
+pub(crate) struct HostsFile {
     child: Child,
     requests: watch::Sender<Option<KeeperRequest>>,
     task: JoinHandle<()>,
@@ -40,7 +40,7 @@ impl HostsFile {
     ///
     /// # Errors
     /// If the process cannot be started.
-    pub fn open(path: &Path, mark: &str) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, mark: &str) -> io::Result<Self> {
         let (own, keepers) = StdStream::pair()?;
         own.set_nonblocking(true)?;
         let child = Command::new("/proc/self/exe")
@@ -58,12 +58,12 @@ impl HostsFile {
     }
 
     /// Has the file hold these hosts and no others.
-    pub fn keep(&self, entries: Vec<KeptHost>) {
+    pub(crate) fn keep(&self, entries: Vec<KeptHost>) {
         self.requests.send_replace(Some(KeeperRequest::Keep(entries)));
     }
 
     /// What is wrong, in words.
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let KeeperReply { failure, left_out } = &*self.reply.borrow();
         let path = self.path.display();
         let failure = failure.as_ref().map(|why| format!("cannot keep names in {path}: {why}"));
@@ -75,7 +75,7 @@ impl HostsFile {
     }
 
     /// Has the names taken out of the file, and the process end.
-    pub async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         self.requests.send_replace(Some(KeeperRequest::Remove));
         if tokio::time::timeout(PATIENCE, &mut self.task).await.is_err() {
             self.task.abort();

@@ -14,7 +14,7 @@ const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// A port of this machine whose neighbour is known.
 #[derive(Debug, Clone)]
-pub struct Cabled {
+pub(crate) struct Cabled {
     /// The port, as the kernel is told of it.
     pub port: CabledPort,
     /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
@@ -26,7 +26,7 @@ pub struct Cabled {
 /// The neighbours at all ports, also those that have fallen silent while their cable kept its carrier: their daemon
 /// may have crashed, and their kernel go on.
 #[derive(Debug, Default)]
-pub struct Acquaintances {
+pub(crate) struct Acquaintances {
     /// By the number of the port: the neighbour, and when it was last heard.
     known: BTreeMap<u8, (Neighbour, Instant)>,
     /// The numbers of the interfaces that had no carrier when they were last looked at.
@@ -36,7 +36,7 @@ pub struct Acquaintances {
 impl Acquaintances {
     /// These interfaces as they are now, by their numbers, and which of them lead to a neighbour. `joined` says whose
     /// hellos are heard at each port.
-    pub fn cabled(
+    pub(crate) fn cabled(
         &mut self,
         now: Instant,
         interfaces: impl IntoIterator<Item = (u8, String)>,
@@ -73,7 +73,7 @@ impl Acquaintances {
     }
 
     /// The numbers of the interfaces that had no carrier when [`Self::cabled`] last looked at them.
-    pub const fn without_carrier(&self) -> &BTreeSet<u32> {
+    pub(crate) const fn without_carrier(&self) -> &BTreeSet<u32> {
         &self.without_carrier
     }
 }

@@ -53,7 +53,7 @@ pub enum ForwardingError {
 
 /// The kernel's forwarding of users' packets.
 #[derive(Debug)]
-pub struct Forwarding {
+pub(crate) struct Forwarding {
     choice: DataPathChoice,
     /// Whether this machine sends users' packets itself, and not only on.
     sends: bool,
@@ -86,7 +86,7 @@ pub struct Forwarding {
 
 /// What the kernel is to be used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KernelUse {
+pub(crate) struct KernelUse {
     /// What the user chose.
     pub choice: DataPathChoice,
     /// Which abilities of the kernel are not used, as if it lacked them.
@@ -99,7 +99,7 @@ pub struct KernelUse {
 
 /// The kernel, if users' packets may go by it.
 #[derive(Debug)]
-pub enum Opened {
+pub(crate) enum Opened {
     /// Users' packets may go by the kernel.
     Used(Box<Forwarding>),
     /// They may not, for this reason, in words for a person.
@@ -122,7 +122,7 @@ impl Forwarding {
     ///
     /// # Errors
     /// If the user chose what the kernel cannot do.
-    pub fn open(wanted: KernelUse, record: &Path) -> Result<Opened, ForwardingError> {
+    pub(crate) fn open(wanted: KernelUse, record: &Path) -> Result<Opened, ForwardingError> {
         let choice = wanted.choice;
         if choice == DataPathChoice::Tap {
             return Ok(Opened::NotUsed("data-path is tap".to_owned()));
@@ -195,18 +195,18 @@ impl Forwarding {
 
     /// The first number for ways, which are those of nexthops: no object that an earlier run left has one from here
     /// on, so that no group that is still in use gets other members.
-    pub const fn first_number(&self) -> u32 {
+    pub(crate) const fn first_number(&self) -> u32 {
         self.first_number
     }
 
     /// What an earlier run had left when this was opened. It is given away once.
-    pub fn take_found(&mut self) -> Objects {
+    pub(crate) fn take_found(&mut self) -> Objects {
         std::mem::take(&mut self.found)
     }
 
     /// Says which of the ports' interfaces have no carrier, by their numbers. Ways out of these that
     /// an earlier run left are taken away.
-    pub fn set_without_carrier(&mut self, interfaces: &BTreeSet<u32>) {
+    pub(crate) fn set_without_carrier(&mut self, interfaces: &BTreeSet<u32>) {
         if self.without_carrier != *interfaces {
             self.without_carrier.clone_from(interfaces);
             if self.taking_over_until.is_some() {
@@ -216,42 +216,42 @@ impl Forwarding {
     }
 
     /// Whether packets may still go by what an earlier run left.
-    pub const fn is_taking_over(&self) -> bool {
+    pub(crate) const fn is_taking_over(&self) -> bool {
         self.taking_over_until.is_some()
     }
 
     /// Says that packets go by what this run has installed, so that what an earlier one left can go.
-    pub fn has_taken_over(&mut self) {
+    pub(crate) fn has_taken_over(&mut self) {
         if self.taking_over_until.take().is_some() {
             self.look_soon();
         }
     }
 
     /// What was chosen.
-    pub const fn choice(&self) -> DataPathChoice {
+    pub(crate) const fn choice(&self) -> DataPathChoice {
         self.choice
     }
 
     /// Whether segments are used. A machine that sends packets by them also needs a way for those that are too long for
     /// an outer header.
-    pub const fn segments(&self) -> bool {
+    pub(crate) const fn segments(&self) -> bool {
         self.choice.allows_segments() && self.abilities.segments && (self.abilities.marks || !self.sends)
     }
 
     /// Whether several elements stand in one segment.
-    pub const fn compressed(&self) -> bool {
+    pub(crate) const fn compressed(&self) -> bool {
         self.segments() && self.abilities.compression
     }
 
     /// What the kernel takes off the MTU of a route by segments.
-    pub const fn left_unused(&self) -> LeftUnused {
+    pub(crate) const fn left_unused(&self) -> LeftUnused {
         self.abilities.left_unused
     }
 
     /// Whether routes by destination are used: where they were chosen, or where the kernel has no segments. A crossbar
     /// that sends its own packets by segments forwards those of others by segments, too, where their destination is
     /// all that they say, and then they may be too long.
-    pub const fn routes(&self) -> bool {
+    pub(crate) const fn routes(&self) -> bool {
         let wanted = match self.choice {
             DataPathChoice::Routes => true,
             DataPathChoice::Auto => !self.segments(),
@@ -261,13 +261,13 @@ impl Forwarding {
     }
 
     /// What neighbours are told of the kernel of a crossbar alone, which knows no destinations.
-    pub fn flags_of_segments(&self) -> HelloFlags {
+    pub(crate) fn flags_of_segments(&self) -> HelloFlags {
         let said = [(self.segments(), HelloFlags::SRV6), (self.compressed(), HelloFlags::SRV6_COMPRESSED)];
         said.into_iter().filter(|(is_so, _)| *is_so).fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag))
     }
 
     /// What neighbours are told of this kernel, which goes on `by_destination` as long as its agent keeps routes for it.
-    pub fn flags(&self, by_destination: bool) -> HelloFlags {
+    pub(crate) fn flags(&self, by_destination: bool) -> HelloFlags {
         if !self.needs.forwards {
             return HelloFlags::NONE;
         }
@@ -276,7 +276,7 @@ impl Forwarding {
     }
 
     /// Keeps the settings of these interfaces, by number and name, as forwarding needs them.
-    pub fn keep_settings_of(&mut self, ports: BTreeMap<u32, String>) {
+    pub(crate) fn keep_settings_of(&mut self, ports: BTreeMap<u32, String>) {
         if self.needs.ports != ports {
             self.needs.ports = ports;
             self.keep_settings();
@@ -284,7 +284,7 @@ impl Forwarding {
     }
 
     /// Has the outer headers of packets by segments come from this address of the machine.
-    pub fn keep_outer_source(&mut self, own: Ipv6Addr) {
+    pub(crate) fn keep_outer_source(&mut self, own: Ipv6Addr) {
         if self.segments() && self.sends {
             self.speedups.keep_outer_source(&mut self.kernel, own);
         }
@@ -297,7 +297,7 @@ impl Forwarding {
     }
 
     /// Carries changes out, in their order.
-    pub fn carry_out(&mut self, changes: &[Change]) {
+    pub(crate) fn carry_out(&mut self, changes: &[Change]) {
         if changes.is_empty() {
             return;
         }
@@ -313,7 +313,7 @@ impl Forwarding {
     }
 
     /// How many packets each nexthop has taken since it is there; nothing if the kernel does not count or answer.
-    pub fn packets(&mut self) -> BTreeMap<NexthopId, u64> {
+    pub(crate) fn packets(&mut self) -> BTreeMap<NexthopId, u64> {
         match self.kernel.packets() {
             Ok(packets) => packets,
             Err(error) => {
@@ -324,12 +324,12 @@ impl Forwarding {
     }
 
     /// What a board shows.
-    pub fn status(&self) -> ForwardingStatus {
+    pub(crate) fn status(&self) -> ForwardingStatus {
         ForwardingStatus { troubles: self.troubles.clone(), put_right: self.put_right }
     }
 
     /// Takes away all that was installed, and puts settings back; or leaves all as it is, for packets to go on.
-    pub fn close(mut self, keep: bool) {
+    pub(crate) fn close(mut self, keep: bool) {
         if keep {
             return;
         }

@@ -4,7 +4,7 @@ use super::{PortStatus, XbarStatus};
 use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
 
 /// The metrics of the crossbar with this status.
-pub fn render(status: &XbarStatus, dialect: Dialect) -> String {
+pub(crate) fn render(status: &XbarStatus, dialect: Dialect) -> String {
     let mut text = Exposition::new(dialect, &[("xbar", &status.name)]);
     let tag = status.tag.as_deref().unwrap_or_default();
     let labels = [("version", env!("CARGO_PKG_VERSION")), ("kind", &*status.kind), ("tag", tag)];

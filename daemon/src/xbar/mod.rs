@@ -3,37 +3,37 @@
 //! What becomes of a frame is decided in one place for all crossbars,
 //! [`Crossbar::decide`](mapper_proto::wire::Crossbar::decide). This module adds the links and the process.
 //!
-//! - [`switch`]: the ports, and what goes from one to the other.
-//! - [`forwarding`]: the kernel as a crossbar of users' packets.
-//! - [`acquaintances`]: who is at the other end of each cable, for the kernel.
-//! - [`hellos`]: what neighbours at the two ends of a cable tell each other.
+//! - `switch`: the ports, and what goes from one to the other.
+//! - `forwarding`: the kernel as a crossbar of users' packets.
+//! - `acquaintances`: who is at the other end of each cable, for the kernel.
+//! - `hellos`: what neighbours at the two ends of a cable tell each other.
 //! - [`cable`]: what is shown of the cable at a port, and what is wrong with it.
 //! - [`counters`]: what is counted at each port.
-//! - [`status`]: what a crossbar says of itself.
-//! - [`traffic`]: what goes over the cable at a port.
-//! - [`metrics`]: what a crossbar says of itself, as OpenMetrics text.
+//! - `status`: what a crossbar says of itself.
+//! - `traffic`: what goes over the cable at a port.
+//! - `metrics`: what a crossbar says of itself, as OpenMetrics text.
 //! - [`socket`]: the unix socket that a crossbar is asked on.
-//! - [`process`]: a crossbar as a process of its own.
+//! - `process`: a crossbar as a process of its own.
 //! - [`options`]: what the user may set of a crossbar.
 //! - [`ports`]: which interface is behind which port.
 
-pub mod acquaintances;
+pub(crate) mod acquaintances;
 mod bucket;
 pub mod cable;
 pub mod counters;
-pub mod forwarding;
-pub mod hellos;
+pub(crate) mod forwarding;
+pub(crate) mod hellos;
 mod kernel_crossbar;
-pub mod metrics;
+pub(crate) mod metrics;
 pub mod options;
 mod port_table;
 pub mod ports;
-pub mod process;
+pub(crate) mod process;
 pub mod socket;
 mod speedups;
-pub mod status;
-pub mod switch;
-pub mod traffic;
+pub(crate) mod status;
+pub(crate) mod switch;
+pub(crate) mod traffic;
 
 pub use process::{XbarConfig, XbarError, XbarKind, run};
 pub use status::{PortStatus, XbarStatus};

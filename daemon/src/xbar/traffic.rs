@@ -46,7 +46,7 @@ impl From<&PortStatus> for PortTraffic {
 }
 
 /// How fast an interface is, in Mb/s, if it says so.
-pub fn rate_mbps(interface: &str) -> Option<u32> {
+pub(crate) fn rate_mbps(interface: &str) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
     // An interface without carrier says -1.
     text.trim().parse().ok().filter(|&mbps| mbps > 0)

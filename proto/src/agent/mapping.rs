@@ -203,10 +203,14 @@ impl Agent {
         while let Some(request) = mapping.explorer.poll_probe(now) {
             self.send_probe(&mut mapping, request);
         }
-        match mapping.explorer.result() {
-            None => self.mapping = Some(mapping),
-            Some(Ok(map)) => self.finish_mapping(now, &mapping, map),
-            Some(Err(error)) => self.mapping_failed(now, error),
+        let Some(result) = mapping.explorer.result() else {
+            self.mapping = Some(mapping);
+            return;
+        };
+        self.answers.merge(now, &mapping.explorer.answers());
+        match result {
+            Ok(map) => self.finish_mapping(now, &mapping, map),
+            Err(error) => self.mapping_failed(now, error),
         }
     }
 
@@ -299,7 +303,6 @@ impl Agent {
     }
 
     fn finish_mapping(&mut self, now: Instant, mapping: &Mapping, mut map: Map) {
-        self.answers.merge(now, &mapping.explorer.answers());
         if mapping.previous.as_ref().is_some_and(|previous| is_isomorphic(previous, &map).is_ok()) {
             // Something has changed, but not at the suspect ports, where it was looked for.
             return self.map_again(now, Cause::SuspectsUnchanged);

@@ -20,7 +20,7 @@ const STATES: [AgentState; 7] = [
 ];
 
 /// The metrics of the agent that this board shows, and of the fabric as its maps have shown it.
-pub fn render(board: &Board, known: &KnownFabric, dialect: Dialect) -> String {
+pub(crate) fn render(board: &Board, known: &KnownFabric, dialect: Dialect) -> String {
     let interface = board.interface.as_deref().unwrap_or_default();
     let mut text = Exposition::new(dialect, &[("interface", interface)]);
     write_agent(&mut text, board);

@@ -17,13 +17,13 @@ use mapper_machine::metrics::Dialect;
 use super::status::Board;
 use crate::xbar::{self, XbarStatus};
 
-pub use agent::render;
-pub use causes::{CauseCounters, Causes};
-pub use known::KnownFabric;
-pub use present::Present;
+pub(crate) use agent::render;
+pub(crate) use causes::{CauseCounters, Causes};
+pub(crate) use known::KnownFabric;
+pub(crate) use present::Present;
 
 /// The metrics of an agent, and of the crossbar if it is a node.
-pub fn render_node(
+pub(crate) fn render_node(
     board: &Board,
     known: &KnownFabric,
     crossbar: Option<&XbarStatus>,

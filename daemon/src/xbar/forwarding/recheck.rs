@@ -21,7 +21,7 @@ pub(super) const RETRY_AFTER: Duration = Duration::from_millis(500);
 impl Forwarding {
     /// Waits until it is time for [`Self::recheck`]: somebody changed something of `wanted`, or some seconds have
     /// passed.
-    pub async fn recheck_due(&mut self, wanted: impl Fn() -> Objects) {
+    pub(crate) async fn recheck_due(&mut self, wanted: impl Fn() -> Objects) {
         loop {
             tokio::select! {
                 () = self.timer.sleep_until(Some(self.recheck_at)) => return,
@@ -43,13 +43,13 @@ impl Forwarding {
 
     /// Makes [`Self::recheck_due`] return soon, as the kernel takes some objects away without a word when an interface
     /// changes.
-    pub fn look_soon(&mut self) {
+    pub(crate) fn look_soon(&mut self) {
         self.recheck_at = self.recheck_at.min(self.clock.now() + RECHECK_AFTER_NOTICE);
     }
 
     /// Compares what the kernel holds with what is wanted, and puts right what differs; likewise its settings. `leads_on`
     /// says of what an earlier run left whether packets to an address may go on by a nexthop.
-    pub fn recheck(&mut self, wanted: &Objects, leads_on: impl Fn(IpAddr, &Nexthop) -> bool) {
+    pub(crate) fn recheck(&mut self, wanted: &Objects, leads_on: impl Fn(IpAddr, &Nexthop) -> bool) {
         self.recheck_at = self.clock.now() + RECHECK_EVERY;
         let mut troubles = Vec::new();
         match self.settings.drifts() {
