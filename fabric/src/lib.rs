@@ -14,6 +14,7 @@ mod clos;
 mod cluster;
 mod dragonfly;
 mod grid;
+mod identity;
 mod irregular;
 pub mod machine;
 pub mod names;
@@ -25,6 +26,7 @@ mod spec;
 mod tree;
 pub mod wording;
 
+pub use identity::{INVENTED_TAGS, identity};
 pub use spec::SpecError;
 
 use mapper_proto::map::Fabric;

@@ -19,7 +19,6 @@ use mapper_proto::{Mac, quote};
 use super::{Malformed, is_name};
 
 pub(super) use hosts::further_name;
-pub use tags::identity;
 pub(super) use tags::tag_xbars;
 
 use hosts::{add_hosts, settle_macs};

@@ -56,7 +56,6 @@ mod slurm;
 mod subnet_lst;
 mod svg;
 
-pub use draft::identity;
 pub use loaded::Loaded;
 pub use svg::plot_loads;
 
@@ -64,7 +63,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use mapper_fabric::{self, SpecError};
+use mapper_fabric::{self, SpecError, identity};
 use mapper_proto::map::Fabric;
 use mapper_proto::quote;
 use thiserror::Error;

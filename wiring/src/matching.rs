@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapper_formats::identity;
+use mapper_fabric::identity;
 use mapper_proto::map::{Fabric, HostLabel, PortRef, XbarLabel};
 
 use super::alike::{self, Side};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mapper_proto::map::{Fabric, PortRef};
 
-use mapper_formats::identity;
+use mapper_fabric::identity;
 
 /// The possible differences between two numberings of the same ports, as files count from 0 or from 1.
 const OFFSETS: [i16; 3] = [-1, 0, 1];

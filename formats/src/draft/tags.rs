@@ -2,15 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use mapper_proto::map::{Fabric, Xbar};
-
-/// The first of the tags that xbars without a GUID get by position. No generator uses them.
-const INVENTED_TAGS: u64 = 0x0600_0000_0000_0000;
-
-/// What identifies an xbar: its tag, unless a reader invented it for want of a GUID.
-pub fn identity(xbar: &Xbar) -> Option<u64> {
-    xbar.tag.filter(|tag| tag >> 32 != INVENTED_TAGS >> 32)
-}
+use mapper_fabric::INVENTED_TAGS;
+use mapper_proto::map::Fabric;
 
 /// Tags every xbar: with its GUID; where it has none or one that is taken, by position.
 pub(crate) fn tag_xbars(fabric: &mut Fabric) {

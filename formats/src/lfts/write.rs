@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use mapper_fabric::identity;
 use mapper_proto::map::Fabric;
 use rayon::prelude::*;
 
 use super::{PortNumbers, PortZero};
-use crate::identity;
 use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables};
 

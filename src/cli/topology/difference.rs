@@ -9,7 +9,7 @@ use std::fmt;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use mapper_formats::identity;
+use mapper_fabric::identity;
 use mapper_wiring::matching::Matching;
 use mapper_wiring::{Cable, MatchedBy, NodeName, NodePort, is_by_position};
 
