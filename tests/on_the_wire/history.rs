@@ -93,8 +93,9 @@ fn what_maps_changed_and_why_is_kept_and_shown_after_the_leader_and_the_page_are
     assert!(lost["cause"].is_string(), "{lost}");
 
     let page = Page::serve(&run_dir);
-    let told = wait_for("the page has what was before it", || {
-        page.told().filter(|told| told["history"].to_string().contains("is gone"))
+    // The log of maps is there at once, and how hosts and cables are now as soon as the agents were asked.
+    let told = wait_for("the page has what was before it, and what is now", || {
+        page.told().filter(|told| told["history"].to_string().contains("is gone") && told["hosts"] != "")
     });
     let mut past = told["history"].as_array().unwrap().iter().filter(|moment| moment["unix_ms"].is_number());
     assert!(past.any(|past| past["what"].to_string().contains("the cable 0x")), "{told}");
