@@ -14,7 +14,7 @@ widen_neighbour_tables() {
     done
 }
 
-# Sets the limits as they were before the lab.
+# Sets the limits as they were before the lab. A lab of many hosts that came up later and is still up may have too little room then.
 restore_neighbour_tables() {
     local limit before
     [[ -f $dir/neighbours ]] || return 0

@@ -1,6 +1,7 @@
 //! Whether the kernel's tables of neighbours have room for all hosts of the fabric.
 
 use mapper_daemon::agent::status::Board;
+use mapper_fabric::wording::plural;
 
 use super::Check;
 
@@ -31,7 +32,8 @@ pub(super) fn check(board: &Board, limits: &[(&str, u64)]) -> Option<Check> {
     let what = || {
         let fewest = limits.iter().map(|(_, limit)| *limit).min().unwrap_or_default();
         format!(
-            "the kernel keeps at most {fewest} neighbours, for a fabric of {hosts} hosts and all other networks"
+            "the kernel keeps at most {fewest} neighbours, for a fabric of {} and all other networks",
+            plural(board.hosts, "host")
         )
     };
     (!commands.is_empty()).then(|| Check::warning("neighbours", what(), commands.join(", ")))

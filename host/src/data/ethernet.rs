@@ -9,6 +9,11 @@ pub(super) const VLAN_TAG_BYTES: usize = 4;
 /// The offset of the EtherType in a frame without a VLAN tag.
 pub(super) const ETHERTYPE_AT: usize = 12;
 
+/// The EtherTypes of what a frame carries.
+pub(super) const IPV4: u16 = 0x0800;
+pub(super) const ARP: u16 = 0x0806;
+pub(super) const IPV6: u16 = 0x86dd;
+
 /// The EtherTypes that announce a VLAN tag: of IEEE 802.1Q, of 802.1ad, and the one in use before 802.1ad.
 pub(super) const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 

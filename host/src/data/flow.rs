@@ -6,10 +6,8 @@
 //! have no ports, so of all fragments only the IP addresses are hashed. Of what is not IP the MACs and
 //! the EtherType are hashed.
 
-use super::ethernet::{self, VLAN_TAGS, u16_at};
+use super::ethernet::{self, IPV4, IPV6, VLAN_TAGS, u16_at};
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
 const MAX_VLAN_TAGS: usize = 2;
 /// The twelve bits of a tag that name a VLAN. The others may differ within a flow.
 const VLAN_ID_MASK: u16 = 0x0fff;

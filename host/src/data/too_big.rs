@@ -1,10 +1,8 @@
 //! Tells the kernel that a packet is too long for a cable on its way. The kernel then sends shorter packets,
 //! as it does when a router says so (path MTU discovery, RFC 1191 and RFC 8201).
 
-use super::ethernet::{ETHERTYPE_AT, HEADER_BYTES, VLAN_TAG_BYTES, VLAN_TAGS, u16_at};
+use super::ethernet::{ETHERTYPE_AT, HEADER_BYTES, IPV4, IPV6, VLAN_TAG_BYTES, VLAN_TAGS, u16_at};
 
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
 const IPV4_HEADER_BYTES: usize = 20;
 const IPV6_HEADER_BYTES: usize = 40;
 const ICMP_HEADER_BYTES: usize = 8;

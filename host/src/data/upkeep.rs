@@ -2,14 +2,10 @@
 
 use mapper_fib::probe::UDP_PORT;
 
-use super::ethernet::{ETHERTYPE_AT, u16_at};
+use super::ethernet::{ARP, ETHERTYPE_AT, IPV6, u16_at};
+use super::sources::{ICMPV6, NEIGHBOUR_DISCOVERY};
 
-const IPV6: u16 = 0x86dd;
-const ARP: u16 = 0x0806;
 const UDP: u8 = 17;
-const ICMPV6: u8 = 58;
-/// Types of messages of neighbour discovery (RFC 4861).
-const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 
 /// Whether a frame is one by which kernels find each other's link addresses, or a probe of a path through the kernels or
 /// its answer. All hosts exchange such frames after each new map, so they do not tell which paths carry users' frames.

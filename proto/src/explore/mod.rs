@@ -202,7 +202,7 @@ pub struct Explorer {
     belated: Belated,
     /// How long answers take.
     answers: AnswerWait,
-    /// When the pending time out, soonest first: none waits for less time than one before it.
+    /// When the pending time out, soonest first: none times out before one that was asked earlier.
     deadlines: VecDeque<(Instant, u32)>,
     next_id: u32,
     /// Tries of the first cable, of both kinds of probe together.

@@ -68,6 +68,7 @@ pub(super) struct Pending {
     pub(super) class: Class,
     /// Whether it was asked late.
     pub(super) late: bool,
+    /// When it was asked.
     pub(super) sent_at: Instant,
 }
 
