@@ -3,9 +3,9 @@
 //! On a busy machine some answers take longer than a probe waits. An xbar whose stamps came late while loopback
 //! probes of it came back in time would be taken for plain, and the map would hold only until verification met
 //! its name. A map without the hosts whose agents wait for a processor would hold only until they are heard. A belated
-//! answer is as good as any: the probe went the same way. Only in large parts without hosts
+//! stamp or host's answer is as good as any: the probe went the same way. Only in large parts without hosts
 //! it counts for nothing, as these are asked last and given up after a while: who answers without end, and
-//! late, must not make that while longer.
+//! late, must not make that while longer. What is asked of a part that is left out is forgotten with all else of it.
 
 use std::collections::VecDeque;
 
@@ -36,6 +36,11 @@ impl Belated {
             }
             self.0.push_back(TimedOut { id, job, sent_at });
         }
+    }
+
+    /// Forgets the questions that are not to be kept.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Job) -> bool) {
+        self.0.retain(|timed_out| keep(&timed_out.job));
     }
 
     /// The question with this id, once.
@@ -73,5 +78,70 @@ impl Explorer {
             (Job::Port(at, ask), ExploreOutcome::Host(met)) => self.host_answered(at, ask, met),
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Mac;
+    use crate::explore::ExploreSettings;
+    use crate::map::Host;
+    use crate::wire::Stamp;
+
+    /// The stamp of an xbar of three ports, all of them with carrier, that is entered by port 0.
+    fn stamp(tag: u64) -> ExploreOutcome {
+        let stamp = Stamp { tag, ports: 3, arrival: 0, carriers: (0..3).collect() };
+        ExploreOutcome::Returned { stamp: Some(stamp) }
+    }
+
+    /// The questions about a port, or about the first cable, that are sent now.
+    fn questions(explorer: &mut Explorer, now: Instant) -> Vec<(u32, Job)> {
+        let mut sent = Vec::new();
+        while let Some(request) = explorer.poll_probe(now) {
+            sent.push((request.id, explorer.pending[&request.id].job));
+        }
+        sent
+    }
+
+    #[test]
+    fn an_answer_of_what_was_left_out_since_counts_for_nothing() {
+        let settings = ExploreSettings {
+            plain_ports: 8,
+            max_hops: 11,
+            probe_timeout: Duration::from_millis(1),
+            probe_tries: 3,
+            probe_window: 64,
+            prove_tags: false,
+            greet_hosts: false,
+            tell_silent_parts: false,
+        };
+        let own = Host { mac: Mac::from_position(1), level: 0, host_type: 0, at: None };
+        let mut explorer = Explorer::new(&settings, own, 7);
+        let mut now = Instant::ZERO;
+        let first = questions(&mut explorer, now)[0].0;
+        assert!(explorer.handle_outcome(now, first, stamp(1)));
+        let of_port = |asked: &[(u32, Job)], delta: i16| {
+            asked.iter().find(|(_, job)| matches!(job, Job::Port(at, _) if at.delta == delta)).unwrap().0
+        };
+        let asked = questions(&mut explorer, now);
+        assert!(explorer.handle_outcome(now, of_port(&asked, 1), stamp(2)), "there is an xbar behind port 1");
+        // What is behind that xbar is silent, but its questions are remembered.
+        let silent: Vec<u32> = questions(&mut explorer, now)
+            .into_iter()
+            .filter(|(_, job)| matches!(job, Job::Port(..)))
+            .map(|(id, _)| id)
+            .collect();
+        let [belated, other] = silent[..] else { panic!("two ports are asked: {silent:?}") };
+        now = explorer.poll_timeout().unwrap();
+        explorer.handle_timeout(now);
+        questions(&mut explorer, now);
+        assert!(explorer.handle_belated(now, other, stamp(3)), "as long as it is there, its answers count");
+        assert!(explorer.leave_out_heaviest());
+        let load = explorer.load();
+        assert!(!explorer.handle_belated(now, belated, stamp(4)));
+        assert_eq!(explorer.load(), load, "nothing is learned of it");
     }
 }

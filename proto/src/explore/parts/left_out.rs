@@ -97,6 +97,7 @@ impl Explorer {
         self.greetings.retain(|greeting| !is_within(known, greeting.at.node));
         self.studies.retain(|&sight| !is_within(known, sight));
         self.parts.checks.retain(|&node| !is_within(known, node));
+        self.belated.retain(|job| !job.nodes().any(|node| is_within(known, node)));
         // Xbars beside the branch may lead to it by a better way, so their ports that lead there are asked
         // again.
         let beside: Vec<At> = within
