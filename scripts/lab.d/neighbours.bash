@@ -14,9 +14,22 @@ widen_neighbour_tables() {
     done
 }
 
-# Sets the limits as they were before the lab. A lab of many hosts that came up later and is still up may have too little room then.
+# Sets the limits as they were before the lab. Where another lab that is up has widened them, too, it is left the lower limit to set
+# when it goes down, so that the last one that does so leaves the machine as it was before the first.
 restore_neighbour_tables() {
-    local limit before
+    local limits entry limit before theirs
     [[ -f $dir/neighbours ]] || return 0
-    while read -r limit before; do echo "$before" >"$limit"; done <"$dir/neighbours"
+    mapfile -t limits <"$dir/neighbours"
+    rm "$dir/neighbours"
+    for entry in "${limits[@]}"; do
+        read -r limit before <<<"$entry"
+        theirs=$(grep -ls "^$limit " /run/mapper-lab/*/neighbours | head -n 1) || true
+        if [[ $theirs ]]; then
+            awk -v limit="$limit" -v least="$before" \
+                '$1 == limit && $2 > least { $2 = least } { print }' "$theirs" >"$theirs.new"
+            mv "$theirs.new" "$theirs"
+        else
+            echo "$before" >"$limit"
+        fi
+    done
 }

@@ -15,7 +15,8 @@ pub(super) fn is_upkeep(frame: &[u8]) -> bool {
         Some(ARP) => true,
         Some(IPV6) => match (packet.get(6), packet.get(40)) {
             (Some(&ICMPV6), Some(kind)) => NEIGHBOUR_DISCOVERY.contains(kind),
-            (Some(&UDP), _) => u16_at(packet, 42) == Some(UDP_PORT),
+            // Both ports are ours: a user's program may have one of them by chance.
+            (Some(&UDP), _) => [40, 42].iter().all(|&at| u16_at(packet, at) == Some(UDP_PORT)),
             _ => false,
         },
         _ => false,
@@ -42,6 +43,8 @@ mod tests {
         assert!(is_upkeep(&ipv6(ICMPV6, &[135, 0, 0, 0])), "a neighbour solicitation");
         assert!(is_upkeep(&ipv6(UDP, &udp(UDP_PORT))));
         assert!(!is_upkeep(&ipv6(UDP, &udp(53))));
+        let answer = [&53_u16.to_be_bytes()[..], &UDP_PORT.to_be_bytes(), &[0, 8, 0, 0]].concat();
+        assert!(!is_upkeep(&ipv6(UDP, &answer)), "a user's program may have the port of probes");
         assert!(!is_upkeep(&ipv6(ICMPV6, &[128, 0, 0, 0])), "an echo request is a user's");
         assert!(!is_upkeep(&ipv6(6, &udp(UDP_PORT))), "TCP");
         assert!(!is_upkeep(&frame(0x0800, &[0x45; 40])));

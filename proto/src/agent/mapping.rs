@@ -12,6 +12,7 @@ use super::held::Held;
 use super::machine::Agent;
 use super::status::MappingCost;
 use super::timers::Timer;
+use crate::answer_wait::AnswerWait;
 use crate::explore::{
     ExploreError, ExploreOutcome, ExploreRequest, ExploreSettings, Explorer, Met, RequestKind,
 };
@@ -67,6 +68,11 @@ impl Mapping {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let hush = self.hushed_until.filter(|_| self.is_hushed);
         self.explorer.poll_timeout().into_iter().chain(hush).min()
+    }
+
+    /// Takes in how late things have been lately.
+    pub(super) fn learn_lateness(&mut self, now: Instant, answers: &AnswerWait) {
+        self.explorer.learn_lateness(now, answers);
     }
 }
 
@@ -144,7 +150,7 @@ impl Agent {
             Some(map) => Explorer::incremental(&settings, own, seed, map, &self.sessions, &self.suspects),
             None => Explorer::new(&settings, own, seed),
         };
-        explorer.begin_with(self.answers);
+        explorer.learn_lateness(now, &self.answers);
         // Hosts that are not asked again are taken to be set as the last map says.
         let set_otherwise = |map: &Map| {
             let set = map.hosts.iter().map(|host| host.mac).filter(|mac| map.rules.own_setting(*mac));

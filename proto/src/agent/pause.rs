@@ -158,6 +158,8 @@ impl Agent {
     pub(super) fn end_pause(&mut self, now: Instant) {
         self.pause.end(now);
         self.stop_timer(Timer::PauseEnd);
+        // What fell due meanwhile was not acted on because of the pause, and not as this agent was late.
+        self.expire_probes(now);
     }
 }
 
@@ -187,6 +189,23 @@ mod tests {
         assert!(agent.pause.is_on());
         hear(&mut agent, now + Duration::from_millis(5), Reason::Resume);
         assert!(!agent.pause.is_on());
+    }
+
+    #[test]
+    fn what_a_pause_delayed_is_no_sign_of_a_busy_machine() {
+        let mut agent = agent();
+        let mut now = Instant::ZERO;
+        // It maps, and its probes wait for answers.
+        while agent.mapping.as_ref().is_none_or(|mapping| mapping.deadline().is_none()) {
+            now = agent.poll_timeout().unwrap();
+            agent.handle_timeout(now);
+            while agent.poll_transmit().is_some() {}
+        }
+        hear(&mut agent, now, Reason::Pause { max_ms: 1000 });
+        now = now + Duration::from_millis(800);
+        hear(&mut agent, now, Reason::Resume);
+        agent.handle_timeout(now);
+        assert_eq!(agent.answer_wait(now), agent.settings.probe_timeout);
     }
 
     #[test]

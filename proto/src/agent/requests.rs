@@ -182,8 +182,8 @@ impl Requests {
         Some(request)
     }
 
-    /// A scout whose time has run out. It is to be sent again, or it is given up. What verification asks waits longer with
-    /// each try, but for no more than `longest_wait`.
+    /// A scout whose time has run out. It is to be sent again, or it is given up. What verification asks waits twice
+    /// as long with each try until that is `longest_wait`, and as long as that from then on.
     pub(super) fn expired(&mut self, now: Instant, longest_wait: Duration) -> Option<Expired> {
         let &(deadline, id) = self.by_deadline.first()?;
         if deadline > now {
@@ -196,7 +196,7 @@ impl Requests {
         }
         request.tries_left -= 1;
         if request.asked.is_of_verification() {
-            request.wait = (request.wait * 2).min(longest_wait);
+            request.wait = request.wait.max((request.wait * 2).min(longest_wait));
         }
         request.deadline = now + request.wait;
         self.by_deadline.insert((request.deadline, id));

@@ -27,7 +27,8 @@ pub struct Settings {
     /// Longest route, in xbars: for the driver, which computes the routes. Exploration goes as far
     /// as frames can, so that too deep a fabric is reported and not half mapped.
     pub max_hops: usize,
-    /// How long to wait for the answer to a probe or scout; where answers come late, up to eight times as long.
+    /// How long to wait for the answer to a probe or scout; where answers come late, up to eight times as long. Of what
+    /// verification asks, the third try and all later ones wait four times as long as that.
     pub probe_timeout: Duration,
     /// How often an unanswered probe or scout is sent in all.
     pub probe_tries: u8,

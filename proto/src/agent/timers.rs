@@ -35,9 +35,7 @@ impl Agent {
     /// Acts on what falls due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.note_time(now);
-        if let Some(due) = self.poll_timeout().filter(|due| *due < now) {
-            self.answers.note(now, now.since(due));
-        }
+        self.note_lateness(now);
         while let Some(expired) = self.requests.expired(now, self.longest_wait(now)) {
             match expired {
                 Expired::Again(id, request) => {
@@ -58,6 +56,15 @@ impl Agent {
         self.expire_probes(now);
         self.check_paths(now);
         self.pump(now);
+    }
+
+    /// Takes in how late this is called. An exploration that is under way learns it, too.
+    fn note_lateness(&mut self, now: Instant) {
+        let Some(due) = self.poll_timeout().filter(|due| *due < now) else { return };
+        self.answers.note_called(now, due);
+        if let Some(mapping) = self.mapping.as_mut() {
+            mapping.learn_lateness(now, &self.answers);
+        }
     }
 
     fn fire(&mut self, now: Instant, timer: Timer) {

@@ -231,8 +231,8 @@ impl Cycle {
         }
     }
 
-    /// Deals with a probe whose time has run out by `now`. Each try waits twice as long as the one before it, but for no more
-    /// than `longest_wait`.
+    /// Deals with a probe whose time has run out by `now`. Each try waits twice as long as the one before it until that is
+    /// `longest_wait`, and as long as that from then on.
     pub(super) fn expire(&mut self, now: Instant, longest_wait: Duration) -> Option<Step> {
         loop {
             let id = *self.running.iter().find(|(_, r)| r.deadline <= now)?.0;
@@ -240,7 +240,7 @@ impl Cycle {
             if running.tries_left > 0 {
                 let probe = probe_of(&running.check)?.clone();
                 running.tries_left -= 1;
-                running.wait = (running.wait * 2).min(longest_wait);
+                running.wait = running.wait.max((running.wait * 2).min(longest_wait));
                 running.deadline = now + running.wait;
                 self.running.insert(id, running);
                 return Some(Step::Probe(id, probe));

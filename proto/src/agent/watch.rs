@@ -109,7 +109,7 @@ impl Agent {
     }
 
     /// How long an answer to the last tries of a question of verification is waited for. The first try waits for a quarter of
-    /// that, and each one for twice as long as the one before it: where machines have more to do than they can, answers come
+    /// that, and each one for twice as long as the one before it until that is reached: where machines have more to do than they can, answers come
     /// late from all of them, and whoever took that for silence would call for a new map, which is more to do for all.
     pub(super) fn longest_wait(&self, now: Instant) -> Duration {
         self.answer_wait(now) * 4

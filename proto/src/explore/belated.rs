@@ -59,8 +59,8 @@ impl Explorer {
         if self.xbar_of_job(&job).is_some_and(|node| self.known.xbar(node).late) {
             return false;
         }
-        self.time_answer(now, sent_at);
         let Some(worked) = self.answered_late(&job, outcome) else { return false };
+        self.time_answer(now, sent_at, outcome);
         self.settle(worked, false);
         self.look_at_parts(now);
         true

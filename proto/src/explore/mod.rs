@@ -330,7 +330,7 @@ impl Explorer {
         self.note_done(&pending);
         // Whoever answers without end, and late, must not have all others waited for longer.
         if !pending.late {
-            self.time_answer(now, pending.sent_at);
+            self.time_answer(now, pending.sent_at, outcome);
         }
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked, pending.late);
@@ -339,10 +339,11 @@ impl Explorer {
         true
     }
 
-    /// Takes in that what was asked at `sent_at` is answered. Answers within the set wait do not make it longer.
-    fn time_answer(&mut self, now: Instant, sent_at: Instant) {
+    /// Takes in what came of a question that was asked at `sent_at`, and when. Only hosts, which sign their answers where there
+    /// are keys, have others waited for longer, and only by answers that the set wait would not have waited for.
+    fn time_answer(&mut self, now: Instant, sent_at: Instant, outcome: ExploreOutcome) {
         let took = now.since(sent_at);
-        if took > self.settings.probe_timeout {
+        if matches!(outcome, ExploreOutcome::Host(_)) && took > self.settings.probe_timeout {
             self.answers.note(now, took);
         }
     }
@@ -385,9 +386,9 @@ impl Explorer {
         self.outcome.take()
     }
 
-    /// Takes in how long answers took before it began.
-    pub(crate) const fn begin_with(&mut self, answers: AnswerWait) {
-        self.answers = answers;
+    /// Takes in how late things have been, as the agent whose exploration this is knows it.
+    pub(crate) fn learn_lateness(&mut self, now: Instant, answers: &AnswerWait) {
+        self.answers.merge(now, answers);
     }
 
     /// How long answers took lately.

@@ -50,7 +50,7 @@ fn what_answers_without_end_is_left_out() {
     for (name, map) in &fabrics {
         for (ports, shape) in SHAPES {
             for slow_by in [Duration::ZERO, Duration::from_micros(850)] {
-                let endless = Endless { ports, slow_by, until: Duration::MAX };
+                let endless = Endless { ports, answering: u8::MAX, slow_by, until: Duration::MAX };
                 for settings in [deep(), proving()] {
                     let why =
                         format!("{name}, {shape}, slow by {slow_by:?}, proofs: {}", settings.prove_tags);
@@ -70,11 +70,21 @@ fn what_answers_without_end_is_left_out() {
 }
 
 #[test]
+fn a_stranger_that_answers_late_has_nobody_else_waited_for_longer() {
+    let map = fabrics::clos2(8, 8, true);
+    // Most of what it shows is silent, and costs nothing but waiting.
+    let of = |slow_by| Endless { ports: Some(254), answering: 1, slow_by, until: Duration::MAX };
+    let prompt = maps_the_rest(&map, of(Duration::ZERO), &proving(), "prompt").took;
+    let late = maps_the_rest(&map, of(Duration::from_micros(1900)), &proving(), "late").took;
+    assert!(late < prompt * 2, "{late:?} where it answers late, {prompt:?} where it does not");
+}
+
+#[test]
 fn what_falls_silent_ends_early() {
     let map = fabrics::clos2(8, 8, true);
     for (ports, shape) in SHAPES {
         for until in [2, 10, 50].map(Duration::from_millis) {
-            let endless = Endless { ports, slow_by: Duration::from_micros(200), until };
+            let endless = Endless { ports, answering: u8::MAX, slow_by: Duration::from_micros(200), until };
             let why = format!("{shape}, until {until:?}");
             let run = maps_the_rest(&map, endless, &proving(), &why);
             // All tries of the questions that wait, and of whether it is still there.
@@ -88,8 +98,12 @@ fn what_fell_silent_and_answers_again_and_again_is_told_as_what_answers_without_
     let map = fabrics::clos2(8, 8, true);
     let telling = ExploreSettings { tell_silent_parts: true, ..proving() };
     for (ports, shape) in SHAPES {
-        let endless =
-            Endless { ports, slow_by: Duration::from_micros(200), until: Duration::from_millis(10) };
+        let endless = Endless {
+            ports,
+            answering: u8::MAX,
+            slow_by: Duration::from_micros(200),
+            until: Duration::from_millis(10),
+        };
         assert_eq!(maps_the_rest(&map, endless, &proving(), shape).left_out, []);
         let run = maps_the_rest(&map, endless, &telling, shape);
         let told = run.map.unwrap().contested;
@@ -97,7 +111,12 @@ fn what_fell_silent_and_answers_again_and_again_is_told_as_what_answers_without_
         let [part] = run.left_out[..] else { panic!("{shape}: {:?}", run.left_out) };
         assert!(part.fell_silent && part.place.at == told[0].at, "{shape}: {part:?}");
         // A few crossbars whose cable was pulled while they were asked are not worth a word.
-        let few = Endless { ports, slow_by: Duration::from_micros(200), until: Duration::from_micros(900) };
+        let few = Endless {
+            ports,
+            answering: u8::MAX,
+            slow_by: Duration::from_micros(200),
+            until: Duration::from_micros(900),
+        };
         assert_eq!(maps_the_rest(&map, few, &telling, shape).left_out, [], "{shape}");
     }
 }
@@ -113,7 +132,7 @@ fn a_stranger_beside_parts_without_hosts_does_not_hide_them() {
         map.xbars[top].ports = 7;
         let mut b = Builder { map };
         b.host(Some((top as u32, 6)));
-        let endless = Endless { ports, slow_by: Duration::ZERO, until: Duration::MAX };
+        let endless = Endless { ports, answering: u8::MAX, slow_by: Duration::ZERO, until: Duration::MAX };
         let mut fabric = beset(&b.map, endless);
         fabric.mute.extend(mute);
         let run = explore(&mut fabric, 0, &proving());

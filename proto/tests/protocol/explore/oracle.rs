@@ -42,6 +42,8 @@ pub(crate) struct Forger {
 pub(crate) struct Endless {
     /// The ports of each that lead on; `None` for plain ones, all of whose ports do.
     pub(crate) ports: Option<u8>,
+    /// How many of these ports answer; the others are silent.
+    pub(crate) answering: u8,
     /// How much longer its answers take than those of others.
     pub(crate) slow_by: Duration,
     /// When it falls silent.
@@ -53,8 +55,8 @@ impl Endless {
     fn turn<'r>(&self, left: &'r [Element]) -> Option<(&'r [Element], Option<Stamp>)> {
         let turn = left.iter().position(|e| matches!(e, Element::Relative(0) | Element::Identify))?;
         let leads_on = |e: &Element| match (self.ports, *e) {
-            (Some(ports), Element::Absolute(port)) => (1..=ports).contains(&port),
-            (Some(ports), Element::Relative(port)) => (1..=ports as i8).contains(&port),
+            (Some(ports), Element::Absolute(port)) => (1..=ports.min(self.answering)).contains(&port),
+            (Some(ports), Element::Relative(port)) => (1..=ports.min(self.answering) as i8).contains(&port),
             (None, Element::Relative(_)) => true,
             _ => false,
         };
