@@ -11,33 +11,23 @@ mod interface;
 mod machine;
 mod neighbour;
 mod neighbour_table;
+mod patterns;
 mod repair;
+mod subject;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
 use self::daemons::Heard;
-use mapper_daemon::agent::driver;
-use mapper_daemon::agent::options::{Config, ConfigError, Options, OptionsError, Source};
+use mapper_daemon::agent::options::{Config, Options};
+use mapper_machine::interface_lock::holder;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::mad_port::PortName;
 use mapper_machine::options::default_run_dir;
 pub use repair::{Mended, Repair, mend};
-
-/// What is to be examined.
-#[derive(Debug, Clone, Default)]
-pub struct Subject {
-    /// The interfaces that are cabled to the fabric. If there are none, the configuration names them.
-    pub interfaces: Vec<String>,
-    /// The interfaces of a node. If there are none, the configuration names them.
-    pub ports: Vec<String>,
-    /// Options as an agent would be given them.
-    pub options: Options,
-    /// The configuration file, or the directory of such files.
-    pub file: Option<PathBuf>,
-}
+pub use subject::Subject;
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -120,22 +110,12 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
     };
     let mut checks = vec![Check::ok("configuration", what)];
     let directory = subject.file.as_deref().filter(|path| path.is_dir());
-    let patterns = directory.map(installation::patterns);
+    let node = subject.node();
+    checks.extend(
+        node.as_ref().map(|node| patterns::check(node, !subject.ports.is_empty())).into_iter().flatten(),
+    );
     if configs.is_empty() {
-        if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {
-            let named = patterns.into_iter().collect::<Vec<_>>().join(", ");
-            checks.push(Check::warning(
-                "interfaces",
-                format!("crossbars take what matches {named}, and no crossbar that runs has an interface"),
-                "start the crossbar, or name interfaces that match with --interface",
-            ));
-            return checks;
-        }
-        checks.push(Check::warning(
-            "interfaces",
-            "no interface is named: nothing runs before it is said what is cabled to the fabric",
-            "name it with --interface or --ports; or enable mapper@IF.service, or write `ports` into node.toml",
-        ));
+        checks.extend(examine_without_interface(subject, directory, node));
         return checks;
     }
     let (of_infiniband, configs): (Vec<Config>, Vec<Config>) =
@@ -160,6 +140,68 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
     checks
 }
 
+/// Examines a machine of which no interface is known yet: what daemons need of it all the same.
+fn examine_without_interface(
+    subject: &Subject,
+    directory: Option<&Path>,
+    node: Option<Config>,
+) -> Vec<Check> {
+    let of_crossbars = directory.map(installation::patterns).unwrap_or_default();
+    if node.is_none() && !of_crossbars.is_empty() {
+        let named = of_crossbars.into_iter().collect::<Vec<_>>().join(", ");
+        return vec![Check::warning(
+            "interfaces",
+            format!("crossbars take what matches {named}, and no crossbar that runs has an interface"),
+            "start the crossbar, or name interfaces that match with --interface",
+        )];
+    }
+    let mut checks = Vec::new();
+    if node.is_none() {
+        let file = subject.file.as_deref().unwrap_or(Path::new("/etc/mapper"));
+        let file = if directory.is_some() || subject.file.is_none() {
+            file.join("node.toml")
+        } else {
+            file.to_owned()
+        };
+        checks.push(Check::warning(
+            "interfaces",
+            "no interface is named: nothing runs before it is said what is cabled to the fabric, and no interface was \
+             looked at",
+            format!(
+                "name it to have it examined, as in `mapper doctor --ports 'eth*'` or `--interface eth1`; for daemons \
+                 write `ports = [\"eth*\"]` into {}, or enable mapper@IF.service",
+                file.display()
+            ),
+        ));
+    }
+    match node.map_or_else(|| subject.node_of_any(), Ok) {
+        Ok(node) => {
+            checks.extend(machine::check(&node));
+            checks.extend(fast_path::check_without_ports(&fast_path::Examined {
+                ports: Vec::new(),
+                choice: node.data_path,
+                avoid: &node.kernel_avoid,
+                forwards: true,
+                is_at_work: false,
+                holds_objects: any_daemon_at_work(),
+                cables: Vec::new(),
+            }));
+        }
+        Err(error) => checks.push(Check::error("configuration", &error)),
+    }
+    checks
+}
+
+/// Whether a daemon holds this interface, whatever its run directory is. If the kernel does not tell, one may.
+fn is_held(interface: &str) -> bool {
+    !matches!(holder(interface), Ok(None))
+}
+
+/// Whether a daemon works on any interface of this network namespace, which may then need what is in the kernel's tables.
+fn any_daemon_at_work() -> bool {
+    Interface::all().map_or(true, |all| all.iter().any(|interface| is_held(&interface.name)))
+}
+
 /// Examines what lets kernels forward users' packets. `heard` are the daemons of the last interface's run directory;
 /// there is one for all but in odd cases.
 fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &Heard) -> Vec<Check> {
@@ -178,121 +220,61 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
         choice: first.data_path,
         avoid: &first.kernel_avoid,
         forwards: configs.iter().any(|config| is_node(config) || is_crossbar(config)),
-        is_at_work: heard.interfaces().any(named),
+        is_at_work: heard.interfaces().any(named) || configs.iter().any(|config| is_held(&config.interface)),
+        holds_objects: any_daemon_at_work(),
         cables: heard.cable_troubles().filter(|(interface, _)| named(interface)).collect(),
     })
 }
 
-impl Subject {
-    /// The configuration that an agent of each interface would have. The interfaces of a node are its ports,
-    /// and each has the configuration of the node.
-    fn configs(&self, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
-        let file = self.file.as_ref();
-        let read = |interface: Option<String>| {
-            Source::agent(Options { interface, ..self.options.clone() }, file.cloned()).read_for_any_user()
-        };
-        let ports = (!self.ports.is_empty()).then(|| self.ports.clone());
-        let read_node = || {
-            Source::node(Options { ports: ports.clone(), ..self.options.clone() }, file.cloned())
-                .read_for_any_user()
-        };
-        let of_ports = |node: &Config| -> Vec<Config> {
-            let of_port = |port: &String| Config { interface: port.clone(), ..node.clone() };
-            ports_of(node).iter().map(of_port).collect()
-        };
-        let read_named = |interface: &String| match read(Some(interface.clone())) {
-            // The file is that of a node, so the interface is one of its ports, or will be one.
-            Err(ConfigError::Options(OptionsError::PortsOfAgent)) => {
-                read_node().map(|node| Config { interface: interface.clone(), ..node })
-            }
-            result => result,
-        };
-        if !self.interfaces.is_empty() || !self.ports.is_empty() {
-            let node = ports.as_ref().map(|_| read_node()).transpose()?;
-            let named = self.interfaces.iter().map(read_named).collect::<Result<Vec<_>, _>>()?;
-            return Ok(node.iter().flat_map(of_ports).chain(named).collect());
-        }
-        if let Some(directory) = self.file.as_deref().filter(|path| path.is_dir()) {
-            return self.installed(Some(directory), heard);
-        }
-        // Without any configuration, the interfaces of the daemons that run are examined.
-        if self.file.is_none() && self.options.interface.is_none() && heard.interfaces().next().is_some() {
-            return self.installed(None, heard);
-        }
-        match (read(None), read_node()) {
-            (Ok(agent), _) => Ok(vec![agent]),
-            (Err(_), Ok(node)) => Ok(of_ports(&node)),
-            (Err(error), Err(_)) => Err(error),
-        }
-    }
-
-    /// The configurations of all daemons that a directory configures, or that run.
-    fn installed(&self, directory: Option<&Path>, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
-        let file = || directory.map(Path::to_owned);
-        let mut configs = Vec::new();
-        if directory.is_some_and(|directory| directory.join("node.toml").exists()) {
-            let node = Source::node(self.options.clone(), file()).read_for_any_user()?;
-            configs.extend(ports_of(&node).into_iter().map(|interface| Config { interface, ..node.clone() }));
-        }
-        let installed = directory.map(installation::interfaces).unwrap_or_default();
-        let crossbars = installed.crossbars.iter().map(|name| (name, false));
-        let running = heard.interfaces().map(str::to_owned).collect::<Vec<_>>();
-        let agents = installed.agents.iter().chain(&running).map(|name| (name, true));
-        for (interface, is_agent) in crossbars.chain(agents) {
-            if configs.iter().any(|config: &Config| config.interface == *interface) {
-                continue;
-            }
-            let options = Options { interface: Some(interface.clone()), ..self.options.clone() };
-            let mut config = Source::agent(options, file()).read_for_any_user()?;
-            // A crossbar has no tap interface, even if the file that all daemons share names one.
-            config.tap = config.tap.filter(|_| is_agent);
-            configs.push(config);
-        }
-        Ok(configs)
-    }
-}
-
-/// The interfaces that are ports of a node: those that are named, and those that match a pattern now.
-fn ports_of(node: &Config) -> Vec<String> {
-    let matching = driver::matching_ports(node).unwrap_or_default();
-    node.ports.iter().cloned().chain(matching).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use mapper_machine::interface_lock::InterfaceLock;
+    use mapper_machine::options::ProcessKeys;
+
     use super::*;
 
     #[test]
     fn a_configuration_that_cannot_be_used_is_the_only_finding() {
-        let checks = examine(&Subject::default());
+        let subject = Subject { file: Some("/nonexistent/mapper.toml".into()), ..Subject::default() };
+        let checks = examine(&subject);
         assert_eq!(checks.len(), 1);
         assert_eq!((checks[0].name, checks[0].status), ("configuration", Outcome::Failed));
-        assert!(checks[0].what.contains("--interface IF"), "{checks:?}");
-        let subject = Subject { file: Some("/nonexistent/mapper.toml".into()), ..Subject::default() };
-        assert!(examine(&subject)[0].what.contains("/nonexistent/mapper.toml"));
+        assert!(checks[0].what.contains("/nonexistent/mapper.toml"));
     }
 
     #[test]
-    fn the_file_of_a_node_is_for_all_its_ports_and_for_each() {
+    fn before_an_interface_is_named_the_machine_is_examined_all_the_same() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("node.toml");
-        std::fs::write(&file, "ports = [\"p1\", \"p2\"]\n").unwrap();
-        let examined = |interfaces: &[&str]| -> Vec<String> {
-            let interfaces = interfaces.iter().map(ToString::to_string).collect();
-            let subject = Subject { interfaces, file: Some(file.clone()), ..Subject::default() };
-            subject.configs(&Heard::default()).unwrap().into_iter().map(|config| config.interface).collect()
-        };
-        assert_eq!(examined(&[]), ["p1", "p2"]);
-        assert_eq!(examined(&["p2"]), ["p2"]);
+        let process = ProcessKeys { run_dir: Some(dir.path().to_owned()), ..ProcessKeys::default() };
+        let subject =
+            Subject { options: Options { process, ..Options::default() }, file: None, ..Subject::default() };
+        let checks = examine(&subject);
+        let named = checks.iter().find(|check| check.name == "interfaces").unwrap();
+        assert_eq!(named.status, Outcome::Warning, "{checks:?}");
+        let fix = named.fix.as_ref().unwrap();
+        assert!(fix.contains("--ports 'eth*'") && fix.contains("/etc/mapper/node.toml"), "{fix}");
+        for name in ["raw sockets", "network administration", "tap device", "run directory", "kernel"] {
+            assert!(checks.iter().any(|check| check.name == name), "{name}: {checks:?}");
+        }
     }
 
     #[test]
-    fn ports_on_the_line_are_those_of_a_node() {
-        let ports = vec!["p3".to_owned(), "p4".to_owned()];
-        let subject = Subject { ports, ..Subject::default() };
-        let configs = subject.configs(&Heard::default()).unwrap();
-        let interfaces: Vec<_> = configs.iter().map(|config| config.interface.as_str()).collect();
-        assert_eq!(interfaces, ["p3", "p4"]);
+    fn a_daemon_of_another_run_directory_is_at_work_too() {
+        // No interface of this name exists, so nobody else takes it.
+        let name = format!("held{}", std::process::id());
+        assert!(!is_held(&name));
+        let _lock = InterfaceLock::take(&name).unwrap();
+        assert!(is_held(&name));
+    }
+
+    #[test]
+    fn a_pattern_that_matches_no_interface_is_named() {
+        let ports = vec!["nosuch*".to_owned()];
+        let checks = examine(&Subject { ports, ..Subject::default() });
+        let check = checks.iter().find(|check| check.name == "interfaces").unwrap();
+        assert_eq!(check.status, Outcome::Failed, "{checks:?}");
+        assert!(check.what.contains("nosuch*"), "{check:?}");
+        assert!(checks.iter().any(|check| check.name == "raw sockets"), "{checks:?}");
     }
 
     #[test]
@@ -313,14 +295,6 @@ mod tests {
         write("rack1.xbar", "MAPPER_PORTS=--port x1 --port 7=x2\n");
         let found = ["p1", "p2", "x1", "x2", "eth7"].map(|name| (name.to_owned(), !name.starts_with('x')));
         assert_eq!(interfaces(), found);
-    }
-
-    #[test]
-    fn what_is_at_work_is_examined_without_any_configuration() {
-        let heard = Heard::at_work(&["p1", "p2"]);
-        let configs = Subject::default().configs(&heard).unwrap();
-        let interfaces: Vec<_> = configs.iter().map(|config| config.interface.as_str()).collect();
-        assert_eq!(interfaces, ["p1", "p2"]);
     }
 
     #[test]

@@ -144,6 +144,10 @@ const DOCTOR: Sections = Sections {
     examples: &[
         ("What keeps the installed daemons from working:", "mapper doctor"),
         (
+            "What a machine lacks before anything is configured, with these interfaces cabled to the fabric:",
+            "mapper doctor --ports 'eth*'",
+        ),
+        (
             "Before a node is started on these ports, mend what is safe:",
             "mapper doctor --ports eth1,eth2 --fix",
         ),

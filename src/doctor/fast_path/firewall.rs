@@ -5,9 +5,13 @@
 
 use mapper_fib::probe::UDP_PORT;
 use mapper_machine::link::interface::Interface;
+use mapper_proto::Mac;
 
 use super::{Examined, iptables, nft};
 use crate::doctor::{Check, Repair};
+
+/// What stands in commands for ports that are not known yet.
+const STAND_IN: &str = "IF";
 
 /// Which packets a chain sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +124,26 @@ impl Chain {
     }
 }
 
+/// Examines the firewall where no port is known yet. Commands name a stand-in, and nothing is mended with it.
+pub(super) fn check_without_ports(examined: &Examined<'_>) -> Vec<Check> {
+    let port = Interface {
+        name: STAND_IN.to_owned(),
+        index: 0,
+        mac: Mac::default(),
+        mtu: 1500,
+        ethernet: true,
+        up: true,
+        carrier: true,
+        master: None,
+        kind: None,
+    };
+    let (cables, avoid) = (Vec::new(), examined.avoid);
+    let Examined { choice, forwards, is_at_work, holds_objects, .. } = *examined;
+    let checks =
+        check(&Examined { ports: vec![port], choice, avoid, forwards, is_at_work, holds_objects, cables });
+    checks.into_iter().map(|check| Check { repair: None, ..check }).collect()
+}
+
 pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
     let mut chains = Vec::new();
     let mut unread = Vec::new();
@@ -223,7 +247,15 @@ mod tests {
         let ports = vec![port("eth1", 1500), port("eth2", 1500)];
         judge(
             chains,
-            &Examined { ports, choice, avoid: &[], forwards, is_at_work: false, cables: Vec::new() },
+            &Examined {
+                ports,
+                choice,
+                avoid: &[],
+                forwards,
+                is_at_work: false,
+                holds_objects: false,
+                cables: Vec::new(),
+            },
         )
     }
 

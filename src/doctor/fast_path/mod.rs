@@ -30,6 +30,8 @@ pub(super) struct Examined<'a> {
     pub(super) forwards: bool,
     /// Whether a daemon works on some port.
     pub(super) is_at_work: bool,
+    /// Whether a daemon works on any interface of the machine, and so may need what stands in the kernel's tables.
+    pub(super) holds_objects: bool,
     /// What daemons say of the cables of their ports: the interface, and what is wrong.
     pub(super) cables: Vec<(&'a str, String)>,
 }
@@ -39,11 +41,7 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
     if examined.choice == DataPathChoice::Tap || examined.ports.is_empty() {
         return Vec::new();
     }
-    let abilities = Abilities::try_apart().map(|abilities| abilities.without(examined.avoid));
-    let mut checks = vec![tables::check_abilities(examined, &abilities)];
-    checks.push(tables::check_foreign(examined));
-    let force_forwarding = abilities.is_ok_and(|abilities| abilities.force_forwarding);
-    checks.extend(settings::check(examined, force_forwarding));
+    let mut checks = check_kernel(examined);
     checks.extend(firewall::check(examined));
     checks.extend(check_mtus(&examined.ports));
     checks.extend(examined.cables.iter().map(|(interface, trouble)| {
@@ -53,6 +51,25 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
         let found = owners::check(port).into_iter().chain(offloads::check(port));
         checks.extend(found.map(|check| check.of(&port.name)));
     }
+    checks
+}
+
+/// Examines what does not depend on the ports, where none is known yet.
+pub(super) fn check_without_ports(examined: &Examined<'_>) -> Vec<Check> {
+    if examined.choice == DataPathChoice::Tap {
+        return Vec::new();
+    }
+    let mut checks = check_kernel(examined);
+    checks.extend(firewall::check_without_ports(examined));
+    checks
+}
+
+fn check_kernel(examined: &Examined<'_>) -> Vec<Check> {
+    let abilities = Abilities::try_apart().map(|abilities| abilities.without(examined.avoid));
+    let mut checks = vec![tables::check_abilities(examined, &abilities)];
+    checks.push(tables::check_foreign(examined));
+    let force_forwarding = abilities.is_ok_and(|abilities| abilities.force_forwarding);
+    checks.extend(settings::check(examined, force_forwarding));
     checks
 }
 

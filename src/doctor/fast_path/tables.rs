@@ -73,7 +73,13 @@ pub(super) fn check_foreign(examined: &Examined<'_>) -> Check {
         let what = format!("somebody else has {} where this program's stand", what.join(", "));
         return Check::warning(name, what, format!("if nobody needs it: {}", fix.join(", ")));
     }
-    match (ours, examined.is_at_work) {
+    judge_ours(ours, examined.holds_objects)
+}
+
+/// Says what to do about so many objects of this program. Those of a daemon that runs are to stay.
+fn judge_ours(ours: usize, holds_objects: bool) -> Check {
+    let name = "forwarding tables";
+    match (ours, holds_objects) {
         (0, _) => Check::ok(name, "nothing is in the way"),
         (_, true) => {
             Check::ok(name, format!("{} of this program, and nothing in the way", plural(ours, "object")))
@@ -103,9 +109,25 @@ mod tests {
 
     fn outcome(choice: DataPathChoice, forwards: bool, abilities: Abilities) -> Outcome {
         let ports = vec![port("eth1", 1500)];
-        let examined =
-            Examined { ports, choice, avoid: &[], forwards, is_at_work: false, cables: Vec::new() };
+        let examined = Examined {
+            ports,
+            choice,
+            avoid: &[],
+            forwards,
+            is_at_work: false,
+            holds_objects: false,
+            cables: Vec::new(),
+        };
         check_abilities(&examined, &Ok(abilities)).status
+    }
+
+    #[test]
+    fn objects_are_to_be_flushed_only_where_no_daemon_works() {
+        assert_eq!(judge_ours(53, true).status, Outcome::Ok);
+        let left = judge_ours(53, false);
+        assert_eq!(left.status, Outcome::Warning);
+        assert!(left.fix.unwrap().contains("ip route flush proto 109"));
+        assert_eq!(judge_ours(0, false).status, Outcome::Ok);
     }
 
     #[test]

@@ -89,17 +89,26 @@ pub fn run(source: Source) -> Result<DaemonEnd, DaemonError> {
     })
 }
 
-/// The interfaces that a node with this configuration would have as ports now because they match a pattern.
+/// An interface that matches a pattern of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub interface: String,
+    /// Why it is no port all the same, in words; `None` if it is one.
+    pub why_not: Option<&'static str>,
+}
+
+/// The interfaces that match a pattern of this configuration now and are not named in it.
 ///
 /// # Errors
 /// If the kernel does not tell of its interfaces.
-pub fn matching_ports(config: &Config) -> Result<Vec<String>, LinkError> {
+pub fn matching_interfaces(config: &Config) -> Result<Vec<Candidate>, LinkError> {
     if config.patterns.is_empty() {
         return Ok(Vec::new());
     }
     let candidates = patterns::Candidates::now()?;
-    let usable = candidates.matching(config).filter(|(_, why_not)| why_not.is_none());
-    Ok(usable.map(|(interface, _)| interface.name.clone()).collect())
+    let matching = candidates.matching(config);
+    Ok(matching.map(|(it, why_not)| Candidate { interface: it.name.clone(), why_not }).collect())
 }
 
 async fn serve(
