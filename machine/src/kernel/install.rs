@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mapper_fib::object::TOO_LONG;
 use mapper_fib::{Change, Rule};
+use rustix::thread::CapabilitySet;
 
 use super::{
     Kernel, KernelError, RTM_DELNEIGH, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_DELRULE, RTM_NEWNEIGH,
@@ -44,7 +45,8 @@ impl Kernel {
             }) {
                 Ok((sent, refused)) => {
                     rest = &rest[sent..];
-                    let error = |(at, refused)| Some((at, error(&changes[at], refused)?));
+                    let error =
+                        |(at, refused)| Some((at, error(&changes[at], refused, may_change_network())?));
                     failed.extend(refused.into_iter().filter_map(error));
                 }
                 Err(source) => {
@@ -60,7 +62,7 @@ impl Kernel {
     /// Carries out a change of what is marked. Returns why not, if the kernel does not.
     fn mark(&mut self, change: &Change) -> Option<KernelError> {
         match self.marking.set(mark_of(change)?) {
-            Ok(refused) => error(change, refused?),
+            Ok(refused) => error(change, refused?, may_change_network()),
             Err(source) if source.raw_os_error() == Some(libc::EPROTONOSUPPORT) => {
                 Some(KernelError::Refused { what: name(change), said: None, source })
             }
@@ -129,8 +131,9 @@ fn no_answer(change: &Change, source: &io::Error) -> KernelError {
     KernelError::NoAnswer { doing: format!("changing {}", name(change)), source }
 }
 
-/// What the kernel's refusal means; `None` if all is as it was to be.
-fn error(change: &Change, refused: Refused) -> Option<KernelError> {
+/// What the kernel's refusal means; `None` if all is as it was to be. `may_change` says whether this process may change
+/// the network's settings.
+fn error(change: &Change, refused: Refused, may_change: bool) -> Option<KernelError> {
     let is_there = refused.errno == libc::EEXIST && matches!(change, Change::PutRule(_));
     // The kernel says ESRCH of routes, ENOENT of all else, and ENODEV where the interface is gone with all that
     // was on it.
@@ -139,13 +142,21 @@ fn error(change: &Change, refused: Refused) -> Option<KernelError> {
         return None;
     }
     let what = name(change);
+    let is_mark = mark_of(change).is_some();
     Some(match refused.errno {
+        // The table that marks packets has an owner. Whoever may change the network's settings is refused only for that.
+        libc::EPERM if is_mark && may_change => KernelError::Owned { what },
         libc::EPERM => KernelError::NotPermitted { what },
         errno => {
             let source = io::Error::from_raw_os_error(errno);
             KernelError::Refused { what, said: refused.said, source }
         }
     })
+}
+
+/// Whether this process may change the network's settings. If that is not known, it may not.
+fn may_change_network() -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::NET_ADMIN))
 }
 
 /// What people call the object that a change is about; by what iproute2 takes, where it has numbers.
@@ -394,11 +405,19 @@ mod tests {
             |errno| Refused { sequence: 1, errno, said: Some("Nexthop id does not exist".to_owned()) };
         let key = RouteKey { table: Table::Main, to: IpPrefix::host([10, 1, 0, 3].into()) };
         let put = Change::PutRoute(key, Route::Group { group: GroupId(1), source: None, mtu: 0 });
-        let text = error(&put, refused(libc::EINVAL)).unwrap().to_string();
+        let text = error(&put, refused(libc::EINVAL), true).unwrap().to_string();
         assert_eq!(text, "the kernel refused route 10.1.0.3/32 in table 254: Nexthop id does not exist");
-        let text = error(&put, refused(libc::EPERM)).unwrap().to_string();
+        let text = error(&put, refused(libc::EPERM), true).unwrap().to_string();
         assert!(text.contains("CAP_NET_ADMIN"), "{text}");
-        assert!(error(&put, refused(libc::ESRCH)).is_some());
-        assert!(error(&Change::RemoveRoute(key), refused(libc::ESRCH)).is_none());
+        let mark = Change::PutMark(1460);
+        let text = error(&mark, refused(libc::EPERM), true).unwrap().to_string();
+        assert!(
+            text.contains("belongs to another agent or node") && !text.contains("CAP_NET_ADMIN"),
+            "{text}"
+        );
+        let text = error(&mark, refused(libc::EPERM), false).unwrap().to_string();
+        assert!(text.contains("CAP_NET_ADMIN"), "{text}");
+        assert!(error(&put, refused(libc::ESRCH), true).is_some());
+        assert!(error(&Change::RemoveRoute(key), refused(libc::ESRCH), true).is_none());
     }
 }

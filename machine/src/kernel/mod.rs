@@ -78,6 +78,15 @@ pub enum KernelError {
         /// The object.
         what: String,
     },
+    /// Another process owns an object, which is one a machine.
+    #[error(
+        "{what} belongs to another agent or node of this machine, and only one can have the kernel carry users' packets: \
+         run one `mapper node` for all interfaces, or be content with the tap interface here (--data-path tap)"
+    )]
+    Owned {
+        /// The object.
+        what: String,
+    },
     /// The kernel refused an object.
     #[error("the kernel refused {what}{}", said.as_ref().map(|said| format!(": {said}")).unwrap_or_default())]
     Refused {
