@@ -10,12 +10,8 @@ use super::sections::{self, Sections};
 
 /// The manual that all pages belong to.
 const MANUAL: &str = "Mapper manual";
-/// The exit statuses that all commands have.
-const COMMON_STATUSES: [(&str, &str); 3] = [
-    ("0", "It did what it was told to."),
-    ("1", "It failed; standard error says why, and standard output too under --format json."),
-    ("2", "The command line was wrong."),
-];
+/// What exit status 1 means of a command that says no more of it.
+const FAILED: &str = "It failed; standard error says why, and standard output too under --format json.";
 /// The configuration file, as it is delivered.
 const CONFIGURATION: &str = include_str!("../../../mapper.toml");
 
@@ -97,7 +93,13 @@ fn add_commands(page: &mut Roff, command: &Command) {
 
 fn add_sections(page: &mut Roff, sections: &Sections) {
     page.control("SH", ["EXIT STATUS"]);
-    for (status, meaning) in COMMON_STATUSES.iter().chain(sections.statuses) {
+    let failed = match sections.unmet {
+        Some(unmet) => format!("{unmet} Or the command could not do its work, and standard error says why."),
+        None => FAILED.to_owned(),
+    };
+    let common =
+        [("0", "It did what it was told to."), ("1", failed.as_str()), ("2", "The command line was wrong.")];
+    for (status, meaning) in common.iter().chain(sections.statuses) {
         add_item(page, status, meaning);
     }
     if !sections.signals.is_empty() {

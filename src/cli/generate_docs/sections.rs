@@ -8,6 +8,8 @@ pub(super) type Item = (&'static str, &'static str);
 pub(super) struct Sections {
     /// The section of the manual: 1 for commands of every user, 8 for those of the operator.
     pub(super) number: &'static str,
+    /// What exit status 1 means beside a command that fails, where the answer on standard output is what tells the reason.
+    pub(super) unmet: Option<&'static str>,
     /// Exit statuses besides those that all commands have.
     pub(super) statuses: &'static [Item],
     /// The signals that the command follows.
@@ -18,7 +20,8 @@ pub(super) struct Sections {
     pub(super) examples: &'static [Item],
 }
 
-const NOTHING: Sections = Sections { number: "1", statuses: &[], signals: &[], files: &[], examples: &[] };
+const NOTHING: Sections =
+    Sections { number: "1", unmet: None, statuses: &[], signals: &[], files: &[], examples: &[] };
 
 const STOP: Item = ("SIGTERM, SIGINT", "Leave cleanly.");
 const REOPEN: Item = ("SIGUSR1", "Open the file of --verbose-file again, after it was rotated.");
@@ -57,6 +60,10 @@ const AGENT: Sections = Sections {
 
 const XBAR: Sections = Sections {
     number: "8",
+    unmet: Some(
+        "With --status, there is no crossbar, or one may not be asked by this user: standard output says so. Under \
+         --format json the list is empty where there is none, and standard error has the reason.",
+    ),
     signals: &[STOP, RELOAD_PORTS, REOPEN],
     files: &[
         (
@@ -77,6 +84,12 @@ const XBAR: Sections = Sections {
              systemctl enable --now mapper-xbar@rack1",
         ),
     ],
+    ..NOTHING
+};
+
+const BANDWIDTH: Sections = Sections {
+    unmet: Some("No way told what it carries: standard output shows each."),
+    files: &[RUN_DIR],
     ..NOTHING
 };
 
@@ -109,6 +122,11 @@ const NODE: Sections = Sections {
 };
 
 const BOARD_INFO: Sections = Sections {
+    unmet: Some(
+        "No board answers, one that was named is missing or silent, or one may not be asked by this user: standard \
+         output says which and why. Where there is no board at all, --format json gives an empty list, and standard \
+         error the reason.",
+    ),
     statuses: &[("4", "Time ran out before every board was configured.")],
     files: &[RUN_DIR],
     examples: &[(
@@ -125,12 +143,14 @@ const RESOLVE: Sections = Sections {
 };
 
 const TRACE: Sections = Sections {
+    unmet: Some("The host answers along no way: standard output says where each breaks off."),
     files: &[RUN_DIR],
     examples: &[("Where the ways to node7 break off:", "mapper trace node7")],
     ..NOTHING
 };
 
 const PING: Sections = Sections {
+    unmet: Some("Nothing came back: standard output counts the losses of each way."),
     files: &[RUN_DIR],
     examples: &[(
         "A hundred round trips along each way to node7:",
@@ -141,6 +161,7 @@ const PING: Sections = Sections {
 
 const DOCTOR: Sections = Sections {
     number: "8",
+    unmet: Some("A check failed: standard output says which, and what to do."),
     examples: &[
         ("What keeps the installed daemons from working:", "mapper doctor"),
         (
@@ -271,8 +292,10 @@ const DISSECTOR: Sections = Sections {
 
 const MAPPER: Sections = Sections {
     examples: &[(
-        "One agent an interface, one crossbar wherever frames must be switched:",
-        "mapper xbar --ports eth1,eth2,eth3\nmapper agent --interface eth0\nmapper board-info --wait 10",
+        "One crossbar wherever frames must be switched, and on each host an agent for its interface; both stay in the \
+         foreground, so that an ampersand leaves the terminal free:",
+        "mapper xbar --ports eth1,eth2,eth3 &   # on the machine that is the crossbar\n\
+         mapper agent --interface eth0 &        # on each host\nmapper board-info --wait 10",
     )],
     files: &[CONFIGURATION, RUN_DIR],
     ..NOTHING
@@ -332,6 +355,7 @@ pub(super) fn of(name: &str) -> Sections {
         "mapper-doctor" => DOCTOR,
         "mapper-trace" => TRACE,
         "mapper-ping" => PING,
+        "mapper-bandwidth" => BANDWIDTH,
         "mapper-board-info" => BOARD_INFO,
         "mapper-resolve" => RESOLVE,
         "mapper-sim" => SIM,
