@@ -25,7 +25,7 @@ use crate::view::feed::{Feed, Moment};
 use crate::view::source::agents::{Boards, Known, boards};
 use crate::view::source::traffic::Traffic;
 use loads::Loads;
-use screen::Screen;
+use screen::{Screen, Width};
 
 /// How often the agents are asked.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -62,7 +62,9 @@ pub struct Args {
 /// # Errors
 /// If there is no fabric, or standard output cannot be written.
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
-    let printer = Printer { format, clears: std::io::stdout().is_terminal() && !args.once };
+    let is_terminal = std::io::stdout().is_terminal();
+    let width = if is_terminal { Width::Terminal } else { Width::Any };
+    let printer = Printer { format, clears: is_terminal && !args.once, width };
     match &args.topology {
         Some(topology) => watch_fabric(args, ShownSource::of(topology, &args.simulation)?, printer),
         None => watch_agents(args, &args.run_dir.clone().unwrap_or_else(default_run_dir), printer),
@@ -75,6 +77,7 @@ struct Printer {
     format: Format,
     /// Whether a terminal is drawn anew.
     clears: bool,
+    width: Width,
 }
 
 impl Printer {
@@ -111,7 +114,8 @@ fn watch_fabric(args: &Args, source: ShownSource, printer: Printer) -> Result<Ex
             }
             loads.follow(args.engine, &told.fabric, &moment);
             let names = Names::of(&told.fabric);
-            let text = screen.text(&moment, &told.fabric, &names, &[], &loads.lines(&told.fabric, &names));
+            let lines = loads.lines(&told.fabric, &names, printer.width);
+            let text = screen.text(&moment, &told.fabric, &names, (&[], &lines), printer.width);
             let mut json = json_of(&moment, &told.fabric, &loads.json(&told.fabric));
             json["happened"] = json!(events);
             printer.print(&text, &json)?;
@@ -150,8 +154,9 @@ fn watch_agents(args: &Args, run_dir: &Path, printer: Printer) -> Result<ExitCod
             } else {
                 loads.take(&traffic);
             }
-            let units = unit_lines(&boards.boards, &frames);
-            let text = screen.text(&moment, fabric, &names, &units, &loads.lines(fabric, &names));
+            let units = unit_lines(&boards.boards, &frames, printer.width);
+            let lines = loads.lines(fabric, &names, printer.width);
+            let text = screen.text(&moment, fabric, &names, (&units, &lines), printer.width);
             let mut json = json_of(&moment, fabric, &loads.json(fabric));
             json["units"] = units_json(&boards);
             printer.print(&text, &json)?;
@@ -201,7 +206,7 @@ fn frames_of(board: &Board) -> (u64, u64) {
 }
 
 /// A table of boards, with the frames since the last look.
-fn unit_lines(boards: &[Board], last: &BTreeMap<u8, (u64, u64)>) -> Vec<String> {
+fn unit_lines(boards: &[Board], last: &BTreeMap<u8, (u64, u64)>, width: Width) -> Vec<String> {
     let head = format!(
         "{:<5} {:<15} {:<11} {:<18} {:>6} {:>9} {:>9}",
         "unit", "interface", "state", "leader", "routes", "in/s", "out/s"
@@ -215,13 +220,12 @@ fn unit_lines(boards: &[Board], last: &BTreeMap<u8, (u64, u64)>) -> Vec<String> 
             )
         };
         let leader = board.leader.as_ref().map(|mac| board.called(mac)).unwrap_or_default();
-        let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
         format!(
             "{:<5} {:<15} {:<11} {:<18} {:>6} {:>9} {:>9}",
             board.unit,
-            cut(board.interface.as_deref().unwrap_or("-"), 15),
+            width.cut(board.interface.as_deref().unwrap_or("-"), 15),
             if board.no_answer.is_some() { "down" } else { board.state.as_str() },
-            cut(&leader, 18),
+            width.cut(&leader, 18),
             board.routes,
             rate(|(received, _)| received),
             rate(|(_, sent)| sent),
@@ -243,7 +247,7 @@ mod tests {
             no_answer: None,
             ..Board::silent(3, String::new())
         };
-        let lines = unit_lines(&[board], &BTreeMap::from([(3, (0, 0))]));
+        let lines = unit_lines(&[board], &BTreeMap::from([(3, (0, 0))]), Width::Terminal);
         assert!(lines.iter().all(|line| line.chars().count() <= screen::COLUMNS), "{lines:?}");
     }
 }

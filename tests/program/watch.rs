@@ -95,12 +95,31 @@ fn a_simulation_is_told_to_its_end_with_its_faults_and_who_is_missing() {
     assert!(last["says"].as_str().unwrap().contains("7 of 8 configured"), "{last}");
     let cut = "leaf1:3";
     assert!(told[0]["loads"].to_string().contains(cut) && !last["loads"].to_string().contains(cut), "{last}");
-    // In text, 80 columns hold it.
     let text = Command::new(MAPPER).args(["watch", "clos:hosts=8,ports=4"]).args(options).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(
         text.contains("hosts: 7 configured, 1 missing") && text.contains("  missing         h1"),
         "{text}"
     );
+}
+
+#[test]
+fn a_terminal_of_80_columns_holds_what_a_file_gets_in_full() {
+    if !mapper_needs::programs(&["script"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fabric.net");
+    let mut fabric = mapper_formats::resolve("clos:hosts=8,ports=4").unwrap();
+    for (nth, xbar) in fabric.xbars.iter_mut().enumerate() {
+        xbar.description = format!("{}{nth}", "switch".repeat(8));
+    }
+    std::fs::write(&path, mapper_formats::write(&fabric, mapper_formats::FileFormat::Ibnetdiscover)).unwrap();
+    let shown = |command: &mut Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let in_file = shown(Command::new(MAPPER).args(["watch", "--once"]).arg(&path));
+    assert!(in_file.contains(&format!("{}4 port ", "switch".repeat(8))), "{in_file}");
+    let line = format!("{MAPPER} watch --once {}", path.display());
+    let in_terminal = shown(Command::new("script").args(["--quiet", "--command", &line, "/dev/null"]));
+    assert!(in_terminal.contains("Busiest cables"), "{in_terminal}");
+    assert!(in_terminal.lines().all(|line| line.trim_end().chars().count() <= 80), "{in_terminal}");
 }

@@ -7,6 +7,7 @@ use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::Settings;
 use serde_json::{Value, json};
 
+use super::screen::Width;
 use crate::cli::engine_names::WantedEngine;
 use crate::consequences::{By, Change, Routed};
 use crate::view::feed::{CableState, Moment};
@@ -104,23 +105,29 @@ impl Loads {
         });
     }
 
-    /// Lines for a terminal; none if there is nothing to tell.
-    pub(super) fn lines(&self, fabric: &Fabric, names: &Names) -> Vec<String> {
+    /// Lines of this width; none if there is nothing to tell.
+    pub(super) fn lines(&self, fabric: &Fabric, names: &Names, width: Width) -> Vec<String> {
         if let Some(why_not) = &self.why_not {
             return vec![format!("No loads: {}: {why_not}", self.engine.unwrap_or("no engine serves"))];
         }
         let most = self.busiest.iter().flat_map(|load| load.routes).fold(1.0, f64::max);
-        let line = |load: &Load| {
+        let name_of = |load: &Load| {
             let cable = fabric.map.cables.get(load.cable as usize)?;
-            let name: String = names.cable([cable.a, cable.b]).chars().take(NAME_WIDTH).collect();
+            Some(width.cut(&names.cable([cable.a, cable.b]), NAME_WIDTH))
+        };
+        let listed = || self.busiest.iter().take(MOST_LISTED);
+        let longest = listed().filter_map(name_of).map(|name| name.chars().count()).max();
+        let columns = longest.unwrap_or_default().max(NAME_WIDTH);
+        let line = |load: &Load| {
+            let name = name_of(load)?;
             let [there, back] = load.routes;
             let rest = match load.bits {
                 Some(bits) => format!("{:>9} {:>9}", rate(bits[0]), rate(bits[1])),
                 None => "#".repeat((there.max(back) / most * BAR_WIDTH as f64).ceil() as usize),
             };
-            Some(format!("  {name:<NAME_WIDTH$} {there:>8.0} {back:>8.0}  {rest}"))
+            Some(format!("  {name:<columns$} {there:>8.0} {back:>8.0}  {rest}"))
         };
-        let lines: Vec<String> = self.busiest.iter().take(MOST_LISTED).filter_map(line).collect();
+        let lines: Vec<String> = listed().filter_map(line).collect();
         let heading = (!lines.is_empty()).then(|| self.heading.clone());
         heading.into_iter().chain(lines).collect()
     }
@@ -170,7 +177,7 @@ mod tests {
         moment.cables[0] = CableState::Dead;
         let mut loads = Loads::default();
         loads.follow(Some(WantedEngine::Engine(Engine::Minhop)), &fabric, &moment);
-        let lines = loads.lines(&fabric, &names);
+        let lines = loads.lines(&fabric, &names, Width::Terminal);
         assert_eq!(lines.len(), 1 + MOST_LISTED, "{lines:?}");
         assert!(
             lines[0].contains("routes of minhop") && lines[1].ends_with(&"#".repeat(BAR_WIDTH)),
@@ -182,8 +189,26 @@ mod tests {
         assert_eq!(loads.json(&fabric)["engine"], "minhop");
         let torus = generate("torus:x=6,y=6,hosts=1").unwrap();
         loads.follow(Some(WantedEngine::Engine(Engine::Minhop)), &torus, &Moment::default());
-        let lines = loads.lines(&torus, &Names::of(&torus));
+        let lines = loads.lines(&torus, &Names::of(&torus), Width::Terminal);
         assert!(lines[0].starts_with("No loads: minhop: "), "{lines:?}");
+    }
+
+    #[test]
+    fn long_names_keep_their_ports_where_no_terminal_cuts_them() {
+        let mut fabric = generate("ring:n=4").unwrap();
+        fabric.xbars.iter_mut().enumerate().for_each(|(nth, xbar)| {
+            xbar.description = format!("{}{nth}", "s".repeat(50));
+        });
+        let names = Names::of(&fabric);
+        let mut traffic = Traffic::default();
+        traffic.in_force.loads.extend([(0, [9, 1])]);
+        let mut loads = Loads::default();
+        loads.take(&traffic);
+        let cable = fabric.map.cables[0];
+        let whole = names.cable([cable.a, cable.b]);
+        assert!(whole.chars().count() > NAME_WIDTH, "{whole}");
+        let shown = |width| loads.lines(&fabric, &names, width)[1].contains(&whole);
+        assert_eq!((shown(Width::Any), shown(Width::Terminal)), (true, false));
     }
 
     #[test]
@@ -194,7 +219,7 @@ mod tests {
         traffic.flows.cables.insert(1, Flow { bits: [1_500_000.0, 20.0], ..Flow::default() });
         let mut loads = Loads::default();
         loads.take(&traffic);
-        let lines = loads.lines(&fabric, &Names::of(&fabric));
+        let lines = loads.lines(&fabric, &Names::of(&fabric), Width::Terminal);
         assert!(lines[1].contains("2 Mb/s") && lines[1].contains("20 b/s"), "{lines:?}");
         assert!(lines[2].contains("       9        1"), "{lines:?}");
     }

@@ -10,6 +10,25 @@ use mapper_proto::quote;
 
 use crate::view::feed::{HostState, Moment};
 
+/// How long lines may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// As a terminal is wide.
+    Terminal,
+    /// As long as what they tell, as in a file or for another program.
+    Any,
+}
+
+impl Width {
+    /// The text, or as much of it as has room where lines have to fit a terminal.
+    pub(super) fn cut(self, text: &str, most: usize) -> String {
+        match self {
+            Self::Terminal => text.chars().take(most).collect(),
+            Self::Any => text.to_owned(),
+        }
+    }
+}
+
 /// The columns of a terminal that everybody has.
 pub(super) const COLUMNS: usize = 80;
 /// Most lines about what is wrong, and about what happened.
@@ -74,8 +93,8 @@ impl Screen {
         moment: &Moment,
         fabric: &Fabric,
         names: &Names,
-        units: &[String],
-        loads: &[String],
+        (units, loads): (&[String], &[String]),
+        width: Width,
     ) -> String {
         let map = &fabric.map;
         let counts = [(map.hosts.len(), "host"), (map.xbars.len(), "xbar"), (map.cables.len(), "cable")];
@@ -103,7 +122,7 @@ impl Screen {
         let happened: Vec<String> =
             self.events.iter().rev().map(|(at, what)| format!("{at:>10}  {what}")).collect();
         add(Some("What happened"), &happened);
-        fitted(&lines)
+        fitted(&lines, width)
     }
 }
 
@@ -131,12 +150,15 @@ fn missing(moment: &Moment, fabric: &Fabric, names: &Names) -> Vec<String> {
     ["missing", "silent", "isolated", "without a cable"].into_iter().filter_map(line).collect()
 }
 
-/// Lines that are as long as a terminal is wide. What is too long for two lines is cut. Names and reasons come from other machines:
+/// Lines of this width. Of a terminal's what is too long for two lines is cut. Names and reasons come from other machines:
 /// what a terminal obeys is made visible.
-fn fitted(lines: &[String]) -> String {
+fn fitted(lines: &[String], width: Width) -> String {
     lines.iter().fold(String::new(), |mut text, line| {
         let shown: Vec<char> = quote::visible(line).trim_end().chars().collect();
-        let (first, rest) = shown.split_at(shown.len().min(COLUMNS));
+        let (first, rest) = shown.split_at(match width {
+            Width::Terminal => shown.len().min(COLUMNS),
+            Width::Any => shown.len(),
+        });
         // Writing to a String never fails.
         let _infallible = writeln!(text, "{}", first.iter().collect::<String>());
         if !rest.is_empty() {
@@ -166,7 +188,13 @@ mod tests {
         let mut screen = Screen::default();
         (0..20).for_each(|second| screen.note(format!("{second} s"), "map 1", &moment.says));
         let names = Names::of(&fabric);
-        let text = screen.text(&moment, &fabric, &names, &["unit".to_owned()], &["z".repeat(500)]);
+        let text = screen.text(
+            &moment,
+            &fabric,
+            &names,
+            (&["unit".to_owned()], &["z".repeat(500)]),
+            Width::Terminal,
+        );
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(!text.contains('\x1b') && text.lines().count() < 45, "{text}");
         for wanted in [
@@ -178,5 +206,13 @@ mod tests {
         ] {
             assert!(text.contains(wanted), "{wanted}: {text}");
         }
+    }
+
+    #[test]
+    fn what_goes_to_no_terminal_is_not_cut() {
+        let fabric = generate("ring:n=4").unwrap();
+        let moment = Moment { troubles: vec!["y".repeat(300)], ..Moment::default() };
+        let text = Screen::default().text(&moment, &fabric, &Names::of(&fabric), (&[], &[]), Width::Any);
+        assert!(text.contains(&format!("  {}\n", "y".repeat(300))), "{text}");
     }
 }
