@@ -21,6 +21,7 @@ mod judgement;
 pub mod key;
 pub mod lab_plan;
 mod lids;
+mod nobody_there;
 pub mod node;
 mod notes;
 pub mod output;

@@ -11,6 +11,7 @@ use mapper_machine::options::default_run_dir;
 use mapper_machine::status as sockets;
 use serde::Serialize;
 
+use super::nobody_there::no_agent;
 use super::{CliError, Format, output};
 
 /// How long an agent may take to answer. It answers at once unless it hangs.
@@ -62,9 +63,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         boards.push(BoardAnswer { unit, resolved });
     }
     if boards.is_empty() {
-        return Err(
-            format!("no agent runs on this machine ({} has no socket of one)", run_dir.display()).into()
-        );
+        return Err(no_agent(args.unit, &run_dir).into());
     }
     let is_known = boards.iter().any(|board| !board.resolved.hosts.is_empty());
     match format {

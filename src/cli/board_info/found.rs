@@ -13,6 +13,7 @@ use super::crossbar::describe_xbar;
 use super::describe::{describe_board, describe_frames};
 use super::{Args, routes};
 use crate::cli::error_chain;
+use crate::cli::nobody_there::no_agent;
 use mapper_machine::status::StatusSocketError;
 
 /// How long an agent may take to answer. On a busy machine that takes a second or more.
@@ -77,7 +78,7 @@ impl Found {
                     Ok(None) if args.units.is_empty() => continue,
                     Ok(None) => {
                         refused = true;
-                        Err(format!("no agent of unit {unit} has a status socket in {}", run_dir.display()))
+                        Err(no_agent(Some(unit), run_dir))
                     }
                     Err(error) => {
                         refused |= matches!(error, StatusSocketError::Denied { .. });
@@ -89,11 +90,7 @@ impl Found {
             }
             // All may have ended since the directory was read.
             if questions.len() == before {
-                missing.push(format!(
-                    "no agent has a status socket in {}: start one with `mapper agent` or `mapper node`; \
-                     `mapper doctor` says what keeps it from running, --run-dir names another directory",
-                    run_dir.display()
-                ));
+                missing.push(no_agent(None, run_dir));
             }
         }
         let deadline = Instant::now() + left.clamp(LEAST_PATIENCE, PATIENCE);
@@ -134,6 +131,11 @@ impl Found {
     pub(super) fn nobody_there(&self) -> bool {
         self.boards.iter().all(|board| board.no_answer.is_some())
             && self.xbars.iter().flatten().all(|xbar| xbar.no_answer.is_some())
+    }
+
+    /// Why there is nobody to show, a line for each run directory: what JSON has no place for.
+    pub(super) fn why_nobody(&self) -> String {
+        self.missing.iter().map(|place| format!("mapper: {place}\n")).collect()
     }
 
     /// Whether every board knows that its whole network is configured.
@@ -292,6 +294,7 @@ mod tests {
         let found = Found::ask(&Args { units: Vec::new(), ..args }, Duration::ZERO).unwrap();
         assert!(!found.refused() && found.nobody_there());
         assert!(found.describe().contains("mapper doctor"), "{}", found.describe());
+        assert!(found.why_nobody().starts_with("mapper: no agent has a status socket in "));
     }
 
     #[test]

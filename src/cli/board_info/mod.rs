@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::{CliError, Format, output};
 use found::Found;
+use mapper_machine::log;
 use mapper_machine::options::default_run_dir;
 
 /// The exit status when `--wait` runs out of time.
@@ -101,7 +102,11 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         }
     }
     match format {
-        Format::Json => output::print(&(serde_json::to_string_pretty(&found.to_json())? + "\n"))?,
+        Format::Json => {
+            output::print(&(serde_json::to_string_pretty(&found.to_json())? + "\n"))?;
+            // If standard error cannot be written, the exit status still tells that nobody is there.
+            let _unheard = log::say(&found.why_nobody());
+        }
         Format::Text => output::print(&found.describe())?,
     }
     let timed_out = args.wait.is_some() && !found.all_configured();

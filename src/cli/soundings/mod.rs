@@ -14,6 +14,7 @@ use mapper_machine::status as sockets;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::nobody_there::no_agent;
 use super::{CliError, Format, output};
 
 /// How long an agent may take to answer beside what it waits for.
@@ -154,11 +155,7 @@ impl Asked {
         }
         match refused {
             Some(why) if boards.is_empty() => Err(why.into()),
-            None if boards.is_empty() => {
-                let which = self.unit.map(|unit| format!(" with board number {unit}")).unwrap_or_default();
-                let run_dir = run_dir.display();
-                Err(format!("no agent{which} runs on this machine ({run_dir} has no socket of one)").into())
-            }
+            None if boards.is_empty() => Err(no_agent(self.unit, &run_dir).into()),
             _ => Ok(boards),
         }
     }

@@ -12,6 +12,7 @@ use mapper_machine::status;
 use mapper_proto::map::Fabric;
 
 use super::super::asking::{Asker, AskingOptions};
+use super::super::nobody_there::no_agent;
 use super::super::output;
 use super::{CliError, Format};
 
@@ -69,8 +70,7 @@ fn explored(interface: &PortName, asking: &AskingOptions) -> Result<Fabric, CliE
 fn map_of(run_dir: &Path, unit: u8) -> Result<Fabric, CliError> {
     let place = requests_socket_path(run_dir, unit);
     let question = status::ask::<MapJson>(place)?;
-    let question = question
-        .ok_or_else(|| format!("no agent of unit {unit} has a status socket in {}", run_dir.display()))?;
+    let question = question.ok_or_else(|| no_agent(Some(unit), run_dir))?;
     let map = question.request(&AgentRequest::Map)?.answer_json(
         Instant::now() + PATIENCE,
         MAX_ROUTES_BYTES,

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use mapper_daemon::xbar::{PortStatus, XbarStatus, socket};
 use serde::Serialize;
 
+use crate::cli::nobody_there::no_crossbar;
 use crate::cli::{CliError, Format, output};
 use mapper_fabric::wording::plural;
+use mapper_machine::log;
 
 /// How long a crossbar may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -37,10 +39,13 @@ pub(super) fn show(run_dir: &Path, name: Option<&str>, format: Format) -> Result
         Format::Json => {
             let answer = Output { schema: "mapper.xbar/1", xbars: &xbars };
             output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
+            if xbars.is_empty() {
+                // If standard error cannot be written, the exit status still tells that there is none.
+                let _unheard = log::say(&format!("mapper: {}\n", no_crossbar(name, run_dir)));
+            }
         }
         Format::Text if xbars.is_empty() => {
-            let which = name.map_or("no crossbar".to_owned(), |name| format!("no crossbar `{name}`"));
-            output::print(&format!("{which} has a status socket in {}\n", run_dir.display()))?;
+            output::print(&(no_crossbar(name, run_dir) + "\n"))?;
         }
         Format::Text => output::print(&xbars.iter().map(describe).collect::<Vec<_>>().join("\n"))?,
     }
