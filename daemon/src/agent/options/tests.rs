@@ -16,12 +16,14 @@ fn parse(text: &str) -> Result<Options, (usize, String)> {
 
 const DEFAULTS: &str = include_str!("../../../../mapper.toml");
 
+/// The key and its value that a comment of the defaults file mentions, if it does.
+fn example(line: &str) -> Option<String> {
+    let (key, _) = line.strip_prefix("# ")?.split_once(" = ")?;
+    key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-').then(|| line[2..].to_owned())
+}
+
 /// The defaults file with every key set, also those that it only mentions.
 fn defaults_with_all_keys() -> String {
-    let example = |line: &str| {
-        let (key, _) = line.strip_prefix("# ")?.split_once(" = ")?;
-        key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-').then(|| line[2..].to_owned())
-    };
     DEFAULTS.lines().map(|line| example(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
 }
 
@@ -32,6 +34,23 @@ fn the_file_of_defaults_is_the_defaults() {
     let process = ProcessKeys { run_dir: Some(options::DEFAULT_RUN_DIR.into()), ..ProcessKeys::default() };
     let unset = Options { interface, process, ..Options::default() };
     assert_eq!(read.resolve(Role::Agent), unset.resolve(Role::Agent));
+}
+
+#[test]
+fn what_the_file_of_defaults_shows_as_comments_is_no_default() {
+    let resolved = |options: Options| {
+        let interface = options.interface.clone().or_else(|| Some("eth0".to_owned()));
+        Options { interface, ..options }.resolve(Role::Agent)
+    };
+    let unset = resolved(Options::default());
+    let of_agents = DEFAULTS.lines().take_while(|line| !line.starts_with('['));
+    for text in of_agents.filter_map(example) {
+        assert_ne!(
+            resolved(parse(&text).unwrap()),
+            unset,
+            "this is a default, so it is to be no comment: {text}"
+        );
+    }
 }
 
 #[test]
