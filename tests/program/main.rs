@@ -9,6 +9,7 @@
 
 mod acm;
 mod arrows;
+mod named_paths;
 mod packaging;
 mod pages;
 mod plan;
