@@ -9,6 +9,7 @@ mod debian;
 mod init_script;
 mod opensm_plugin;
 mod pages;
+mod shipped_pages;
 mod units;
 
 use std::path::Path;
