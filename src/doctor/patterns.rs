@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_pattern_without_ports_is_told_with_what_it_leaves_out() {
         let uplink = candidate("eth0", Some("the default route leads there"));
-        let check = judge("eth*", &[uplink.clone()], &[], true).unwrap();
+        let check = judge("eth*", std::slice::from_ref(&uplink), &[], true).unwrap();
         assert_eq!(check.status, Outcome::Failed);
         assert_eq!(check.what, "none that matches eth* can be a port: eth0: the default route leads there");
         assert_eq!(judge("zz*", &[], &[], true).unwrap().what, "none here matches zz*");
