@@ -105,3 +105,29 @@ fn the_doctor_finds_nodes_and_crossbars_at_work_and_daemons_that_hang() {
         assert_eq!((status.as_str(), what.contains("hangs")), ("failed", true), "{what}");
     }
 }
+
+#[test]
+fn the_doctor_names_patterns_without_a_port_and_what_they_leave_out() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    namespace.ip("link add br0 type bridge");
+    let dir = tempfile::tempdir().unwrap();
+    let found = |ports: &str| {
+        let run_dir = dir.path().to_str().unwrap();
+        let (checks, exit) = doctor(&namespace, &["--ports", ports, "--run-dir", run_dir]);
+        let check = checks.iter().find(|check| check["name"] == "interfaces");
+        let text = |key: &str| check.map(|check| check[key].as_str().unwrap_or_default().to_owned());
+        (text("status"), text("what").unwrap_or_default(), exit)
+    };
+    let (status, what, exit) = found("zz*");
+    assert_eq!((status.as_deref(), what.as_str(), exit), (Some("failed"), "none here matches zz*", 1));
+    let (status, what, exit) = found("br*");
+    assert_eq!((status.as_deref(), exit), (Some("failed"), 1));
+    assert_eq!(what, "none that matches br* can be a port: br0: it is a bridge");
+    let (status, what, exit) = found("*");
+    assert_eq!((status.as_deref(), exit), (Some("ok"), 0), "{what}");
+    assert!(what.contains("br0: it is a bridge"), "{what}");
+    assert_eq!(found("eth*").0, None, "all that match are ports");
+}

@@ -101,6 +101,28 @@ fn what_others_have_among_segments_is_named_and_left_alone() {
     assert_eq!(checks(&report, "forwarding tables")[0]["status"], "ok", "{report:#}");
 }
 
+#[test]
+fn what_a_daemon_of_another_run_directory_may_need_is_not_to_be_flushed() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let (namespace, dirs) = (two_ports(), [(); 2].map(|()| tempfile::tempdir().unwrap()));
+    namespace.ip("-6 route add fcbb:bb00:7::/48 dev lo proto 109");
+    let found = || {
+        let report = doctor(&namespace, dirs[0].path(), &[]);
+        let check = checks(&report, "forwarding tables")[0];
+        (check["status"].as_str().unwrap().to_owned(), check["fix"].to_string().contains("flush"))
+    };
+    assert_eq!(found(), ("warning".to_owned(), true), "no daemon runs");
+    // It works on an interface that the doctor is not asked about, and says so nowhere but by its lock.
+    let agent = Daemon::agent(&namespace, "far1", dirs[1].path(), &[]);
+    assert_eq!(found(), ("ok".to_owned(), false), "the agent may need it");
+    let settings = doctor(&namespace, dirs[0].path(), &[]);
+    assert_eq!(checks(&settings, "settings")[0]["status"], "ok", "what that agent is to set is not known");
+    drop(agent);
+    assert_eq!(found(), ("warning".to_owned(), true), "no daemon runs any more");
+}
+
 /// The value of a setting of IPv4 of the first port.
 fn setting(namespace: &Namespace, key: &str) -> String {
     let line = format!("cat /proc/sys/net/ipv4/conf/eth1/{key}");
