@@ -1,5 +1,6 @@
 //! What the kernel can is found without leaving anything behind.
 
+use mapper_fib::Change;
 use mapper_machine::kernel::{Abilities, Kernel, KernelError};
 
 use crate::can_make_namespaces;
@@ -56,4 +57,20 @@ fn without_an_interface_to_try_it_on_the_error_says_what_to_do() {
     let namespace = Namespace::new();
     let error = namespace.enter(|| Abilities::try_out(&mut Kernel::open().unwrap(), true).unwrap_err());
     assert!(matches!(error, KernelError::NoInterface { source: None }), "{error}");
+}
+
+#[test]
+fn a_second_daemon_is_told_that_another_has_the_kernel() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let (mut machine, other) = (Machine::new(1), Machine::new(2));
+    machine.cable("e0", &other, "e0");
+    let refused = machine.kernel.apply(&[Change::PutMark(1380)]);
+    assert!(refused.is_empty(), "{refused:?}");
+    let try_out = || Abilities::try_out(&mut Kernel::open().unwrap(), true);
+    let error = machine.namespace.enter(|| try_out().unwrap_err());
+    assert!(matches!(error, KernelError::Owned { .. }), "{error}");
+    machine.kernel.apply(&[Change::RemoveMark]);
+    assert!(machine.namespace.enter(|| try_out().is_ok()));
 }
