@@ -141,7 +141,17 @@ pub(super) fn check_without_ports(examined: &Examined<'_>) -> Vec<Check> {
     let Examined { choice, forwards, is_at_work, holds_objects, .. } = *examined;
     let checks =
         check(&Examined { ports: vec![port], choice, avoid, forwards, is_at_work, holds_objects, cables });
-    checks.into_iter().map(|check| Check { repair: None, ..check }).collect()
+    let without_port = |check: Check| {
+        let names_it = |fix: &String| fix.contains(&format!(" {STAND_IN} "));
+        let told = |fix: String| match names_it(&fix) {
+            true => {
+                format!("{fix}, where {STAND_IN} stands for each port; `mapper doctor --ports ..` names them")
+            }
+            false => fix,
+        };
+        Check { repair: None, fix: check.fix.map(told), ..check }
+    };
+    checks.into_iter().map(without_port).collect()
 }
 
 pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
