@@ -19,7 +19,7 @@ use mapper_proto::map::Fabric;
 use mapper_sim::record::{Header, Recorded, Replayer, Writer};
 use mapper_sim::search::Scenario;
 use mapper_sim::setup::Setup;
-use mapper_sim::world::{FrameSink, Stopped, TraceSink, Until, World};
+use mapper_sim::world::{FrameSink, LOST_AFTER, Stopped, TraceSink, Until, World};
 
 use super::{CliError, Format, output};
 use capture::Capture;
@@ -219,14 +219,35 @@ fn advance(world: &mut World, setup: &Setup) -> Result<Stopped, CliError> {
     let bar = ProgressBar::new(world.plant().hosts() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} hosts configured, {msg}")?);
     let limit = setup.limit_at();
+    let settles_users = setup.users.is_some() && setup.until == Until::Configured;
     loop {
         let next = limit.min(world.now() + STEP);
         let stopped = world.run(setup.until, next)?;
         bar.set_position(world.configured_hosts() as u64);
         bar.set_message(format!("{:.0} virtual ms", world.now().as_millis_f64()));
+        if stopped == Stopped::Reached && settles_users {
+            settle_users(world, limit)?;
+            // Hosts that noticed something meanwhile are waited for, too.
+            if world.configured_at().is_none() && world.now() < limit {
+                continue;
+            }
+        }
         if stopped == Stopped::Reached || next == limit {
             bar.finish_and_clear();
             return Ok(stopped);
         }
     }
+}
+
+/// Runs on until it is known what became of users' frames that were sent by now, and each pair of hosts that lost some has a
+/// route again if cables join the two. The moment at which all are configured comes much earlier: a frame counts as lost only
+/// some time after it was sent.
+fn settle_users(world: &mut World, limit: Instant) -> Result<(), CliError> {
+    const STEP: Duration = Duration::from_millis(10);
+    let since = world.now();
+    while world.now() < limit && (world.now() < since + LOST_AFTER || world.users_wait_since_before(since)) {
+        let next = limit.min(world.now() + STEP);
+        world.run(Until::After(next.since(Instant::ZERO)), next)?;
+    }
+    Ok(())
 }

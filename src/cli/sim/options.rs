@@ -66,6 +66,9 @@ pub struct Args {
     ///
     /// If faults have split the fabric, each part is configured under its own leader; the run ends
     /// then, with exit status 0, and the report says that there are several parts.
+    ///
+    /// With --traffic the run goes on until it is known what became of users' frames: until each pair of hosts that lost some
+    /// has a route again, if cables join the two, or --limit-ms is reached.
     #[arg(long, default_value = "configured", value_name = "configured|MS", value_parser = parse_until)]
     pub(super) until: Until,
     /// Give up after this many virtual milliseconds.

@@ -258,6 +258,8 @@ fn traffic_json(traffic: &TrafficReport) -> Value {
         "sent": traffic.sent,
         "delivered": traffic.delivered,
         "lost": traffic.lost,
+        "out_of_reach": traffic.out_of_reach,
+        "undecided": traffic.undecided,
         "duplicated": traffic.duplicated,
         "reordered": traffic.reordered,
         "longest_gap_ms": ms(traffic.longest_gap),
@@ -266,18 +268,26 @@ fn traffic_json(traffic: &TrafficReport) -> Value {
 }
 
 fn traffic_words(traffic: &TrafficReport) -> String {
-    let TrafficReport { sent, delivered, lost, duplicated, reordered, longest_gap, .. } = traffic;
+    let TrafficReport { sent, delivered, lost, out_of_reach, undecided, duplicated, reordered, .. } = traffic;
+    let why_lost = match out_of_reach {
+        0 => String::new(),
+        _ => format!(" ({out_of_reach} of them to hosts that no cables led to, or where no agent ran)"),
+    };
+    let undecided = match undecided {
+        0 => String::new(),
+        _ => format!(", {undecided} sent too late to tell"),
+    };
     format!(
-        "{sent} frames sent, {delivered} delivered, {lost} lost, {duplicated} duplicated, {reordered} reordered; \
-         the longest gap of a pair {:.1} ms",
-        ms(*longest_gap)
+        "{sent} frames sent, {delivered} delivered, {lost} lost{why_lost}{undecided}, {duplicated} duplicated, \
+         {reordered} reordered; the longest gap of a pair that cables joined {:.1} ms",
+        ms(traffic.longest_gap)
     )
 }
 
 /// Describes what a fault cost users.
 fn effect_words(effect: &FaultEffect) -> String {
     let lost = match effect.pairs {
-        0 => "no pair lost frames".to_owned(),
+        0 => "no pair of hosts that cables joined lost frames".to_owned(),
         pairs => {
             let without = match effect.still_without {
                 0 => format!("all had a route again after {:.1} ms", ms(effect.routes_after)),

@@ -73,6 +73,50 @@ fn nodes_see_their_own_carriers() {
     assert!(fault["new_map_after_ms"].as_f64().is_some_and(|after| after < 10.0), "{fault}");
 }
 
+/// The traffic of a run in which these faults strike and which ends on its own, and what it prints for people.
+fn told_of(lines: &str) -> (Value, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    std::fs::write(&faults, lines).expect("written");
+    let args = ["clos:hosts=8,ports=4", "--faults", text(&faults), "--traffic", "100"];
+    let traffic = sim(&args)["traffic"].clone();
+    let words = mapper(&[&["sim"], &args[..]].concat());
+    (traffic, String::from_utf8(words.stdout).expect("text"))
+}
+
+/// A frame counts as lost some time after it was sent, and all are configured again earlier.
+#[test]
+fn a_run_that_ends_when_all_are_configured_tells_what_faults_cost() {
+    let (traffic, words) = told_of("at 2s silence leaf1:3\n");
+    let count = |key: &str| traffic[key].as_u64().expect("a count");
+    assert!(
+        count("lost") > 0 && traffic["longest_gap_ms"].as_f64().is_some_and(|gap| gap > 0.0),
+        "{traffic}"
+    );
+    let fault = &traffic["faults"][0];
+    assert!(fault["pairs"].as_u64().is_some_and(|pairs| pairs > 0), "{traffic}");
+    assert!(fault["routes_after_ms"].as_f64().is_some_and(|after| after > 0.0), "{traffic}");
+    assert_eq!(fault["still_without"], 0, "{traffic}");
+    assert_eq!(count("sent"), count("delivered") + count("lost") + count("undecided"), "{traffic}");
+    assert!(words.contains("pairs of hosts lost frames, for "), "{words}");
+}
+
+/// What is lost because no cable leads there is no fault's gap, and the report says why it is lost.
+#[test]
+fn frames_that_could_not_arrive_are_told_apart() {
+    let (traffic, words) = told_of("at 2s cut h3\nat 4s mend h3\n");
+    let count = |key: &str| traffic[key].as_u64().expect("a count");
+    assert!(count("out_of_reach") > 300 && count("out_of_reach") <= count("lost"), "{traffic}");
+    assert_eq!(count("sent"), count("delivered") + count("lost") + count("undecided"), "{traffic}");
+    let why =
+        format!("{} lost ({} of them to hosts that no cables led to", count("lost"), count("out_of_reach"));
+    assert!(words.contains(&why), "{words}");
+    assert!(
+        words.contains("cut h3 at 2000.0 ms: no pair of hosts that cables joined lost frames"),
+        "{words}"
+    );
+}
+
 #[test]
 fn users_need_time_to_send() {
     assert!(sim_error(&["ring:n=3,hosts=1", "--traffic", "10"]).contains("--until MS"));

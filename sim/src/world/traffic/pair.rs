@@ -78,6 +78,8 @@ pub(super) struct Pair {
     pub(super) sent: u64,
     pub(super) delivered: u64,
     pub(super) lost: u64,
+    /// How many of the lost frames could not arrive, as no cables led there when they were sent.
+    pub(super) out_of_reach: u64,
     /// For each flow, one more than the number of the newest frame that arrived.
     newest: Vec<u64>,
     /// Whether no cables lead from one to the other now.
@@ -103,6 +105,7 @@ impl Pair {
             sent: 0,
             delivered: 0,
             lost: 0,
+            out_of_reach: 0,
             newest: vec![0; flows.max(1) as usize],
             parted: false,
             renewed_at: None,
@@ -170,13 +173,21 @@ impl Pair {
                         return Some(Gap { from, to: sent_at, renewed_at, no_safe_route_at });
                     }
                 }
-                (false, true) => self.lost_since = None,
+                (false, true) => {
+                    self.out_of_reach += 1;
+                    self.lost_since = None;
+                }
                 (false, false) => {
                     self.lost_since.get_or_insert(sent_at);
                 }
             }
         }
         None
+    }
+
+    /// How many frames have not arrived, and were sent too lately to count as lost.
+    pub(super) fn undecided(&self) -> u64 {
+        self.young.iter().filter(|frame| !frame.arrived).count() as u64
     }
 
     /// The gap that is not over yet, if there is one.
@@ -243,7 +254,16 @@ mod tests {
             pair.expire(ms(1000)),
             Some(Gap { from: ms(40), to: ms(50), renewed_at: None, no_safe_route_at: None })
         );
-        assert_eq!((pair.delivered, pair.lost), (2, 4));
+        assert_eq!((pair.delivered, pair.lost, pair.out_of_reach), (2, 4, 2));
+    }
+
+    #[test]
+    fn each_frame_is_delivered_lost_or_undecided() {
+        let mut pair = Pair::new(1, 1);
+        (0..6).for_each(|n| assert_eq!(pair.send(ms(100 * n)), n));
+        assert_eq!([1, 4].map(|number| pair.arrive(number)), [Arrival::InOrder; 2]);
+        let _over = pair.expire(ms(500));
+        assert_eq!((pair.sent, pair.delivered, pair.lost, pair.undecided()), (6, 2, 2, 2));
     }
 
     #[test]

@@ -59,6 +59,11 @@ pub struct TrafficReport {
     pub delivered: u64,
     /// Frames that did not arrive. Those that may be under way still are not counted.
     pub lost: u64,
+    /// How many of the lost frames went to hosts that no cables led to when they were sent, or where no agent ran. No fault's gaps
+    /// tell of them.
+    pub out_of_reach: u64,
+    /// Frames that have not arrived, and were sent less than [`LOST_AFTER`](super::LOST_AFTER) ago.
+    pub undecided: u64,
     /// Frames that arrived again.
     pub duplicated: u64,
     /// Frames that arrived behind one that was sent after them.
@@ -91,6 +96,8 @@ impl World {
                 report.sent += pair.sent;
                 report.delivered += pair.delivered;
                 report.lost += pair.lost;
+                report.out_of_reach += pair.out_of_reach;
+                report.undecided += pair.undecided();
                 let Some(gap) = pair.open_gap(now).filter(|_| joined(from, pair.to)) else { continue };
                 report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
                 Traffic::list(&mut report.gaps, gap);
@@ -102,6 +109,19 @@ impl World {
             }
         }
         Some(report)
+    }
+
+    /// Whether a pair of hosts that cables join lost frames before this moment, and it is not settled that it has a route again.
+    pub fn users_wait_since_before(&mut self, moment: Instant) -> bool {
+        let now = self.now;
+        let Some(traffic) = &mut self.traffic else { return false };
+        traffic.settle_all(now);
+        let joined = self.joined_hosts();
+        let pairs = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
+        let mut pairs = pairs.flat_map(|(from, pairs)| pairs.iter().map(move |pair| (from, pair)));
+        pairs.any(|(from, pair)| {
+            pair.open_gap(now).is_some_and(|gap| gap.from < moment) && joined(from, pair.to)
+        })
     }
 
     /// Frames lost so far between hosts that cables join now, by sender and receiver, or `None` for frames to all. One that
