@@ -144,8 +144,8 @@ fn add_verbatim(page: &mut Roff, text: &str) {
 
 /// Adds references to the page of the command above and to that of the configuration file.
 fn add_see_also(page: &mut Roff, name: &str, command: &Command) {
-    let above =
-        name.rsplit_once('-').map(|(above, _)| if above == "mapper-board" { "mapper" } else { above });
+    // The command's own name may have hyphens, too.
+    let above = name.strip_suffix(command.get_name()).and_then(|above| above.strip_suffix('-'));
     let mut pages: Vec<_> = above.map(|above| (above, sections::of(above).number)).into_iter().collect();
     if command.get_arguments().any(|argument| argument.get_id() == "config") || name == "mapper" {
         pages.push(("mapper.toml", "5"));

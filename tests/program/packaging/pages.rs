@@ -31,6 +31,25 @@ fn every_manual_page_is_set_without_a_warning() {
 }
 
 #[test]
+fn manual_pages_refer_to_pages_that_exist() {
+    let dir = tempfile::tempdir().unwrap();
+    run(Command::new(MAPPER).arg("generate-docs").arg(dir.path()));
+    let pages: Vec<_> = files(&dir.path().join("man")).iter().flat_map(|section| files(section)).collect();
+    let named = |page: &Path| page.file_name().unwrap().to_str().unwrap().to_owned();
+    let all: Vec<String> = pages.iter().map(|page| named(page)).collect();
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap().replace("\\-", "-");
+        let (_, others) = text.rsplit_once("SEE ALSO\"\n").or(text.rsplit_once("SEE ALSO\n")).unwrap();
+        // A reference is a line such as `\fBmapper-acm\fR(1)`.
+        for other in others.lines().filter_map(|line| line.strip_prefix("\\fB")) {
+            let (name, section) = other.trim_end_matches(',').split_once("\\fR(").unwrap();
+            let other = format!("{name}.{}", section.trim_end_matches(')'));
+            assert!(all.contains(&other), "{}: {other}", page.display());
+        }
+    }
+}
+
+#[test]
 fn bash_understands_its_completions() {
     let dir = tempfile::tempdir().unwrap();
     run(Command::new(MAPPER).arg("generate-docs").arg(dir.path()));
