@@ -271,10 +271,10 @@ fn parse_in(
         Some(line) if port_list::begins(line) => port_list::parse(text),
         Some(line) if line.starts_with('{') => json::parse(text),
         Some(line) if line.starts_with(|c: char| c.is_ascii_digit()) => gm_map::parse(text),
-        // No line of ibnetdiscover's begins with a bracket and no port in it.
-        Some("[" | "[]") => Err(Malformed::at(
+        Some(line) if is_only_written(line) => Err(Malformed::at(
             1,
-            "it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1 JSON object",
+            "it is in no known format; expected ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map, mapper.map/1 JSON, or a \
+             CSV of cables (drawings, pages, GraphML and Slurm's files are written and not read)",
         )),
         Some(_) if ibutils::is_topo(name, text) => {
             ibutils::parse(text, &folder.map(ibutils::Systems::of_folder).unwrap_or_default())
@@ -283,6 +283,16 @@ fn parse_in(
         Some(_) => ibnetdiscover::parse(text),
     };
     fabric.map_err(|wrong| wrong.in_file(name))
+}
+
+/// Whether the first line of a text is of a format that is written and not read, or of JSON that is no object.
+fn is_only_written(line: &str) -> bool {
+    let first_word = line.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    // No line of ibnetdiscover's begins with a bracket and no port in it, and none names a graph without `=` or a switch of Slurm's.
+    matches!(line, "[" | "[]" | "---")
+        || line.starts_with('<')
+        || matches!(first_word, "graph" | "digraph" | "strict") && !line.contains('=')
+        || line.starts_with("SwitchName=")
 }
 
 /// A fabric as text.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::asking::{Asker, AskingOptions};
 use super::best::{self, Other};
-use super::fabric_argument::FabricArgument;
+use super::fabric_argument::{FabricArgument, READ};
 use super::judgement::{ProofReport, QualityReport, nothing_to_prove};
 use super::lids::LidOptions;
 use super::notes::{SWITCH_PAIRS, named};
@@ -38,8 +38,7 @@ const EXIT_FAILED: u8 = 3;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").args(["lfts", "routes_dir", "interface"]))]
 pub struct Args {
-    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
-    #[arg(value_name = "TOPOLOGY", required_unless_present = "interface")]
+    #[arg(help = READ, value_name = "TOPOLOGY", required_unless_present = "interface")]
     fabric: Option<FabricArgument>,
     /// Instead of files: read the fabric, and the tables out of its switches, by a port of InfiniBand (umad0, or ibsim:NODE for
     /// ibsim), and write nothing.

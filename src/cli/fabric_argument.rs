@@ -11,6 +11,11 @@ use mapper_proto::map::Fabric;
 
 use super::CliError;
 
+/// What a fabric may be on the command line.
+pub(super) const FORMS: &str = "an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, a CSV of cables, or a spec";
+/// The help of an argument that is the fabric which a command reads.
+pub(super) const READ: &str = "The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, a CSV of cables, or a spec";
+
 /// A fabric on the command line: a file in any of the formats that are read, or a generator's
 /// spec such as `clos:hosts=128,ports=16`.
 ///

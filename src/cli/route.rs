@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use super::engine_names::{EngineName, Listed, ListedName, WantedEngine};
-use super::fabric_argument::FabricArgument;
+use super::fabric_argument::{FabricArgument, READ};
 use super::judgement::nothing_to_prove;
 use super::output::{self, Staged};
 use super::progress::Progress;
@@ -35,8 +35,7 @@ use report::Report;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = engine_names::help())]
 pub struct Args {
-    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
-    #[arg(value_name = "TOPOLOGY")]
+    #[arg(help = READ, value_name = "TOPOLOGY")]
     fabric: FabricArgument,
     /// The engines to try, in this order; minhop comes last unless --no-fallback is given. `best` stands
     /// alone, and is taken if none is named.

@@ -16,7 +16,7 @@ use mapper_proto::map::Fabric;
 use planes::Planes;
 use selection::HostSelection;
 
-use super::fabric_argument::FabricArgument;
+use super::fabric_argument::{FORMS, FabricArgument, READ};
 use super::{CliError, Format, output};
 
 /// The exit status of `diff` if there is a difference.
@@ -41,8 +41,7 @@ enum Command {
     },
     /// Write a fabric in another format.
     Convert {
-        /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
-        #[arg(value_name = "IN")]
+        #[arg(help = READ, value_name = "IN")]
         fabric: FabricArgument,
         #[command(flatten)]
         target: Target,
@@ -51,8 +50,7 @@ enum Command {
     },
     /// Print a fabric for a person.
     Show {
-        /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
-        #[arg(value_name = "TOPOLOGY")]
+        #[arg(help = READ, value_name = "TOPOLOGY")]
         fabric: FabricArgument,
     },
     /// Name each cable that is missing in B, added, or moved; exit status 3 if any.
@@ -60,9 +58,9 @@ enum Command {
     /// Nodes are matched by id, address and tag. Where most of these are in one fabric only, as in a plan and
     /// what was built, they are matched by description, and where that tells few, by structure.
     Diff {
-        /// The fabric that should be.
+        #[arg(help = format!("The fabric that should be: {FORMS}"))]
         a: FabricArgument,
-        /// The fabric that is.
+        #[arg(help = format!("The fabric that is: {FORMS}"))]
         b: FabricArgument,
     },
     /// Explore a fabric of InfiniBand and print it as ibnetdiscover does, or as JSON; nothing in it is changed.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mapper_machine::options::default_run_dir;
 
-use super::fabric_argument::FabricArgument;
+use super::fabric_argument::{FORMS, FabricArgument};
 use super::shown_source::{ShownSource, SimulationArgs};
 use super::{CliError, Format, UsageError, output};
 use crate::view::feed::Feed;
@@ -21,8 +21,7 @@ const MAKE_TOKEN: &str = "new";
 /// Options of `mapper view`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, which is read again
-    /// whenever it changes, or a spec.
+    #[arg(help = format!("The fabric: {FORMS}; a file is read again whenever it changes"))]
     #[arg(value_name = "TOPOLOGY", required_unless_present = "live")]
     topology: Option<FabricArgument>,
     /// Show the maps that the agents of this machine hold, and how the hosts in them are.

@@ -13,7 +13,7 @@ use mapper_routing::engines::Settings;
 use mapper_routing::tables::Layers;
 
 use super::engine_names::{WantedEngine, WantedName};
-use super::fabric_argument::FabricArgument;
+use super::fabric_argument::{FabricArgument, READ};
 use super::progress::Progress;
 use super::threads::on_threads;
 use super::{CliError, Format, best, output};
@@ -31,8 +31,7 @@ const SCHEMA: &str = "mapper.what-if/1";
 #[command(group = ArgGroup::new("what").args(["cut", "remove", "add", "each"]).required(true).multiple(true),
           after_long_help = EXACT)]
 pub struct Args {
-    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
-    #[arg(value_name = "TOPOLOGY")]
+    #[arg(help = READ, value_name = "TOPOLOGY")]
     fabric: FabricArgument,
     /// Cut the cable in this port, or that of this host; may be given several times.
     #[arg(long, value_name = "NODE:PORT|HOST")]

@@ -72,7 +72,19 @@ fn errors_name_file_line_and_what_was_expected() {
         ("{\n", "file:2: EOF while parsing"),
         (
             "[]\n",
-            "file:1: it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1",
+            "file:1: it is in no known format; expected ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map, mapper.map/1 JSON",
+        ),
+        (
+            "digraph f {\n  a -> b;\n}\n",
+            "file:1: it is in no known format; expected ibnetdiscover, ibsim, OpenSM .lst",
+        ),
+        (
+            "<!doctype html>\n<html lang=\"en\">\n",
+            "file:1: it is in no known format; expected ibnetdiscover, ibsim",
+        ),
+        (
+            "# Of Slurm.\nSwitchName=s1 Nodes=h1\n",
+            "file:1: it is in no known format; expected ibnetdiscover, ibsim",
         ),
         ("{\"schema\":\"mapper.map/1\",\n\"hots\":[]}", "file:2: unknown field `hots`"),
         (

@@ -10,6 +10,7 @@ use mapper_sim::world::Until;
 
 use super::{each_fault, subnet_faults};
 use crate::cli::CliError;
+use crate::cli::fabric_argument::READ;
 
 /// The options that conflict with a trace or a seed of the fault search, as these decide the same.
 const DECIDED: [&str; 25] = [
@@ -49,8 +50,7 @@ const MAX_MS: u64 = 1_000_000_000;
 /// Options of `mapper sim`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A fabric file or a generator's spec.
-    #[arg(long_help = format!("A fabric file or a generator's spec.\n\n{}", mapper_fabric::SHAPES), default_value = "clos:hosts=128,ports=16")]
+    #[arg(help = READ, long_help = format!("{READ}.\n\n{}", mapper_fabric::SHAPES), default_value = "clos:hosts=128,ports=16")]
     pub(super) topology: String,
     /// Decides everything that is random.
     #[arg(long, default_value_t = 1)]
