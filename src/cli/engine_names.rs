@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 
 use super::best;
-use mapper_routing::engines::{Balance, Engine, Setting};
+use mapper_routing::engines::{Balance, Engine, Setting, UnknownEngine};
 
 /// What to route by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,8 @@ impl TypedValueParser for WantedName {
         if value == best::NAME {
             return Ok(WantedEngine::Best);
         }
-        EngineName.parse_ref(command, arg, value).map(WantedEngine::Engine)
+        let also = format!("{}, ", best::NAME);
+        named(command, arg, value, &also).map(WantedEngine::Engine)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -81,19 +82,26 @@ impl TypedValueParser for EngineName {
     type Value = Engine;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Engine, Error> {
-        let name = StringValueParser::new().parse_ref(command, arg, value)?;
-        let own_name = if name == OPENSMS_TORUS { Engine::Torus.name() } else { &name };
-        own_name.parse().map_err(|error| {
-            let option = arg.map(ToString::to_string).unwrap_or_default();
-            let what = format!("invalid value '{name}' for '{option}': {error}\n");
-            Error::raw(ErrorKind::ValueValidation, what).with_cmd(command)
-        })
+        named(command, arg, value, "")
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let value = |engine: Engine| PossibleValue::new(engine.name()).help(engine.summary());
         Some(Box::new(Engine::ALL.into_iter().map(value)))
     }
+}
+
+/// The engine of this name. The error lists the names of all engines behind those of `also`.
+fn named(command: &Command, arg: Option<&Arg>, value: &OsStr, also: &str) -> Result<Engine, Error> {
+    let name = StringValueParser::new().parse_ref(command, arg, value)?;
+    let own_name = if name == OPENSMS_TORUS { Engine::Torus.name() } else { &name };
+    own_name.parse().map_err(|_: UnknownEngine| {
+        let option = arg.map(ToString::to_string).unwrap_or_default();
+        let all = Engine::ALL.map(Engine::name).join(", ");
+        let what =
+            format!("invalid value '{name}' for '{option}': `{name}` is no engine; expected {also}{all}\n");
+        Error::raw(ErrorKind::ValueValidation, what).with_cmd(command)
+    })
 }
 
 /// The help of an option that is a setting: the engines that obey it, and what it does. Engines that obey it only
@@ -108,6 +116,10 @@ pub(super) fn help_of(setting: Setting, what: &str) -> String {
     let whose: Vec<&str> = whose.iter().map(String::as_str).filter(|names| !names.is_empty()).collect();
     format!("{}: {what}", whose.join(", "))
 }
+
+/// How many layers engines may use unless that is said.
+pub(super) const DEFAULT_LAYERS: &str =
+    "[default: 1 for best and nue, and as many as it needs for another engine that is named]";
 
 /// The help text that lists the engines.
 pub(super) fn help() -> String {
@@ -138,6 +150,20 @@ mod tests {
         for line in help.lines() {
             assert!(line.len() <= HELP_WIDTH, "{line}");
         }
+    }
+
+    #[test]
+    fn the_error_for_a_name_lists_those_that_may_stand_there() {
+        use clap::Parser;
+        let said =
+            |line: &str| crate::cli::Cli::try_parse_from(line.split(' ')).unwrap_err().render().to_string();
+        for line in ["mapper route t --engine foo", "mapper what-if t --each cable --engine foo"] {
+            assert!(said(line).contains("`foo` is no engine; expected best, minhop, "), "{line}");
+        }
+        assert!(
+            said("mapper route t --compare foo").contains("expected minhop, "),
+            "the best compares nothing"
+        );
     }
 
     #[test]

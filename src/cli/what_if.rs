@@ -12,7 +12,7 @@ use mapper_proto::map::Fabric;
 use mapper_routing::engines::Settings;
 use mapper_routing::tables::Layers;
 
-use super::engine_names::{WantedEngine, WantedName};
+use super::engine_names::{DEFAULT_LAYERS, WantedEngine, WantedName};
 use super::fabric_argument::{FabricArgument, READ};
 use super::progress::Progress;
 use super::threads::on_threads;
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(short, long, value_name = "NAME", value_parser = WantedName, hide_possible_values = true,
           default_value = best::NAME)]
     engine: WantedEngine,
-    /// Most layers that engines may use [default: 1 for the best engine, and as many as it needs for one that is named].
+    #[arg(help = format!("Most layers that engines may use {DEFAULT_LAYERS}"))]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
     max_layers: Option<u8>,
     /// Decides what traffic is drawn to measure bisection.

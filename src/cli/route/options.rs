@@ -13,7 +13,7 @@ use mapper_proto::map::Fabric;
 use super::files::EngineFiles;
 use super::places::NamedPath;
 use crate::cli::CliError;
-use crate::cli::engine_names::help_of;
+use crate::cli::engine_names::{DEFAULT_LAYERS, help_of};
 use crate::cli::lids::LidOptions;
 use crate::cli::notes::{SWITCH_PAIRS, named};
 use mapper_routing::engines::{Balance, Setting, Settings};
@@ -55,7 +55,7 @@ pub(super) struct EngineOptions {
     #[arg(long, alias = "lash_start_vl", value_name = "LAYER", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(..i64::from(Layers::MAX)))]
     lash_start_vl: u8,
-    #[arg(help = help_of(Setting::MaxLayers, "most layers, with those before the first one [default: as many as are needed; nue takes one]"))]
+    #[arg(help = help_of(Setting::MaxLayers, &format!("most layers, with those before the first one {DEFAULT_LAYERS}")))]
     #[arg(long, aliases = ["max_layers", "nue_max_num_vls"], value_name = "N", value_parser = MostLayers)]
     max_layers: Option<u8>,
     /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
