@@ -41,10 +41,11 @@ pub mod what_if;
 pub mod xbar;
 
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use mapper_proto::quote;
 
 use mapper_machine::log;
@@ -143,7 +144,7 @@ impl UsageError {
 
 /// Parses the command line, runs the subcommand, prints failure, and says how the process ends.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refuse_usage(&error),
     };
@@ -176,6 +177,48 @@ pub fn main() -> ExitCode {
     let status = result.unwrap_or_else(|error| fail(&error, format));
     log::flush();
     status
+}
+
+/// Reads the command line. Errors are clap's, but where these would mislead.
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = with_negative_numbers(Cli::command());
+    let matches = command.try_get_matches_from_mut(arguments);
+    let mut matches = matches.map_err(|error| clearer(error, &command))?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// The command with options that take a word like `-1` for their value, not for another option. So each says what values it takes.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let takes_values = !arg.is_positional() && arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes_values)
+    });
+    command.mut_subcommands(with_negative_numbers)
+}
+
+/// The error without commands that users do not call, and with words for what Rust says of a number.
+fn clearer(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    if let Some(ContextValue::Strings(names)) = error.get(ContextKind::ValidSubcommand) {
+        let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+        let shown = names.iter().filter(|name| !is_hidden(name)).cloned().collect();
+        error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(shown));
+    }
+    // The tip to write `--` before a negative number leads to another error, as no argument by place is one.
+    let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if error.kind() == ErrorKind::UnknownArgument
+        && unknown.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(Vec::new()));
+    }
+    let no_number = std::error::Error::source(&error).and_then(|why| why.downcast_ref::<ParseIntError>());
+    if no_number.is_some_and(|why| *why.kind() == IntErrorKind::InvalidDigit) {
+        let said = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+        let (option, value) = (said(ContextKind::InvalidArg), said(ContextKind::InvalidValue));
+        let what =
+            format!("invalid value '{value}' for '{option}': expected a whole number that is not negative\n");
+        return clap::Error::raw(ErrorKind::ValueValidation, what);
+    }
+    error
 }
 
 /// Prints why a command failed, and returns the exit status.
@@ -262,6 +305,38 @@ mod tests {
         assert!(asked("mapper --format=json nonsense"));
         assert!(!asked("mapper xbar --format text json"));
         assert!(!asked("mapper xbar json"));
+    }
+
+    #[test]
+    fn each_option_says_what_is_wrong_with_a_negative_number() {
+        let said = |line: &str| {
+            let arguments = line.split(' ').map(OsString::from);
+            parse(arguments).unwrap_err().render().to_string()
+        };
+        let seed = said("mapper sim --seed -1");
+        assert!(
+            seed.contains("'-1' for '--seed <SEED>': expected a whole number that is not negative"),
+            "{seed}"
+        );
+        let passes = said("mapper sim --passes -1");
+        assert!(passes.contains("-1 is not in 1..=64"), "{passes}");
+        for line in ["mapper sim -1", "mapper sim --loss -1%"] {
+            let unknown = said(line);
+            assert!(
+                unknown.contains("unexpected argument '-1' found") && !unknown.contains("tip:"),
+                "{unknown}"
+            );
+        }
+    }
+
+    #[test]
+    fn commands_that_no_user_calls_are_not_listed() {
+        let said =
+            parse(["mapper", "--format", "json"].map(OsString::from)).unwrap_err().render().to_string();
+        assert!(
+            said.contains("topology, plan") && !said.contains("lab-plan") && !said.contains("keeper"),
+            "{said}"
+        );
     }
 
     #[test]
