@@ -93,13 +93,15 @@ impl CheckArgs {
             )
             .into());
         }
+        // Whether a plan is named is told before anything is read or anybody asked.
+        let configured = if plan.is_none() { Some(self.configured()?) } else { None };
         let found = match found {
             Some(found) => found.load()?,
             None => live_fabric(&self.run_dir.clone().unwrap_or_else(default_run_dir))?,
         };
         let plan = match plan {
             Some(plan) => plan.load_as_plan_of(&found)?,
-            None => formats::resolve_plan(&self.configured()?, Some(&found))?,
+            None => formats::resolve_plan(&configured.unwrap_or_default(), Some(&found))?,
         };
         Ok((plan, found))
     }
@@ -107,6 +109,14 @@ impl CheckArgs {
     /// The plan that the configuration of agents names.
     fn configured(&self) -> Result<String, CliError> {
         let path = self.config.as_deref().unwrap_or(Path::new(CONFIG));
+        if self.config.is_none() && !path.exists() {
+            let path = path.display();
+            return Err(format!(
+                "no plan is named, and {path}, where agents have their configuration, is not there: name the plan as the argument \
+                 PLAN, or as `file` in the table [plan] of a file that --config names"
+            )
+            .into());
+        }
         let options: Options = options::read_file_or_dir(path, Some("node"), options::read_if_there)?;
         options.plan.and_then(|plan| plan.file).ok_or_else(|| {
             let path = path.display();

@@ -61,6 +61,16 @@ fn what_is_left_out_is_the_plan_of_the_configuration_or_what_agents_hold() {
     std::fs::write(&config, "level = 1\n").unwrap();
     let none = error(&["clos:hosts=4,ports=4", "--config", &config], 1);
     assert!(none.contains("mapper.toml: there is no plan in it"), "{none}");
+    // A machine that has agents may have a plan, too.
+    if !std::path::Path::new("/etc/mapper").exists() {
+        for arguments in [&["clos:hosts=4,ports=4"][..], &["--live"]] {
+            let none = error(arguments, 1);
+            assert!(
+                none.contains("name the plan as the argument PLAN, or as `file` in the table [plan]"),
+                "{none}"
+            );
+        }
+    }
     error(&[&plan, "clos:hosts=4,ports=4", "--config", &config], 2);
     error(&[&plan, "clos:hosts=4,ports=4", "--live"], 2);
 }

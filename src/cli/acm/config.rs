@@ -80,14 +80,14 @@ support_ips_in_addr_cfg 0
 
 /// Options of `mapper acm config`.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("files").args(["addresses", "options"]).required(true).multiple(true))]
 pub struct Args {
     /// Write the names of this machine's ports to this file: those that agents are at, or of all network cards if none runs. A
     /// file of that name is overwritten, as `ib_acme` does it.
     #[arg(short = 'A', value_name = "FILE", num_args = 0..=1, default_missing_value = "ibacm_addr.cfg")]
     addresses: Option<PathBuf>,
     /// Write options to this file, all of them with what they do. A file of that name is overwritten.
-    #[arg(short = 'O', value_name = "FILE", num_args = 0..=1, default_missing_value = "ibacm_opts.cfg",
-          required_unless_present = "addresses")]
+    #[arg(short = 'O', value_name = "FILE", num_args = 0..=1, default_missing_value = "ibacm_opts.cfg")]
     options: Option<PathBuf>,
     /// The folder of these files.
     #[arg(short = 'D', value_name = "DIR", default_value = FOLDER)]
