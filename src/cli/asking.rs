@@ -12,6 +12,7 @@ use mapper_machine::mad_port::{AskingPort, PortName};
 use mapper_proto::time::Instant;
 
 use super::CliError;
+use super::places::{self, NamedPath};
 
 /// Longest wait in one go.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -33,6 +34,13 @@ pub(super) struct AskingOptions {
     /// The file of the key of management, for ports that tell nothing without it.
     #[arg(long, value_name = "FILE", requires = "interface")]
     m_key_file: Option<PathBuf>,
+}
+
+impl AskingOptions {
+    /// The file that is read, if one is named, with its option.
+    pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
+        places::given(&[("--m-key-file", &self.m_key_file)])
+    }
 }
 
 /// A port that a fabric is asked by.

@@ -57,6 +57,11 @@ impl FabricArgument {
         }
     }
 
+    /// The path that the argument is, if it is a file's.
+    pub(super) fn path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+
     /// What people call the fabric: the file without its folders, or the spec.
     pub fn title(&self) -> String {
         let file = Path::new(&self.0).file_name().filter(|_| !mapper_fabric::is_spec(&self.0));

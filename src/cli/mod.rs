@@ -25,6 +25,7 @@ mod nobody_there;
 pub mod node;
 mod notes;
 pub mod output;
+mod places;
 pub mod plan;
 mod progress;
 mod refusal;

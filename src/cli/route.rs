@@ -6,7 +6,6 @@ mod compare;
 mod files;
 mod options;
 mod outputs;
-mod places;
 mod report;
 mod routes_dir;
 
@@ -18,6 +17,7 @@ use super::engine_names::{EngineName, Listed, ListedName, WantedEngine};
 use super::fabric_argument::{FabricArgument, READ};
 use super::judgement::nothing_to_prove;
 use super::output::{self, Staged};
+use super::places::{self, NamedPath};
 use super::progress::Progress;
 use super::refusal::why_refused;
 use super::threads::on_threads;
@@ -264,14 +264,29 @@ impl Args {
     fn check_places(&self) -> Result<(), CliError> {
         let mut outputs = self.outputs.places();
         outputs.extend(self.cache_file().map(|path| ("--cache", path)));
+        places::check(&outputs, &self.inputs())?;
+        if let Some(previous) = &self.options.previous {
+            // New tables may replace those in force, and nothing else may.
+            outputs.retain(|(option, _)| *option != "--lfts");
+            places::refuse_shared(&outputs, &[("--previous", previous)])?;
+        }
+        self.cache_file().map_or(Ok(()), cache::refuse_foreign)
+    }
+
+    /// What is read, without the tables in force.
+    fn inputs(&self) -> Vec<NamedPath<'_>> {
         let mut inputs = self.options.places();
-        let topology = self.fabric.to_string();
-        inputs.push(("TOPOLOGY", Path::new(&topology)));
-        places::check(&outputs, &inputs)
+        inputs.push(("TOPOLOGY", self.fabric.path()));
+        inputs
     }
 
     /// Prints the results of several engines side by side.
     fn compare(&self, format: Format) -> Result<ExitCode, CliError> {
+        if let Some(path) = &self.output {
+            let mut inputs = self.inputs();
+            inputs.extend(self.options.previous.as_deref().map(|path| ("--previous", path)));
+            places::check(&[("--output", path)], &inputs)?;
+        }
         let fabric = self.options.lids.load(&self.fabric)?;
         let subnet = self.options.lids.subnet(&fabric)?;
         let (settings, notes) = self.options.settings(&fabric, &subnet)?;

@@ -32,9 +32,7 @@ use report::Report;
 /// If the command fails. The error is worded for the user.
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
-    if let Some(path) = &args.map_file {
-        outputs::check_map_file(path)?;
-    }
+    args.check_places()?;
     if let Some(dir) = &args.routes_dir {
         outputs::check_routes_dir(dir)?;
     }

@@ -17,6 +17,7 @@ use planes::Planes;
 use selection::HostSelection;
 
 use super::fabric_argument::{FORMS, FabricArgument, READ};
+use super::places::{self, NamedPath};
 use super::{CliError, Format, output};
 
 /// The exit status of `diff` if there is a difference.
@@ -106,10 +107,13 @@ Specs (keys in brackets may be left out):
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     match args.command {
         Command::Generate { spec, target } => {
+            target.check(&[])?;
             target.write(&mapper_fabric::generate(&spec)?, &spec, format)?;
         }
         Command::Convert { fabric, target, selection } => {
-            target.write(&selection.of(fabric.load()?)?, &fabric.title(), format)?;
+            let selected = selection.of(fabric.load()?)?;
+            target.check(&[("IN", fabric.path())])?;
+            target.write(&selected, &fabric.title(), format)?;
         }
         Command::Show { fabric } => show(&fabric, format)?,
         Command::Diff { a, b } => return diff(&a, &b, format),
@@ -119,6 +123,11 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
 }
 
 impl Target {
+    /// Refuses a file that is read, or that cannot be written.
+    fn check(&self, inputs: &[NamedPath<'_>]) -> Result<(), CliError> {
+        places::check(&[("--output", &self.output)], inputs)
+    }
+
     /// Writes a fabric, and prints a line about it unless the fabric itself goes to standard output. A page has `title`.
     fn write(&self, fabric: &Fabric, title: &str, format: Format) -> Result<(), CliError> {
         let is_stdout = self.output == Path::new("-");

@@ -10,6 +10,7 @@
 mod acm;
 mod arrows;
 mod named_paths;
+mod overwriting;
 mod packaging;
 mod pages;
 mod plan;

@@ -9,7 +9,7 @@ use mapper_machine::options::default_run_dir;
 use serde::Serialize;
 
 use super::{CliError, Format};
-use crate::cli::output;
+use crate::cli::{output, places};
 
 /// Where `ibacm` looks for its files.
 const FOLDER: &str = "/etc/rdma";
@@ -111,6 +111,10 @@ struct Output {
 /// # Errors
 /// If a file cannot be written, or the machine has no port to name. The error is worded for the user.
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    let paths = [("-A", &args.addresses), ("-O", &args.options)];
+    let paths = paths.map(|(option, file)| Some((option, args.folder.join(file.as_ref()?))));
+    let outputs: Vec<_> = paths.iter().flatten().map(|(option, path)| (*option, path.as_path())).collect();
+    places::refuse_shared(&outputs, &[])?;
     let mut files = Vec::new();
     if let Some(file) = &args.addresses {
         let lines = addresses(args)?;

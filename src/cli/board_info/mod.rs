@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{CliError, Format, output};
+use super::{CliError, Format, output, places};
 use found::Found;
 use mapper_machine::log;
 use mapper_machine::options::default_run_dir;
@@ -65,6 +65,7 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
     if args.run_dirs.is_empty() {
         args.run_dirs.push(default_run_dir());
     }
+    args.check_places()?;
     if args.watch {
         return watch(&args, format);
     }
@@ -115,6 +116,14 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         (false, true) => ExitCode::FAILURE,
         (false, false) => ExitCode::SUCCESS,
     })
+}
+
+impl Args {
+    /// Refuses files that share a path, or cannot be written.
+    fn check_places(&self) -> Result<(), CliError> {
+        let outputs = [("--routes-dir", &self.routes_dir), ("--map-file", &self.map_file)];
+        places::check(&places::given(&outputs), &[])
+    }
 }
 
 /// Shows the boards again whenever anything but counters and times has changed.

@@ -1,5 +1,7 @@
 //! `mapper route --cache`: reads and writes the unicast cache as a file.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::time::Instant;
 
@@ -10,6 +12,28 @@ use crate::cli::{CliError, output};
 use mapper_routing::cache::{CacheFileError, UnicastCache};
 use mapper_routing::engines::{Answer, Engine, Selection, Settings};
 use mapper_routing::{ProofRules, Subnet, prove_tables};
+
+/// What the first line of a cache begins with, whatever its version.
+const KIND: &str = "mapper.unicast-cache/";
+
+/// Refuses a file that is neither empty nor a unicast cache of some version, as it would be replaced.
+///
+/// # Errors
+/// If it is something else, or cannot be read.
+pub(super) fn refuse_foreign(path: &Path) -> Result<(), CliError> {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(KIND.len() as u64).read_to_end(&mut beginning));
+    let file = path.display();
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(format!("--cache: cannot read {file}: {error}").into()),
+        Ok(_) if beginning.is_empty() || beginning == KIND.as_bytes() => Ok(()),
+        Ok(_) => Err(format!(
+            "--cache: {file} is no unicast cache, and stays as it is; name another file, or remove this one"
+        )
+        .into()),
+    }
+}
 
 /// Whether the cache was used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +75,7 @@ impl CacheUse {
 
 impl<'a> Request<'a> {
     /// The tables of the cache in this file, if they still fit the fabric and pass the proof; otherwise the
-    /// reason why they are not used. A malformed file is no failure, as it is written anew.
+    /// reason why they are not used. A damaged file is no failure, as it is written anew.
     pub(super) fn reuse(self, path: &Path, unproved: bool) -> Result<Answer<'a>, String> {
         let cache = match UnicastCache::read(path) {
             Ok(Some(cache)) => cache,

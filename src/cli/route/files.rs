@@ -7,10 +7,10 @@ use mapper_formats::guid_files;
 use mapper_formats::{FormatError, lid_matrix, torus_file};
 use mapper_proto::map::Fabric;
 
-use super::places::NamedPath;
 use crate::cli::CliError;
 use crate::cli::engine_names::help_of;
 use crate::cli::notes::named;
+use crate::cli::places::{self, NamedPath};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Setting, Settings};
 
@@ -56,7 +56,7 @@ pub(super) struct EngineFiles {
 impl EngineFiles {
     /// Each option that is given, with the file that it names.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
-        let all = [
+        places::given(&[
             ("--root-guid-file", &self.root_guid_file),
             ("--ids-guid-file", &self.ids_guid_file),
             ("--cn-guid-file", &self.cn_guid_file),
@@ -67,8 +67,7 @@ impl EngineFiles {
             ("--hop-weights-file", &self.hop_weights_file),
             ("--lid-matrix-file", &self.lid_matrix_file),
             ("--torus-file", &self.torus_file),
-        ];
-        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
+        ])
     }
 
     /// Reads the files into settings. Notes are added for what was skipped in them.

@@ -11,11 +11,11 @@ use mapper_formats::lfts;
 use mapper_proto::map::Fabric;
 
 use super::files::EngineFiles;
-use super::places::NamedPath;
 use crate::cli::CliError;
 use crate::cli::engine_names::{DEFAULT_LAYERS, help_of};
 use crate::cli::lids::LidOptions;
 use crate::cli::notes::{SWITCH_PAIRS, named};
+use crate::cli::places::NamedPath;
 use mapper_routing::engines::{Balance, Setting, Settings};
 use mapper_routing::tables::Layers;
 use mapper_routing::{RouteOptions, Subnet, Tables};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use mapper_formats::{ftree_order, gm_routes, lfts, lid_matrix, path_records, plot_loads, sls};
 use mapper_proto::map::Fabric;
 
-use super::places::NamedPath;
 use super::routes_dir;
 use crate::cli::output::{self, Staged};
+use crate::cli::places::{self, NamedPath};
 use crate::cli::{CliError, UsageError};
 use mapper_routing::engines::ftree::HostOrder;
 use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelection, hop_matrix};
@@ -172,7 +172,7 @@ impl Outputs {
 
     /// Each option that is given, with the path that it names.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
-        let all = [
+        places::given(&[
             ("--lfts", &self.lfts),
             ("--sls", &self.sls),
             ("--path-records", &self.path_records),
@@ -181,8 +181,7 @@ impl Outputs {
             ("--plot", &self.plot),
             ("--dump-lid-matrix", &self.dump_lid_matrix),
             ("--ftree-order", &self.ftree_order),
-        ];
-        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
+        ])
     }
 
     /// Each file that was written, as the name of its option in JSON and its path.

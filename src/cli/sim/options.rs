@@ -9,8 +9,8 @@ use mapper_sim::setup::{FaultFile, Setup, UserSetup};
 use mapper_sim::world::Until;
 
 use super::{each_fault, subnet_faults};
-use crate::cli::CliError;
 use crate::cli::fabric_argument::READ;
+use crate::cli::{CliError, places};
 
 /// The options that conflict with a trace or a seed of the fault search, as these decide the same.
 const DECIDED: [&str; 25] = [
@@ -165,7 +165,25 @@ pub(super) enum XbarKinds {
     /// Half of each, drawn from the seed.
     Mixed,
 }
+
 impl Args {
+    /// Refuses outputs that would replace what is read or each other, or cannot be written.
+    ///
+    /// # Errors
+    /// If a path is refused. The error names the option.
+    pub(super) fn check_places(&self) -> Result<(), CliError> {
+        let outputs = places::given(&[
+            ("--map-file", &self.map_file),
+            ("--routes-dir", &self.routes_dir),
+            ("--trace", &self.trace),
+            ("--pcapng", &self.pcapng),
+            ("--output", &self.output),
+        ]);
+        let mut inputs = places::given(&[("--faults", &self.faults), ("--replay", &self.replay)]);
+        inputs.push(("TOPOLOGY", Path::new(&self.topology)));
+        places::check(&outputs, &inputs)
+    }
+
     /// What the run is made of.
     ///
     /// # Errors

@@ -11,22 +11,6 @@ use mapper_sim::world::World;
 
 use crate::cli::{CliError, output};
 
-/// Checks before a long run that the map file can be written. A file that exists stays as it is.
-pub(super) fn check_map_file(path: &Path) -> Result<(), CliError> {
-    match fs::metadata(path) {
-        Ok(there) if there.is_dir() => return Err(failure(path, &io::ErrorKind::IsADirectory.into())),
-        // A device like /dev/stdout is written to directly.
-        Ok(there) if !there.is_file() => return Ok(()),
-        _ => {}
-    }
-    // If the path is a symbolic link, the link stays and its target is replaced.
-    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let name = real.file_name().ok_or_else(|| failure(path, &io::ErrorKind::IsADirectory.into()))?;
-    let folder = real.with_file_name("");
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
-    check_folder(folder, &name.to_string_lossy()).map_err(|error| failure(path, &error))
-}
-
 /// Makes the folder for routes, and checks before a long run that files can be made in it.
 pub(super) fn check_routes_dir(dir: &Path) -> Result<(), CliError> {
     let checked = fs::create_dir_all(dir).and_then(|()| check_folder(dir, "routes"));

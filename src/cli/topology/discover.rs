@@ -13,7 +13,7 @@ use mapper_proto::map::Fabric;
 
 use super::super::asking::{Asker, AskingOptions};
 use super::super::nobody_there::no_agent;
-use super::super::output;
+use super::super::{output, places};
 use super::{CliError, Format};
 
 /// How long an agent may take to tell its map. On the largest map and a busy machine that takes some seconds.
@@ -41,6 +41,7 @@ pub(super) struct Args {
 
 /// Runs `mapper topology discover`.
 pub(super) fn run(args: &Args, format: Format) -> Result<(), CliError> {
+    places::check(&[("--output", &args.output)], &args.asking.places())?;
     let fabric = match (&args.interface, args.unit) {
         (Some(interface), _) => explored(interface, &args.asking)?,
         (None, unit) => {

@@ -6,7 +6,7 @@ use mapper_formats::{self as formats, FileFormat};
 use mapper_proto::map::Fabric;
 use serde_json::Value;
 
-use crate::route::command::{Folder, json};
+use crate::route::command::{Folder, error, json};
 
 /// Routes a fabric by ftree with a cache, and gives the report.
 fn cached(folder: &Folder, fabric: &str, lfts: &str) -> Value {
@@ -60,7 +60,7 @@ fn hosts_that_reboot_compute_nothing_and_get_their_tables_back() {
 }
 
 #[test]
-fn what_was_asked_for_otherwise_is_computed_and_what_is_no_cache_is_replaced() {
+fn what_was_asked_for_otherwise_is_computed_and_a_cache_of_another_version_is_replaced() {
     let folder = Folder::new();
     let [all, _] = trees(&folder, true);
     cached(&folder, &all, "first.lfts");
@@ -68,8 +68,20 @@ fn what_was_asked_for_otherwise_is_computed_and_what_is_no_cache_is_replaced() {
     let seed = ["route", &all, "--engine", "ftree", "--no-fallback", "--seed", "7", "--ucast-cache", &cache];
     let other = json(0, &seed);
     assert!(other["cache"]["why_not"].as_str().unwrap().contains("settings"), "{other}");
-    folder.write("cache", "something else\n");
+    folder.write("cache", "mapper.unicast-cache/0 1 2\n");
     let foreign = cached(&folder, &all, "back.lfts");
     assert!(foreign["cache"]["why_not"].as_str().unwrap().contains("no unicast cache"), "{foreign}");
     assert_eq!(fs::read(cache).unwrap(), held);
+}
+
+#[test]
+fn what_is_no_cache_stays_as_it_is() {
+    let folder = Folder::new();
+    let notes = folder.write("notes.txt", "What I must not lose.\n");
+    let said = error(&["route", "ring:n=3,hosts=1", "--cache", &notes]);
+    assert!(said.contains("notes.txt is no unicast cache, and stays as it is"), "{said}");
+    assert_eq!(folder.read("notes.txt"), "What I must not lose.\n");
+    let empty = folder.write("empty", "");
+    assert_eq!(json(0, &["route", "ring:n=3,hosts=1", "--cache", &empty])["cache"]["used"], false);
+    assert!(fs::read(empty).unwrap().starts_with(b"mapper.unicast-cache/"), "an empty file is nobody's loss");
 }

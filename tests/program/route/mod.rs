@@ -3,7 +3,7 @@
 
 mod best;
 mod cache;
-mod command;
+pub(crate) mod command;
 mod compare;
 mod isolated;
 mod lids;

@@ -4,11 +4,16 @@ use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::cli::CliError;
-use crate::cli::output::is_standard_output;
+use super::CliError;
+use super::output::is_standard_output;
 
 /// An option and the path that it names.
 pub(super) type NamedPath<'a> = (&'static str, &'a Path);
+
+/// Those of these options that are given, with the path that each names.
+pub(super) fn given<'a>(all: &[(&'static str, &'a Option<PathBuf>)]) -> Vec<NamedPath<'a>> {
+    all.iter().filter_map(|&(option, path)| Some((option, path.as_deref()?))).collect()
+}
 
 /// The options whose files are read again later, so that they cannot be standard output.
 const READ_AGAIN: [&str; 2] = ["--cache", "--routes-dir"];
@@ -19,6 +24,18 @@ const READ_AGAIN: [&str; 2] = ["--cache", "--routes-dir"];
 /// # Errors
 /// If a path is refused. The error names the option.
 pub(super) fn check(outputs: &[NamedPath<'_>], inputs: &[NamedPath<'_>]) -> Result<(), CliError> {
+    refuse_shared(outputs, inputs)?;
+    // A folder of routes need not exist, as it is made when the routes are written.
+    outputs.iter().filter(|(option, _)| *option != "--routes-dir").try_for_each(|&(option, path)| {
+        probe(path).map_err(|error| format!("{option}: cannot write {}: {error}", path.display()).into())
+    })
+}
+
+/// Refuses outputs that would replace an input or share a path.
+///
+/// # Errors
+/// If a path is refused. The error names the option.
+pub(super) fn refuse_shared(outputs: &[NamedPath<'_>], inputs: &[NamedPath<'_>]) -> Result<(), CliError> {
     for (i, &(option, path)) in outputs.iter().enumerate() {
         if is_standard_output(path) && READ_AGAIN.contains(&option) {
             return Err(format!("{option}: {} is standard output; name another", path.display()).into());
@@ -33,10 +50,7 @@ pub(super) fn check(outputs: &[NamedPath<'_>], inputs: &[NamedPath<'_>]) -> Resu
             );
         }
     }
-    // A folder of routes need not exist, as it is made when the routes are written.
-    outputs.iter().filter(|(option, _)| *option != "--routes-dir").try_for_each(|&(option, path)| {
-        probe(path).map_err(|error| format!("{option}: cannot write {}: {error}", path.display()).into())
-    })
+    Ok(())
 }
 
 /// Whether two paths name one file or folder.
