@@ -10,7 +10,8 @@ use tracing::warn;
 use super::CliError;
 use super::fabric_argument::FabricArgument;
 use crate::view::feed::Feed;
-use crate::view::source::{agents, file, simulation::Simulation};
+use crate::view::source::file::{self, WatchedFile};
+use crate::view::source::{agents, simulation::Simulation};
 
 /// Options of a simulation that is shown as it runs.
 #[derive(Debug, clap::Args)]
@@ -43,8 +44,8 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 
 /// Where what is shown comes from.
 pub(super) enum ShownSource {
-    /// A fabric, and the file that it is read from, if it is one.
-    Fabric(Fabric, String, Option<PathBuf>),
+    /// A fabric, and the file that it was read from, if it is one.
+    Fabric(Fabric, String, Option<WatchedFile>),
     /// A simulation, and how many virtual seconds pass in a second.
     Simulation(Fabric, String, Box<Setup>, f64),
     /// The agents of a run directory.
@@ -57,10 +58,11 @@ impl ShownSource {
     /// # Errors
     /// If the fabric or what goes wrong in it cannot be read. The error is worded for the user.
     pub(super) fn of(topology: &FabricArgument, options: &SimulationArgs) -> Result<Self, CliError> {
+        let path = PathBuf::from(topology.to_string());
+        let file = path.exists().then(|| WatchedFile::about_to_be_read(path));
         let (fabric, title) = (topology.load()?, topology.title());
         if !options.sim {
-            let path = PathBuf::from(topology.to_string());
-            return Ok(Self::Fabric(fabric, title, path.exists().then_some(path)));
+            return Ok(Self::Fabric(fabric, title, file));
         }
         let limit = Duration::from_millis(options.limit_ms);
         let mut setup = Setup { seed: options.seed, limit, ..Setup::default() };
@@ -77,9 +79,9 @@ impl ShownSource {
     pub(super) fn tell(self, feed: &Feed) {
         match self {
             Self::Fabric(fabric, title, None) => file::tell(feed, fabric, &title, String::new()),
-            Self::Fabric(fabric, title, Some(path)) => {
+            Self::Fabric(fabric, title, Some(watched)) => {
                 file::tell(feed, fabric.clone(), &title, "read".to_owned());
-                file::follow(feed, &path, &title, fabric);
+                watched.follow(feed, &title, fabric);
             }
             Self::Simulation(fabric, title, setup, speed) => {
                 feed.tell_fabric(fabric.clone(), format!("{title} (simulated)"));

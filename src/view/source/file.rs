@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mapper_fabric::wording::plural;
@@ -20,26 +20,44 @@ pub(crate) fn tell(feed: &Feed, fabric: Fabric, title: &str, what: String) {
     feed.tell(Moment { what, ..Moment::default() });
 }
 
-/// Reads the file again when it has changed, for ever. A file that cannot be read, as it is being written for one, leaves what
-/// is shown, and says so.
-pub(crate) fn follow(feed: &Feed, path: &Path, title: &str, mut shown: Fabric) {
-    let stamp = |path: &Path| {
-        let there = std::fs::metadata(path).ok()?;
-        Some((there.ino(), there.len(), there.mtime(), there.mtime_nsec()))
-    };
-    let mut last = stamp(path);
-    loop {
-        std::thread::sleep(LOOK_EVERY);
-        let now = stamp(path);
-        if now == last {
-            continue;
+/// A file that is read again whenever it changes.
+pub(crate) struct WatchedFile {
+    path: PathBuf,
+    /// What told it apart from others when it was last read; `None` if it was not there.
+    stamp: Option<Stamp>,
+}
+
+/// The number of a file, its length, and when it was written, in seconds and nanoseconds.
+type Stamp = (u64, u64, i64, i64);
+
+impl WatchedFile {
+    /// A file that is read for the first time after this, so that no change is missed that comes between the two.
+    pub(crate) fn about_to_be_read(path: PathBuf) -> Self {
+        let stamp = stamp(&path);
+        Self { path, stamp }
+    }
+
+    /// Reads the file again when it has changed, for ever. A file that cannot be read, as it is being written for one, leaves
+    /// what is shown, and says so.
+    pub(crate) fn follow(mut self, feed: &Feed, title: &str, mut shown: Fabric) {
+        loop {
+            self.look(feed, title, &mut shown);
+            std::thread::sleep(LOOK_EVERY);
         }
-        last = now;
-        match read_fabric(path) {
-            Ok(fabric) if fabric == shown => {}
+    }
+
+    /// Tells what has changed since the file was last read.
+    fn look(&mut self, feed: &Feed, title: &str, shown: &mut Fabric) {
+        let now = stamp(&self.path);
+        if now == self.stamp {
+            return;
+        }
+        self.stamp = now;
+        match read_fabric(&self.path) {
+            Ok(fabric) if fabric == *shown => {}
             Ok(fabric) => {
-                let what = changes(&shown, &fabric);
-                shown = fabric.clone();
+                let what = changes(shown, &fabric);
+                shown.clone_from(&fabric);
                 tell(feed, fabric, title, what);
             }
             Err(error) => feed.tell(Moment {
@@ -50,6 +68,11 @@ pub(crate) fn follow(feed: &Feed, path: &Path, title: &str, mut shown: Fabric) {
             }),
         }
     }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let there = std::fs::metadata(path).ok()?;
+    Some((there.ino(), there.len(), there.mtime(), there.mtime_nsec()))
 }
 
 /// What is another in a fabric, in a line: nodes and cables are told by their ids and ports.
@@ -104,5 +127,28 @@ mod tests {
         cut.hosts.pop();
         assert_eq!(changes(&ring, &cut), "1 host gone, 2 cables gone");
         assert_eq!(changes(&ring, &ring), "changed");
+    }
+
+    #[test]
+    fn a_change_between_the_first_reading_and_following_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ring.json");
+        let ring = generate("ring:n=4").unwrap();
+        let write = |fabric: &Fabric| {
+            std::fs::write(&path, mapper_formats::write(fabric, mapper_formats::FileFormat::Json)).unwrap();
+        };
+        write(&ring);
+        let mut file = WatchedFile::about_to_be_read(path.clone());
+        let mut shown = read_fabric(&path).unwrap();
+        let mut cut = ring.clone();
+        cut.map.cables.pop();
+        write(&cut);
+        let feed = Feed::new(1);
+        tell(&feed, shown.clone(), "ring", "read".to_owned());
+        file.look(&feed, "ring", &mut shown);
+        file.look(&feed, "ring", &mut shown);
+        let told: Vec<_> = feed.happened(0).into_iter().map(|happened| happened.what).collect();
+        assert_eq!(told, ["read", "1 cable gone"]);
+        assert_eq!(shown.map.cables, cut.map.cables);
     }
 }
