@@ -42,7 +42,7 @@ pub struct Delivery {
     pub agent_port: Option<u8>,
 }
 
-/// What packets by segments need: a rule and the neighbour for each port, and how each element is obeyed.
+/// What packets by segments need: rules and the neighbour for each port, and how each element is obeyed.
 ///
 /// `forwards` says whether packets go on to other machines, as at a crossbar; an agent alone only takes what is
 /// for itself. `compressed` says whether the kernel knows several elements in one address. Then it also gets routes for
@@ -54,6 +54,7 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     for port in ports {
         objects.routes.insert(key(Table::Main, Element::FirstPort(port.port).prefix()), gateway(port));
         objects.rules.insert(Rule::Segments { interface: port.name.clone(), to: segments::all() });
+        objects.rules.insert(Rule::Unknown { interface: port.name.clone(), to: segments::all() });
         if forwards {
             let towards = of_address(segments::towards_port(port.port));
             objects.routes.insert(key(Table::Segments, towards), gateway(port));

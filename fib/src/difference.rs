@@ -76,6 +76,12 @@ impl Change {
 /// changes for all of them at once.
 pub fn changes(before: &Objects, after: &Objects) -> Vec<Change> {
     let mut changes = Vec::new();
+    // Nothing that comes in is led astray while the tables are filled, or emptied.
+    let (new_rules, old_rules) =
+        (after.rules.difference(&before.rules).cloned(), before.rules.difference(&after.rules).cloned());
+    let (first, later): (Vec<_>, Vec<_>) = new_rules.partition(drops);
+    let (last, sooner): (Vec<_>, Vec<_>) = old_rules.partition(drops);
+    changes.extend(first.into_iter().map(Change::PutRule));
     for (&(interface, ip), &mac) in put(&before.neighbours, &after.neighbours) {
         changes.push(Change::PutNeighbour { interface, ip, mac });
     }
@@ -86,19 +92,24 @@ pub fn changes(before: &Objects, after: &Objects) -> Vec<Change> {
         .extend(put(&before.nexthops, &after.nexthops).map(|(&id, it)| Change::PutNexthop(id, it.clone())));
     changes.extend(put(&before.groups, &after.groups).map(|(&id, it)| Change::PutGroup(id, it.clone())));
     changes.extend(routes().filter(|(_, route)| !stands_alone(route)).map(put_route));
-    changes.extend(after.rules.difference(&before.rules).cloned().map(Change::PutRule));
+    changes.extend(later.into_iter().map(Change::PutRule));
     if before.marked_above != after.marked_above {
         changes.push(after.marked_above.map_or(Change::RemoveMark, Change::PutMark));
     }
 
-    changes.extend(before.rules.difference(&after.rules).cloned().map(Change::RemoveRule));
+    changes.extend(sooner.into_iter().map(Change::RemoveRule));
     changes.extend(gone(&before.routes, &after.routes).map(|&key| Change::RemoveRoute(key)));
     changes.extend(gone(&before.groups, &after.groups).map(|&id| Change::RemoveGroup(id)));
     changes.extend(gone(&before.nexthops, &after.nexthops).map(|&id| Change::RemoveNexthop(id)));
     for &(interface, ip) in gone(&before.neighbours, &after.neighbours) {
         changes.push(Change::RemoveNeighbour { interface, ip });
     }
+    changes.extend(last.into_iter().map(Change::RemoveRule));
     changes
+}
+
+const fn drops(rule: &Rule) -> bool {
+    matches!(rule, Rule::Unknown { .. })
 }
 
 /// Whether a route names no other object.
@@ -192,10 +203,13 @@ mod tests {
                     source: None,
                     mtu: 1460,
                 });
-                let rules = btree_set((0..3u8).prop_map(|n| format!("eth{n}")), 0..3);
+                let rules = btree_set(((0..3u8).prop_map(|n| format!("eth{n}")), any::<bool>()), 0..5);
                 (btree_map(key, route, 0..4), rules).prop_map(move |(routes, rules)| {
                     let to = IpPrefix::v6(Ipv6Addr::new(0xfcbb, 0xbb00, 0, 0, 0, 0, 0, 0), 32);
-                    let rules = rules.into_iter().map(|interface| Rule::Segments { interface, to }).collect();
+                    let rule = |(interface, drops)| {
+                        if drops { Rule::Unknown { interface, to } } else { Rule::Segments { interface, to } }
+                    };
+                    let rules = rules.into_iter().map(rule).collect();
                     let (nexthops, groups) = (nexthops.clone(), groups.clone());
                     let marked_above = (!routes.is_empty()).then_some(1380 + 20 * routes.len() as u32);
                     Objects { nexthops, groups, rules, routes, marked_above, ..Objects::default() }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_proto::Mac;
 
-use crate::object::{GroupId, Nexthop, Objects, Route, RouteKey, Rule, Strips, Table};
+use crate::object::{GroupId, IpPrefix, Nexthop, Objects, Route, RouteKey, Rule, Strips, Table};
 use crate::segments::{BLOCK_BITS, ELEMENT_BITS};
 
 /// A packet of a user.
@@ -116,15 +116,17 @@ impl Machine<'_> {
 
     /// The route for an address: segments are obeyed where the rule of the interface says so.
     fn route(&self, arrival: Option<&str>, destination: IpAddr) -> Option<&Route> {
-        let mut rules = self.objects.rules.iter();
-        let obeys = rules.any(|rule| match rule {
-            Rule::Segments { interface, to } => {
-                Some(interface.as_str()) == arrival && to.contains(destination)
+        let fits = |interface: &str, to: &IpPrefix| Some(interface) == arrival && to.contains(destination);
+        let (mut obeys, mut drops) = (false, false);
+        for rule in &self.objects.rules {
+            match rule {
+                Rule::Segments { interface, to } => obeys |= fits(interface, to),
+                Rule::Unknown { interface, to } => drops |= fits(interface, to),
+                Rule::TooLong => {}
             }
-            Rule::TooLong => false,
-        });
+        }
         let in_segments = if obeys { self.look_up(Table::Segments, destination) } else { None };
-        in_segments.or_else(|| self.look_up(Table::Main, destination))
+        in_segments.or_else(|| if drops { None } else { self.look_up(Table::Main, destination) })
     }
 
     /// The route with the longest prefix for an address.
@@ -190,7 +192,7 @@ const fn deliver(packet: &Packet) -> Step {
 mod tests {
     use super::*;
     use crate::crossbar::{CabledPort, Delivery, by_segments, neighbours};
-    use crate::object::{IpPrefix, NexthopId};
+    use crate::object::NexthopId;
     use crate::segments::{Element, Packing, segments, towards_port};
 
     /// Two ports of a machine; what leaves by port n goes to the address n.
@@ -284,6 +286,18 @@ mod tests {
             "{v4:?}"
         );
         assert!(matches!(v6, Step::Dropped(_)), "{v6:?}");
+    }
+
+    #[test]
+    fn what_a_crossbar_does_not_know_goes_by_no_other_route_of_it() {
+        // By the routes of its own packets it would go back to who sent it, who would take it for the machine's own.
+        let mut objects = machine(true);
+        objects.routes.retain(|key, _| key.table != Table::Segments);
+        let route = [Element::FirstPort(1), Element::Port(3), Element::DeliverV4];
+        let packet = packet(&route, Packing::Compressed);
+        assert_eq!(step(&objects, Some("e1"), packet.clone()), Step::Dropped("no route"));
+        let sent = step(&objects, None, packet);
+        assert!(matches!(sent, Step::Leaves { interface: 11, .. }), "the machine itself sends: {sent:?}");
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Nexthop {
     }
 }
 
-/// A rule: which packets are looked up in another table than `main` first.
+/// A rule: which packets are looked up in another table than `main` first, or not in `main` at all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// Packets to a segment that came in by this interface are looked up in [`Table::Segments`].
@@ -171,6 +171,15 @@ pub enum Rule {
     },
     /// Packets of IPv6 that bear [`TOO_LONG`] are looked up in [`Table::TooLong`].
     TooLong,
+    /// Packets to a segment that came in by this interface and for which [`Table::Segments`] has no route, as before it is filled or
+    /// when somebody has emptied it, are dropped. By the routes in `main` that this machine's own packets leave by they would go
+    /// back, or to a neighbour that they are not for.
+    Unknown {
+        /// The name of the interface.
+        interface: String,
+        /// The network of all segments.
+        to: IpPrefix,
+    },
 }
 
 /// What a route leads to.

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
-use crate::lab::wait_for;
+use crate::lab::{Lab, wait_for};
 use crate::ring::Ring;
 use crate::{MAPPER, can_carry_ip};
 
@@ -64,4 +65,38 @@ fn routes_by_destination_in_the_kernels_of_all_machines_are_proved_together_and_
 
 fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// How many requests for an echo a host has taken, whichever address they were for.
+fn echoes_taken(lab: &Lab, host: &str) -> u64 {
+    let told = lab.run(&["exec", host, "cat", "/proc/net/snmp"]);
+    let mut lines = told.lines().filter(|line| line.starts_with("Icmp:")).map(|line| line.split(' '));
+    let (names, mut values) = (lines.next().unwrap(), lines.next().unwrap());
+    let at = names.into_iter().position(|name| name == "InEchos").unwrap();
+    values.nth(at).unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_a_crossbar_with_emptied_tables_gets_is_taken_by_no_other_host() {
+    if !can_carry_ip() {
+        return;
+    }
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes", "--", "--data-path", "srv6"]);
+    lab.wait_for_network("the whole ring", 4, 4);
+    lab.wait_for_pings("all reach each other", &[]);
+    wait_for("packets go by segments", || {
+        let route = lab.run(&["exec", "h1", "ip", "route", "get", "10.77.0.2"]);
+        route.contains("seg6").then_some(())
+    });
+    // No agent puts right what is missing.
+    for host in ["h1", "h2", "h3", "h4"] {
+        kill_process(lab.pid(host), Signal::STOP).unwrap();
+    }
+    lab.ip("h2", "-6 route flush table 28001");
+    let taken = || ["h1", "h3", "h4"].map(|host| echoes_taken(&lab, host));
+    let before = taken();
+    let output =
+        lab.try_run(&["exec", "h1", "ping", "-q", "-c", "20", "-i", "0.01", "-W", "0.2", "10.77.0.2"]);
+    assert!(!output.status.success(), "a crossbar that knows no segment takes none");
+    assert_eq!(taken(), before);
 }

@@ -168,10 +168,13 @@ fn name(change: &Change) -> String {
         Change::PutNexthop(id, _) | Change::RemoveNexthop(id) => format!("nexthop id {}", id.number()),
         Change::PutGroup(id, _) | Change::RemoveGroup(id) => format!("group of nexthops id {}", id.number()),
         Change::PutRule(rule) | Change::RemoveRule(rule) => {
-            let table = rule::table(rule).number();
+            let then = rule::table(rule)
+                .map_or("blackhole".to_owned(), |table| format!("lookup {}", table.number()));
             match rule {
-                Rule::Segments { interface, to } => format!("rule `iif {interface} to {to} lookup {table}`"),
-                Rule::TooLong => format!("rule `fwmark {TOO_LONG:#x} lookup {table}`"),
+                Rule::Segments { interface, to } | Rule::Unknown { interface, to } => {
+                    format!("rule `iif {interface} to {to} {then}`")
+                }
+                Rule::TooLong => format!("rule `fwmark {TOO_LONG:#x} {then}`"),
             }
         }
         Change::PutMark(_) | Change::RemoveMark => format!("table `inet {}` of nftables", mark::TABLE),
@@ -301,9 +304,16 @@ mod tests {
             (id(), nexthop()).prop_map(|(id, nexthop)| Change::PutNexthop(id, nexthop)),
             (0..GroupId::BIT, vec(id(), 1..20))
                 .prop_map(|(id, members)| Change::PutGroup(GroupId(id), members)),
-            ("[a-z][a-z0-9]{0,14}", ipv6(), 1..=128u8).prop_map(|(interface, ip, bits)| {
-                Change::PutRule(Rule::Segments { interface, to: IpPrefix::v6(ip, bits) })
-            }),
+            ("[a-z][a-z0-9]{0,14}", ipv6(), 1..=128u8, any::<bool>()).prop_map(
+                |(interface, ip, bits, drops)| {
+                    let to = IpPrefix::v6(ip, bits);
+                    Change::PutRule(if drops {
+                        Rule::Unknown { interface, to }
+                    } else {
+                        Rule::Segments { interface, to }
+                    })
+                }
+            ),
             Just(Change::PutRule(Rule::TooLong)),
             (key(), route()).prop_map(|(key, route)| Change::PutRoute(key, route)),
         ]

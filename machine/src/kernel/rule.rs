@@ -15,6 +15,7 @@ const FRA_FWMARK: u16 = 10;
 pub(super) const FRA_TABLE: u16 = 15;
 pub(super) const FRA_PROTOCOL: u16 = 21;
 const FR_ACT_TO_TBL: u8 = 1;
+const FR_ACT_BLACKHOLE: u8 = 6;
 pub(super) const FIXED_BYTES: usize = 12;
 
 /// The place of our rules among all: behind the one for the machine's own addresses, which is 0, and before
@@ -22,15 +23,17 @@ pub(super) const FIXED_BYTES: usize = 12;
 /// everything. It takes nothing from them, as a rule is for segments that came in by one port, or for a mark of ours
 /// and a table that has routes to hosts of the fabric alone.
 pub(super) const PRIORITY: u32 = 109;
+/// The place of the rules that drop what those before them have no route for.
+pub(super) const PRIORITY_OF_UNKNOWN: u32 = PRIORITY + 1;
 
 /// The fixed part of a message about this rule.
 pub(super) fn fixed(rule: &Rule) -> [u8; FIXED_BYTES] {
     let mut fixed = fixed_of_all();
     fixed[1] = match rule {
-        Rule::Segments { to, .. } => to.bits,
+        Rule::Segments { to, .. } | Rule::Unknown { to, .. } => to.bits,
         Rule::TooLong => 0,
     };
-    fixed[7] = FR_ACT_TO_TBL;
+    fixed[7] = table(rule).map_or(FR_ACT_BLACKHOLE, |_| FR_ACT_TO_TBL);
     fixed
 }
 
@@ -41,25 +44,31 @@ pub(super) fn fixed_of_all() -> [u8; FIXED_BYTES] {
     fixed
 }
 
-/// The table that a rule leads to.
-pub(super) const fn table(rule: &Rule) -> Table {
+/// The table that a rule leads to; `None` if it drops packets.
+pub(super) const fn table(rule: &Rule) -> Option<Table> {
     match rule {
-        Rule::Segments { .. } => Table::Segments,
-        Rule::TooLong => Table::TooLong,
+        Rule::Segments { .. } => Some(Table::Segments),
+        Rule::TooLong => Some(Table::TooLong),
+        Rule::Unknown { .. } => None,
     }
 }
 
 /// Puts the attributes of a rule, which are also those by which it is found.
 pub(super) fn put(attributes: &mut Attributes<'_>, rule: &Rule) {
     match rule {
-        Rule::Segments { interface, to } => {
+        Rule::Segments { interface, to } | Rule::Unknown { interface, to } => {
             attributes.put_ip(FRA_DST, to.ip);
             attributes.put_text(FRA_IIFNAME, interface);
         }
         Rule::TooLong => attributes.put_u32(FRA_FWMARK, TOO_LONG),
     }
-    attributes.put_u32(FRA_PRIORITY, PRIORITY);
-    attributes.put_u32(FRA_TABLE, table(rule).number());
+    match table(rule) {
+        Some(table) => {
+            attributes.put_u32(FRA_PRIORITY, PRIORITY);
+            attributes.put_u32(FRA_TABLE, table.number());
+        }
+        None => attributes.put_u32(FRA_PRIORITY, PRIORITY_OF_UNKNOWN),
+    }
     attributes.put(FRA_PROTOCOL, &[PROTOCOL]);
 }
 
@@ -71,7 +80,7 @@ pub(super) fn protocol(body: &[u8]) -> Option<u8> {
 
 /// Reads a message about a rule; `None` if it is not one of ours, or garbled.
 pub(super) fn read(body: &[u8]) -> Option<Rule> {
-    let (family, bits) = (*body.first()?, *body.get(1)?);
+    let (family, bits, action) = (*body.first()?, *body.get(1)?, *body.get(7)?);
     let (mut to, mut interface, mut ours) = (Ipv6Addr::UNSPECIFIED, String::new(), false);
     let (mut table, mut priority, mut mark) = (0, 0, 0);
     for (kind, value) in attributes(body.get(FIXED_BYTES..)?) {
@@ -85,7 +94,13 @@ pub(super) fn read(body: &[u8]) -> Option<Rule> {
             _ => {}
         }
     }
-    if !ours || priority != PRIORITY || family != AF_INET6 {
+    if !ours || family != AF_INET6 {
+        return None;
+    }
+    if priority == PRIORITY_OF_UNKNOWN && action == FR_ACT_BLACKHOLE {
+        return Some(Rule::Unknown { interface, to: IpPrefix::v6(to, bits) });
+    }
+    if priority != PRIORITY {
         return None;
     }
     if table == Table::Segments.number() {
