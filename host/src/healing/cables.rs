@@ -50,6 +50,14 @@ impl Cables {
         }
     }
 
+    /// All cables between xbars at the xbar to which the cable in this port leads.
+    pub(super) fn beside(&self, at: PortRef) -> Vec<PortRef> {
+        let Some(Attached::Xbar(PortRef { xbar, .. })) = self.basis.ports().at(at) else { return Vec::new() };
+        let its =
+            self.basis.map().cables.iter().filter(|cable| (cable.a.xbar == xbar) != (cable.b.xbar == xbar));
+        its.map(|cable| cable.a.min(cable.b)).collect()
+    }
+
     /// The cable in a port of a tagged xbar. The ports of tagged xbars have their real numbers in the map.
     pub(super) fn at_tag(&self, tag: u64, port: u8) -> Option<CableEnd> {
         let xbar = self.basis.xbar(tag)?;

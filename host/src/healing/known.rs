@@ -12,6 +12,8 @@ pub(super) struct Known {
     pub(super) no_carrier: bool,
     pub(super) notice: bool,
     pub(super) silence: bool,
+    /// Two other cables of one of its xbars are silent, so that the whole xbar may be dead.
+    pub(super) suspected: bool,
     /// The mapper's frames pass the cable, though users' frames do not.
     pub(super) cleared: bool,
     /// The cable was tested last and gave no answer.
@@ -31,6 +33,7 @@ impl Known {
             no_carrier: false,
             notice: false,
             silence: false,
+            suspected: false,
             cleared: false,
             unanswered: false,
             is_host,
@@ -39,7 +42,13 @@ impl Known {
         }
     }
 
+    /// Why the cable is held for dead.
     pub(super) fn cause(&self) -> Option<CableCause> {
+        self.found().or_else(|| self.suspected.then_some(CableCause::Silence))
+    }
+
+    /// How the cable itself was found dead.
+    pub(super) fn found(&self) -> Option<CableCause> {
         match self {
             Self { no_carrier: true, .. } => Some(CableCause::Carrier),
             Self { notice: true, .. } => Some(CableCause::Notice),

@@ -9,6 +9,7 @@
 //! | the own crossbar: no carrier | yes | the carrier is back |
 //! | a notice: a crossbar's port has no carrier | yes | tests are answered, or the own crossbar sees carrier |
 //! | a path in use is silent | no | tests are answered, or the path answers again |
+//! | two other cables of one of its xbars are silent | no | tests are answered |
 //!
 //! A cable that is held for dead counts as dead until something proves that it lives, even if no new map
 //! comes for a long time. It is tested by frames of the agent's own (`Action::Test`), which are as long as
@@ -201,6 +202,8 @@ impl Healing {
             return;
         };
         let cable = self.cables.as_ref().and_then(|cables| cables.at(at));
+        let is_silent = |known: &Known| known.silence;
+        let was_silent = cable.and_then(|cable| self.known.get(&cable.at)).is_some_and(is_silent);
         self.learn(now, cable, CableCause::Silence, |known| {
             if known.silent.len() < LIMIT {
                 known.silent.insert(path);
@@ -208,12 +211,34 @@ impl Healing {
             known.silence = true;
             known.frame_bytes = known.frame_bytes.max(frame_bytes);
         });
+        if !was_silent {
+            self.suspect_beyond(now, at, frame_bytes);
+        }
+    }
+
+    /// Suspects all cables of the xbar that the cable in this port leads to, if two of them are silent: it may be the xbar
+    /// that is dead, and silence tells of one cable a path, so paths through it would be taken and left one after the other.
+    /// Whatever of these cables lives is in use again when it has answered its tests. The agent is told of none of them.
+    fn suspect_beyond(&mut self, now: Instant, at: PortRef, frame_bytes: usize) {
+        let beside: Vec<PortRef> = self.cables.iter().flat_map(|cables| cables.beside(at)).collect();
+        let is_silent = |at: &&PortRef| self.known.get(at).is_some_and(|known| known.silence);
+        if beside.iter().filter(is_silent).count() < 2 {
+            return;
+        }
+        for at in beside {
+            if !self.known.contains_key(&at) && self.known.len() < LIMIT {
+                let known = Known { suspected: true, frame_bytes, ..Known::new(now, false) };
+                self.known.insert(at, known);
+                self.test_now(now);
+            }
+        }
     }
 
     /// Takes in that a cable of this map has answered all its tests.
     pub(crate) fn cable_up(&mut self, version: MapVersion, at: PortRef) {
         let Some(known) = self.known_of(version, at).filter(|known| !known.no_carrier) else { return };
         let was_silent = std::mem::take(&mut known.silence);
+        known.suspected = false;
         known.notice = false;
         if was_silent && (self.relapses.len() < LIMIT || self.relapses.contains_key(&at)) {
             *self.relapses.entry(at).or_default() += 1;
@@ -354,7 +379,7 @@ impl Healing {
             return;
         }
         let known = self.known.entry(at).or_insert_with(|| Known::new(now, is_host));
-        let before = known.cause();
+        let before = known.found();
         update(known);
         if before.is_none() {
             self.counts.count(match cause {

@@ -87,6 +87,59 @@ impl Story {
 }
 
 #[test]
+fn two_silent_cables_of_an_xbar_have_all_of_it_left_until_tests_are_answered() {
+    // A second cable leads from xbar 0 to xbar 1, and a third one from there to xbar 2.
+    let mut map = Map::clone(&ring());
+    for xbar in &mut map.xbars[..2] {
+        xbar.ports = 6;
+    }
+    map.cables.push(Cable::new(port(0, 4), port(1, 4)));
+    map.sort_canonical();
+    let mut story = Story::new();
+    story.healing.map_installed(Instant::ZERO, basis(&map), OWN);
+    let silent = |story: &mut Story, path, at| {
+        story.healing.path_down(story.now, PathId(path), &[at, port(1, 2)], (1, 64));
+    };
+    silent(&mut story, 1, port(0, 2));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]));
+    assert_eq!(story.dead(), [port(0, 2)]);
+    silent(&mut story, 2, port(0, 4));
+    assert_eq!(
+        story.poll(),
+        (true, vec![(port(0, 4), CableCause::Silence)]),
+        "nobody is told of a suspicion"
+    );
+    assert_eq!(story.dead(), [port(0, 2), port(0, 4), port(1, 2)]);
+    assert!(story.tests.iter().any(|(at, _)| *at == port(1, 2)), "it is tested");
+    story.healing.cable_up(VERSION, port(1, 2));
+    assert_eq!(story.poll(), (true, vec![]));
+    assert_eq!(story.dead(), [port(0, 2), port(0, 4)], "the xbar lives");
+    silent(&mut story, 3, port(0, 4));
+    assert_eq!(story.poll(), (false, vec![]), "another path over a silent cable says nothing new");
+    assert_eq!(story.dead(), [port(0, 2), port(0, 4)]);
+}
+
+#[test]
+fn a_suspected_cable_that_is_silent_itself_is_told_as_any_other() {
+    let mut story = Story::new();
+    let mut map = Map::clone(&ring());
+    map.xbars[0].ports = 6;
+    map.xbars[1].ports = 6;
+    map.cables.push(Cable::new(port(0, 4), port(1, 4)));
+    map.sort_canonical();
+    story.healing.map_installed(Instant::ZERO, basis(&map), OWN);
+    for (path, at) in [(1, port(0, 2)), (2, port(0, 4))] {
+        story.healing.path_down(story.now, PathId(path), &[at, port(1, 2)], (1, 64));
+    }
+    story.poll();
+    story.healing.path_down(story.now, PathId(3), &[port(0, 2), port(1, 2)], (2, 64));
+    assert_eq!(story.poll(), (false, vec![(port(1, 2), CableCause::Silence)]));
+    story.healing.cable_up(VERSION, port(1, 2));
+    story.poll();
+    assert_eq!(story.dead(), [port(0, 2), port(0, 4)]);
+}
+
+#[test]
 fn lost_carrier_is_healed_at_once_told_once_and_over_when_it_is_back() {
     let mut story = Story::new();
     // Port 3 of xbar 1 is the other end of port 2 of xbar 0.

@@ -185,6 +185,7 @@ fn seeds_that_once_failed_hold() {
         3_500_002_597,
         3_500_016_719,
         3_700_057_734,
+        4_100_096_184,
         4_100_117_807,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
