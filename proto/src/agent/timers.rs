@@ -61,7 +61,7 @@ impl Agent {
     /// Takes in how late this is called. An exploration that is under way learns it, too.
     fn note_lateness(&mut self, now: Instant) {
         let Some(due) = self.poll_timeout().filter(|due| *due < now) else { return };
-        self.answers.note_called(now, due);
+        self.answers.note(now, now.since(due));
         if let Some(mapping) = self.mapping.as_mut() {
             mapping.learn_lateness(now, &self.answers);
         }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::bench::*;
 use crate::agent::timers::Timer;
 use crate::agent::{Agent, Settings};
-use crate::answer_wait::AnswerWait;
 use crate::map::{LinkMtu, host_type};
 use crate::wire::{AgentState, Reason, Scout};
 use crate::{Instant, Mac};
@@ -192,7 +191,7 @@ fn an_agent_that_is_called_late_waits_longer_for_others_as_they_may_have_no_time
     let mut bench = Bench::at(At::Configured);
     let timeout = bench.agent.settings.probe_timeout;
     assert_eq!(bench.agent.answer_wait(bench.now), timeout);
-    bench.now = bench.agent.poll_timeout().unwrap() + timeout + AnswerWait::SLACK;
+    bench.now = bench.agent.poll_timeout().unwrap() + timeout;
     bench.agent.handle_timeout(bench.now);
     assert_eq!(bench.agent.answer_wait(bench.now), timeout * 4);
     assert_eq!(bench.agent.answer_wait(bench.now + Duration::from_secs(9)), timeout);
