@@ -290,7 +290,8 @@ mod tests {
 
     #[test]
     fn what_a_crossbar_does_not_know_goes_by_no_other_route_of_it() {
-        // By the routes of its own packets it would go back to who sent it, who would take it for the machine's own.
+        // Among the routes of this machine's own packets is one for it, too. That leads back to the neighbour that sent it, whose
+        // kernel would deliver it there.
         let mut objects = machine(true);
         objects.routes.retain(|key, _| key.table != Table::Segments);
         let route = [Element::FirstPort(1), Element::Port(3), Element::DeliverV4];
