@@ -13,11 +13,11 @@ use std::io;
 use mapper_fib::object::{TOO_LONG, TOO_LONG_SERVICE};
 
 use super::nftables::{
-    Batch, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_GREATER, CMP_NOT_EQUAL, COMMENT,
-    DELTABLE, FIXED_BYTES, GETTABLE, HOOK_NUMBER, HOOK_PRIORITY, META_INNER_PROTOCOL, META_LENGTH, META_MARK,
-    META_VERSION, NETWORK, NEWCHAIN, NEWRULE, NEWTABLE, NFPROTO_INET, NFPROTO_IPV4, NLM_F_APPEND,
-    NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, TABLE_USERDATA,
-    change_bits, compare, expression, fixed, immediate, load, put_number, put_table, read,
+    Batch, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_LESS_OR_EQUAL, CMP_NOT_EQUAL,
+    COMMENT, DELTABLE, FIXED_BYTES, GETTABLE, HOOK_NUMBER, HOOK_PRIORITY, META_INNER_PROTOCOL, META_LENGTH,
+    META_MARK, META_VERSION, NETWORK, NEWCHAIN, NEWRULE, NEWTABLE, NFPROTO_INET, NFPROTO_IPV4, NLM_F_APPEND,
+    NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, TABLE_USERDATA, Verdict,
+    change_bits, compare, decide, expression, fixed, immediate, load, put_number, put_table, read,
 };
 use super::{Kernel, KernelError};
 use crate::netlink::message::{Attributes, attributes, text};
@@ -94,7 +94,8 @@ impl LengthMarks {
             for chain in [&FINDS, &RESTORES] {
                 batch.add(NEWCHAIN, NLM_F_CREATE, |inside| put_chain(inside, chain));
             }
-            add_rule(&mut batch, &FINDS, |inside| mark_longer(inside, above));
+            add_rule(&mut batch, &FINDS, |inside| pass_short(inside, above));
+            add_rule(&mut batch, &FINDS, mark_unmarked);
             add_rule(&mut batch, &FINDS, exchange_service);
             add_rule(&mut batch, &RESTORES, restore_service);
         }
@@ -156,8 +157,8 @@ fn add_rule(batch: &mut Batch<'_>, chain: &Chain, put: impl FnOnce(&mut Attribut
     });
 }
 
-/// Packets that are longer, are not of TCP and bear no mark yet get the mark.
-fn mark_longer(all: &mut Attributes<'_>, above: u32) {
+/// The chain has nothing to say of packets that are not longer, which most are: it costs them as little as it can.
+fn pass_short(all: &mut Attributes<'_>, above: u32) {
     load(all, REGISTER, META_LENGTH);
     // The kernel compares byte by byte, so the number is turned round where the machine has the other order.
     expression(all, "byteorder", |inside| {
@@ -168,7 +169,12 @@ fn mark_longer(all: &mut Attributes<'_>, above: u32) {
         put_number(inside, 4, 4);
         put_number(inside, 5, 4);
     });
-    compare(all, REGISTER, CMP_GREATER, &above.to_be_bytes());
+    compare(all, REGISTER, CMP_LESS_OR_EQUAL, &above.to_be_bytes());
+    decide(all, Verdict::Accept);
+}
+
+/// Packets that are not of TCP and bear no mark yet get the mark.
+fn mark_unmarked(all: &mut Attributes<'_>) {
     load(all, REGISTER, META_INNER_PROTOCOL);
     compare(all, REGISTER, CMP_NOT_EQUAL, &[libc::IPPROTO_TCP as u8]);
     load(all, REGISTER, META_MARK);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::netlink::message::{Attributes, Header, write};
+use crate::netlink::message::{Attributes, Header, add_flags, write};
 use crate::netlink::socket::{NLM_F_ACK, NLM_F_REQUEST, Refused, RequestSocket};
 
 pub(super) const NLM_F_EXCL: u16 = 0x200;
@@ -54,6 +54,13 @@ pub(super) const LIST_ELEMENT: u16 = 1;
 const EXPRESSION_NAME: u16 = 1;
 const EXPRESSION_DATA: u16 = 2;
 pub(super) const DATA_VALUE: u16 = 1;
+const DATA_VERDICT: u16 = 2;
+/// The register that says where a packet goes on.
+pub(super) const VERDICT_REGISTER: u32 = 0;
+const VERDICT_CODE: u16 = 1;
+const VERDICT_CHAIN: u16 = 2;
+const NF_ACCEPT: u32 = 1;
+const NFT_GOTO: u32 = (-4_i32).cast_unsigned();
 pub(super) const META_LENGTH: u32 = 0;
 pub(super) const META_PROTOCOL: u32 = 1;
 pub(super) const META_MARK: u32 = 3;
@@ -64,7 +71,7 @@ pub(super) const META_INNER_PROTOCOL: u32 = 16;
 pub(super) const NETWORK: u32 = 1;
 pub(super) const CMP_EQUAL: u32 = 0;
 pub(super) const CMP_NOT_EQUAL: u32 = 1;
-pub(super) const CMP_GREATER: u32 = 4;
+pub(super) const CMP_LESS_OR_EQUAL: u32 = 3;
 
 /// Messages of one family that the kernel carries out all together or not at all.
 pub(super) struct Batch<'a> {
@@ -72,12 +79,14 @@ pub(super) struct Batch<'a> {
     family: u8,
     bytes: Vec<u8>,
     last: u32,
+    /// Where the last message begins.
+    last_at: usize,
 }
 
 impl<'a> Batch<'a> {
     /// Begins one of this family.
     pub(super) fn begin(owner: &'a mut RequestSocket, family: u8) -> Self {
-        let mut batch = Self { owner, family, bytes: Vec::new(), last: 0 };
+        let mut batch = Self { owner, family, bytes: Vec::new(), last: 0, last_at: 0 };
         batch.frame(BATCH_BEGIN);
         batch
     }
@@ -92,13 +101,16 @@ impl<'a> Batch<'a> {
     /// Appends a message.
     pub(super) fn add(&mut self, kind: u16, flags: u16, put: impl FnOnce(&mut Attributes<'_>)) {
         self.last = self.owner.next_sequence();
-        let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        self.last_at = self.bytes.len();
+        let flags = NLM_F_REQUEST | flags;
         let header = Header { kind, flags, sequence: self.last, port: 0 };
         write(&mut self.bytes, header, &fixed(self.family, 0), put);
     }
 
-    /// Sends it. Returns the first message that was refused.
+    /// Sends it. Returns the first message that was refused. Only the last one asks for an answer, as what is refused is
+    /// answered in any case, and so many answers may not fit the socket's buffer.
     pub(super) fn commit(mut self) -> io::Result<Option<Refused>> {
+        add_flags(&mut self.bytes[self.last_at..], NLM_F_ACK);
         self.frame(BATCH_END);
         Ok(self.owner.exchange(&self.bytes, self.last)?.into_iter().next())
     }
@@ -176,5 +188,33 @@ pub(super) fn immediate(list: &mut Attributes<'_>, register: u32, value: &[u8]) 
     expression(list, "immediate", |inside| {
         put_number(inside, 1, register);
         inside.nest(2, |data| data.put(DATA_VALUE, value));
+    });
+}
+
+/// Where a packet goes on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict<'a> {
+    /// The chain has nothing more to say of it.
+    Accept,
+    /// At this chain, and not back here.
+    GoTo(&'a str),
+}
+
+/// Puts a verdict as the data of an expression or of an element of a map.
+pub(super) fn put_verdict(data: &mut Attributes<'_>, verdict: Verdict<'_>) {
+    data.nest(DATA_VERDICT, |inside| match verdict {
+        Verdict::Accept => put_number(inside, VERDICT_CODE, NF_ACCEPT),
+        Verdict::GoTo(chain) => {
+            put_number(inside, VERDICT_CODE, NFT_GOTO);
+            inside.put_text(VERDICT_CHAIN, chain);
+        }
+    });
+}
+
+/// Has the packet go on there.
+pub(super) fn decide(list: &mut Attributes<'_>, verdict: Verdict<'_>) {
+    expression(list, "immediate", |inside| {
+        put_number(inside, 1, VERDICT_REGISTER);
+        inside.nest(2, |data| put_verdict(data, verdict));
     });
 }

@@ -19,8 +19,9 @@ use super::nftables::{
     Batch, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_NOT_EQUAL, DATA_VALUE, DELTABLE,
     FIXED_BYTES, GETCHAIN, HOOK_NUMBER, HOOK_PRIORITY, LIST_ELEMENT, META_PROTOCOL, NETWORK, NEWCHAIN,
     NEWRULE, NEWSET, NEWSETELEM, NEWTABLE, NFPROTO_INET, NFPROTO_IPV6, NFPROTO_NETDEV, NFPROTO_UNSPEC,
-    NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, compare,
-    expression, fixed, immediate, load, put_number, put_table, read,
+    NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME,
+    VERDICT_REGISTER, Verdict, compare, decide, expression, fixed, immediate, load, put_number, put_table,
+    put_verdict, read,
 };
 use super::{Kernel, KernelError};
 use crate::link::interface::Interface;
@@ -28,10 +29,6 @@ use crate::netlink::message::{Attributes, attributes};
 use crate::netlink::socket::{Refused, RequestSocket};
 
 const CHAIN: &str = "crossbar";
-/// The map from elements to interfaces, and that to both link addresses of a frame. They are two so that `nft` can show
-/// rules by them.
-const INTERFACES: &str = "interfaces";
-const ADDRESSES: &str = "addresses";
 const INGRESS: u32 = 0;
 /// The hooks of IP that packets pass which go on: before routing, while forwarded, and after it.
 const ON_THE_WAY: [u32; 3] = [0, 2, 4];
@@ -54,10 +51,11 @@ const SET_NUMBER: u16 = 10;
 const DESCRIPTION_SIZE: u16 = 1;
 /// A map whose elements do not change once it is in use.
 const SET_CONSTANT_MAP: u32 = 2 | 8;
-/// How `nft` shows what stands in maps: link addresses, short numbers, and names of interfaces.
+/// How `nft` shows keys: bytes like those of link addresses.
 const TYPE_LINK_ADDRESS: u32 = 6;
-const TYPE_SHORT: u32 = 13;
-const TYPE_INTERFACE: u32 = 20;
+/// The data of a map by which it is decided where to go on.
+const TYPE_VERDICT: u32 = 0xffff_ff00;
+const VERDICT_BYTES: u32 = 16;
 const ELEMENTS_TABLE: u16 = 1;
 const ELEMENTS_SET: u16 = 2;
 const ELEMENTS_LIST: u16 = 3;
@@ -74,14 +72,13 @@ const ELEMENT_BYTES: usize = segments::ELEMENT_BITS as usize / 8;
 /// Where the elements begin.
 const ELEMENTS_AT: usize = DESTINATION_AT + BLOCK_BYTES;
 
-/// Registers of sixteen bytes: for what is looked at, for both link addresses, for elements that move, and for the
+/// Registers of sixteen bytes: for what is looked at, for elements that move, for both link addresses and for the
 /// interface.
 const LOOKED_AT: u32 = 1;
-const FOUND_ADDRESSES: u32 = 2;
-const MOVED: u32 = 3;
-const FOUND_INTERFACE: u32 = 4;
-const INTERFACE_BYTES: usize = 4;
-/// The link addresses that a frame begins with: its destination and its source.
+const MOVED: u32 = 2;
+const ADDRESSES: u32 = 3;
+const INTERFACE: u32 = 4;
+/// How many bytes the link addresses have that a frame begins with: its destination and its source.
 const ADDRESSES_BYTES: usize = 12;
 /// The size of a part of a register. What does not fill one is followed by zeros.
 const WORD_BYTES: usize = 4;
@@ -135,15 +132,16 @@ impl Shortcutting {
         if !wanted.is_empty() {
             put(&mut batch, &table, wanted, macs);
         }
-        let refused = batch.commit()?;
-        if refused.is_some() && !self.there.is_empty() {
+        let told = batch.commit();
+        let is_done = matches!(told, Ok(None));
+        if !is_done && !self.there.is_empty() {
             // What was there may send packets to who is not at that port any more.
             let mut batch = Batch::begin(owner, NFPROTO_NETDEV);
             remove(&mut batch);
             batch.commit()?;
         }
-        self.there = if refused.is_none() { wanted.clone() } else { Shortcuts::default() };
-        Ok(refused)
+        self.there = if is_done { wanted.clone() } else { Shortcuts::default() };
+        told
     }
 }
 
@@ -187,40 +185,83 @@ fn sees_what_goes_on(body: &[u8]) -> bool {
     [NFPROTO_INET, NFPROTO_IPV6].contains(&family) && hook.is_some_and(|hook| ON_THE_WAY.contains(&hook))
 }
 
+/// What is stripped of packets that a chain sends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stripped {
+    /// The port's element.
+    One,
+    /// The element by which the packet left its sender, and the port's.
+    Two,
+}
+
+impl Stripped {
+    /// What comes from senders is first, as one byte tells it; the rest takes a search.
+    const ALL: [Self; 2] = [Self::Two, Self::One];
+
+    /// The name of the map from elements to chains.
+    const fn map(self) -> &'static str {
+        match self {
+            Self::One => "from-crossbars",
+            Self::Two => "from-senders",
+        }
+    }
+
+    /// The name of the chain that sends packets on out of the port whose element this is.
+    fn chain(self, element: u16) -> String {
+        // The lower byte is the port's number.
+        let [_, port] = element.to_be_bytes();
+        format!("{}-{port}", self.map())
+    }
+
+    /// Where the port's element stands in the header of IPv6.
+    const fn port_at(self) -> usize {
+        match self {
+            Self::One => ELEMENTS_AT,
+            Self::Two => ELEMENTS_AT + ELEMENT_BYTES,
+        }
+    }
+}
+
 /// Adds the table with all that is in it.
 fn put(batch: &mut Batch<'_>, table: &str, wanted: &Shortcuts, macs: &BTreeMap<u32, Mac>) {
     batch.add(NEWTABLE, NLM_F_CREATE | NLM_F_EXCL, |inside| {
         put_table(inside, table, "packets by segments go on before routes are looked up");
     });
-    batch.add(NEWCHAIN, NLM_F_CREATE, |inside| put_chain(inside, table, wanted));
-    let interface = |_, interface: u32, _: &Mac| interface.to_ne_bytes().to_vec();
-    let addresses = |own: Mac, _, neighbour: &Mac| [neighbour.0, own.0].concat();
-    put_map(
-        batch,
-        table,
-        (1, INTERFACES),
-        (TYPE_INTERFACE, INTERFACE_BYTES),
-        &elements(wanted, macs, interface),
-    );
-    put_map(
-        batch,
-        table,
-        (2, ADDRESSES),
-        (TYPE_LINK_ADDRESS, ADDRESSES_BYTES),
-        &elements(wanted, macs, addresses),
-    );
-    for strips in [1, 2] {
-        batch.add(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, |inside| {
-            inside.put_text(RULE_TABLE, table);
-            inside.put_text(RULE_CHAIN, CHAIN);
-            inside.nest(RULE_EXPRESSIONS, |all| put_rule(all, strips));
-        });
+    for stripped in Stripped::ALL {
+        for (&element, &(interface, neighbour)) in &wanted.to {
+            let chain = stripped.chain(element);
+            let own = macs.get(&interface).copied().unwrap_or(Mac([0; 6]));
+            batch.add(NEWCHAIN, NLM_F_CREATE, |inside| put_chain(inside, table, &chain, |_| {}));
+            add_rule(batch, table, &chain, |all| send_on(all, stripped, interface, [neighbour, own]));
+        }
+    }
+    for (number, stripped) in (1..).zip(Stripped::ALL) {
+        put_map(batch, table, number, stripped, wanted);
+    }
+    batch.add(NEWCHAIN, NLM_F_CREATE, |inside| {
+        put_chain(inside, table, CHAIN, |inside| put_hook(inside, wanted));
+    });
+    for put in [pass_other_protocols, pass_other_addresses] {
+        add_rule(batch, table, CHAIN, put);
+    }
+    for stripped in Stripped::ALL {
+        add_rule(batch, table, CHAIN, |all| find_port(all, stripped));
     }
 }
 
-fn put_chain(attributes: &mut Attributes<'_>, table: &str, wanted: &Shortcuts) {
+fn put_chain(
+    attributes: &mut Attributes<'_>,
+    table: &str,
+    name: &str,
+    put: impl FnOnce(&mut Attributes<'_>),
+) {
     attributes.put_text(CHAIN_TABLE, table);
-    attributes.put_text(CHAIN_NAME, CHAIN);
+    attributes.put_text(CHAIN_NAME, name);
+    put(attributes);
+}
+
+/// Has a chain look at what comes in at the ports.
+fn put_hook(attributes: &mut Attributes<'_>, wanted: &Shortcuts) {
     attributes.nest(CHAIN_HOOK, |inside| {
         put_number(inside, HOOK_NUMBER, INGRESS);
         put_number(inside, HOOK_PRIORITY, 0);
@@ -231,70 +272,80 @@ fn put_chain(attributes: &mut Attributes<'_>, table: &str, wanted: &Shortcuts) {
     attributes.put_text(CHAIN_TYPE, "filter");
 }
 
-/// The elements of ports, and what `data` makes of the port's own link address, its interface and its neighbour.
-fn elements(
-    wanted: &Shortcuts,
-    macs: &BTreeMap<u32, Mac>,
-    data: impl Fn(Mac, u32, &Mac) -> Vec<u8>,
-) -> Vec<(u16, Vec<u8>)> {
-    let own = |interface: u32| macs.get(&interface).copied().unwrap_or(Mac([0; 6]));
-    let of = |(element, (interface, neighbour)): (&u16, &(u32, Mac))| {
-        (*element, data(own(*interface), *interface, neighbour))
-    };
-    wanted.to.iter().map(of).collect()
+/// Adds a rule at the end of a chain.
+fn add_rule(batch: &mut Batch<'_>, table: &str, chain: &str, put: impl FnOnce(&mut Attributes<'_>)) {
+    batch.add(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, |inside| {
+        inside.put_text(RULE_TABLE, table);
+        inside.put_text(RULE_CHAIN, chain);
+        inside.nest(RULE_EXPRESSIONS, put);
+    });
 }
 
-/// Adds a map from elements to data of this type and size. Its number is one within the batch.
-fn put_map(
-    batch: &mut Batch<'_>,
-    table: &str,
-    (number, name): (u32, &str),
-    (data_type, data_bytes): (u32, usize),
-    elements: &[(u16, Vec<u8>)],
-) {
+/// Adds the map from elements to chains. Its number is one within the batch. Its keys fill a word, as the kernel finds those
+/// in half the time; the bytes behind the element are zeros, as those of a register are into which fewer were
+/// read.
+fn put_map(batch: &mut Batch<'_>, table: &str, number: u32, stripped: Stripped, wanted: &Shortcuts) {
     batch.add(NEWSET, NLM_F_CREATE, |inside| {
         inside.put_text(SET_TABLE, table);
-        inside.put_text(SET_NAME, name);
+        inside.put_text(SET_NAME, stripped.map());
         put_number(inside, SET_FLAGS, SET_CONSTANT_MAP);
-        put_number(inside, SET_KEY_TYPE, TYPE_SHORT);
-        put_number(inside, SET_KEY_BYTES, ELEMENT_BYTES as u32);
-        put_number(inside, SET_DATA_TYPE, data_type);
-        put_number(inside, SET_DATA_BYTES, data_bytes as u32);
-        inside.nest(SET_DESCRIPTION, |inside| put_number(inside, DESCRIPTION_SIZE, elements.len() as u32));
+        put_number(inside, SET_KEY_TYPE, TYPE_LINK_ADDRESS);
+        put_number(inside, SET_KEY_BYTES, WORD_BYTES as u32);
+        put_number(inside, SET_DATA_TYPE, TYPE_VERDICT);
+        put_number(inside, SET_DATA_BYTES, VERDICT_BYTES);
+        inside.nest(SET_DESCRIPTION, |inside| put_number(inside, DESCRIPTION_SIZE, wanted.to.len() as u32));
         put_number(inside, SET_NUMBER, number);
     });
     batch.add(NEWSETELEM, NLM_F_CREATE, |inside| {
         inside.put_text(ELEMENTS_TABLE, table);
-        inside.put_text(ELEMENTS_SET, name);
+        inside.put_text(ELEMENTS_SET, stripped.map());
         inside.nest(ELEMENTS_LIST, |list| {
-            for (element, data) in elements {
+            for &element in wanted.to.keys() {
+                let [high, low] = element.to_be_bytes();
                 list.nest(LIST_ELEMENT, |inside| {
-                    inside.nest(ELEMENT_KEY, |key| key.put(DATA_VALUE, &element.to_be_bytes()));
-                    inside.nest(ELEMENT_DATA, |value| value.put(DATA_VALUE, data));
+                    inside.nest(ELEMENT_KEY, |key| key.put(DATA_VALUE, &[high, low, 0, 0]));
+                    inside.nest(ELEMENT_DATA, |data| {
+                        put_verdict(data, Verdict::GoTo(&stripped.chain(element)))
+                    });
                 });
             }
         });
     });
 }
 
-/// Sends packets on whose next element is a port's; with two that are stripped, the one before it is that by which the
-/// packet left its sender. The last element of an address is left to the routes, as others may stand in a routing
-/// header.
-fn put_rule(all: &mut Attributes<'_>, strips: usize) {
+/// What is not of IPv6 is none of this chain's.
+fn pass_other_protocols(all: &mut Attributes<'_>) {
     load(all, LOOKED_AT, META_PROTOCOL);
-    compare(all, LOOKED_AT, CMP_EQUAL, &(libc::ETH_P_IPV6 as u16).to_be_bytes());
+    compare(all, LOOKED_AT, CMP_NOT_EQUAL, &(libc::ETH_P_IPV6 as u16).to_be_bytes());
+    decide(all, Verdict::Accept);
+}
+
+/// What is to no segment is none of this chain's.
+fn pass_other_addresses(all: &mut Attributes<'_>) {
     read(all, LOOKED_AT, DESTINATION_AT, BLOCK_BYTES);
-    compare(all, LOOKED_AT, CMP_EQUAL, &segments::block()[..]);
-    if strips == 2 {
-        // All elements of this kind begin with the same byte.
+    compare(all, LOOKED_AT, CMP_NOT_EQUAL, &segments::block()[..]);
+    decide(all, Verdict::Accept);
+}
+
+/// Goes on at the chain of the port whose element is next.
+fn find_port(all: &mut Attributes<'_>, stripped: Stripped) {
+    if stripped == Stripped::Two {
+        // All elements by which packets leave their senders begin with the same byte.
         read(all, LOOKED_AT, ELEMENTS_AT, 1);
         compare(all, LOOKED_AT, CMP_EQUAL, &Element::FirstPort(0).bits().to_be_bytes()[..1]);
     }
-    let port_at = ELEMENTS_AT + (strips - 1) * ELEMENT_BYTES;
-    read(all, LOOKED_AT, port_at, ELEMENT_BYTES);
-    look_up(all, INTERFACES, FOUND_INTERFACE);
-    look_up(all, ADDRESSES, FOUND_ADDRESSES);
-    let rest_at = port_at + ELEMENT_BYTES;
+    read(all, LOOKED_AT, stripped.port_at(), ELEMENT_BYTES);
+    expression(all, "lookup", |inside| {
+        inside.put_text(1, stripped.map());
+        put_number(inside, 2, LOOKED_AT);
+        put_number(inside, 3, VERDICT_REGISTER);
+    });
+}
+
+/// Sends packets out of an interface, to and from these link addresses. The last element of an address is left to the
+/// routes, as others may stand in a routing header.
+fn send_on(all: &mut Attributes<'_>, stripped: Stripped, interface: u32, [to, from]: [Mac; 2]) {
+    let rest_at = stripped.port_at() + ELEMENT_BYTES;
     let rest = HEADER_BYTES - rest_at;
     // Zeros take the place of what moves. Where what moves ends within a word, they are there already.
     if rest.is_multiple_of(WORD_BYTES) {
@@ -303,17 +354,10 @@ fn put_rule(all: &mut Attributes<'_>, strips: usize) {
     read(all, MOVED, rest_at, rest);
     compare(all, MOVED, CMP_NOT_EQUAL, &vec![0; rest]);
     replace(all, MOVED, NETWORK, ELEMENTS_AT, HEADER_BYTES - ELEMENTS_AT);
-    replace(all, FOUND_ADDRESSES, LINK, 0, ADDRESSES_BYTES);
-    expression(all, "fwd", |inside| put_number(inside, 1, FOUND_INTERFACE));
-}
-
-/// Goes on only where what is looked at stands in this map, and puts what it leads to into a register.
-fn look_up(list: &mut Attributes<'_>, map: &str, found: u32) {
-    expression(list, "lookup", |inside| {
-        inside.put_text(1, map);
-        put_number(inside, 2, LOOKED_AT);
-        put_number(inside, 3, found);
-    });
+    immediate(all, ADDRESSES, &[to.0, from.0].concat());
+    replace(all, ADDRESSES, LINK, 0, ADDRESSES_BYTES);
+    immediate(all, INTERFACE, &interface.to_ne_bytes());
+    expression(all, "fwd", |inside| put_number(inside, 1, INTERFACE));
 }
 
 /// Writes what a register holds into the frame. No checksum is over it.

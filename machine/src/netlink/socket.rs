@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::net::netlink::{self, SocketAddrNetlink};
-use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
+use rustix::net::sockopt::{
+    Timeout, set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force, set_socket_timeout,
+};
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, getsockname, recv, send,
     socket_with,
@@ -35,6 +37,8 @@ const DUMP_TRIES: usize = 8;
 
 /// Where a header has the number of the socket that caused the message.
 const PORT_AT: u32 = 12;
+/// How much memory requests to nftables may take that are sent at once: those for a crossbar of 256 ports are 280 kB.
+const BATCH_BYTES: usize = 1 << 20;
 /// How much memory notices may take that were not read yet.
 const NOTICES_BYTES: usize = 1 << 20;
 
@@ -65,9 +69,12 @@ impl RequestSocket {
         Self::open_of(None)
     }
 
-    /// Opens a socket of the family `NETLINK_NETFILTER`.
+    /// Opens a socket of the family `NETLINK_NETFILTER`, whose requests stand or fall together and may be long.
     pub(crate) fn open_netfilter() -> io::Result<Self> {
-        Self::open_of(Some(netlink::NETFILTER))
+        let own = Self::open_of(Some(netlink::NETFILTER))?;
+        // Without the privilege the buffer stays as it is, and what does not fit is refused, which is told.
+        let _may_be_small = set_socket_send_buffer_size_force(&own.socket, BATCH_BYTES);
+        Ok(own)
     }
 
     /// Opens a socket of the family `NETLINK_GENERIC`.

@@ -7,6 +7,7 @@ use mapper_fib::NexthopId;
 use mapper_fib::crossbar;
 use mapper_fib::segments::{Element, Packing};
 use mapper_fib::shortcuts::Shortcuts;
+use mapper_proto::Mac;
 
 use crate::can_make_namespaces;
 use crate::machines::{Machine, ports, routes_to};
@@ -138,6 +139,40 @@ fn packets_take_the_shortcuts_of_a_crossbar_only_from_its_ports_and_the_routes_w
     assert!(nft("delete chain ip6 filter forward").0);
     set(&all).unwrap();
     assert!(pass(1, 2));
+}
+
+#[test]
+fn a_crossbar_may_have_as_many_ports_with_shortcuts_as_there_are_elements() {
+    if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
+        return;
+    }
+    let compressed = |possible: &(Packing, bool)| possible.0 == Packing::Compressed;
+    let Some((packing, force_forwarding)) = possible().into_iter().find(compressed) else { return };
+    let (middle, machines) = star(2, packing, force_forwarding);
+    let Machine { namespace, mut kernel, .. } = middle;
+    let mut all = Shortcuts::of(&kernel.dump().unwrap());
+    if !mapper_needs::or_skip(
+        namespace.enter(|| kernel.set_shortcuts(&all)).is_ok(),
+        "a kernel with nftables at ports",
+    ) {
+        return;
+    }
+    for port in 2..=u8::MAX {
+        all.to.insert(Element::Port(port).bits(), (1000 + u32::from(port), Mac([2, 0, 0, 0, 9, port])));
+    }
+    namespace.enter(|| kernel.set_shortcuts(&all)).unwrap();
+    // Routes alone would carry nothing any more.
+    namespace.ip("-6 route flush table 28001");
+    assert!(answers(&machines[0], &machines[1].v4.to_string()));
+    let mut refused = all.clone();
+    refused.from.insert("a-name-that-is-too-long".to_owned());
+    namespace.enter(|| kernel.set_shortcuts(&refused)).unwrap_err();
+    assert!(
+        !answers(&machines[0], &machines[1].v4.to_string()),
+        "what is refused leaves none of those before"
+    );
+    namespace.enter(|| kernel.set_shortcuts(&all)).unwrap();
+    assert!(answers(&machines[0], &machines[1].v4.to_string()));
 }
 
 #[test]
