@@ -15,11 +15,11 @@ pub fn give_back_heap() {
     }
 }
 
-/// Gives back all code of the program and of its libraries. What runs from then on is mapped again from the
-/// file, mostly from the page cache and some pages at once, which takes some microseconds each time. What only
-/// ran at the start, or while a fabric was mapped, stays away. Code that somebody has changed in memory, as
+/// Gives back all code and constants of the program and of its libraries. What is needed from then on is mapped again
+/// from the file, mostly from the page cache and some pages at once, which takes some microseconds each time. What was only
+/// needed at the start, or while a fabric was mapped, stays away. Code that somebody has changed in memory, as
 /// debuggers do, or has locked there, stays.
-pub fn give_back_code() {
+pub fn give_back_code_and_constants() {
     let Ok(mappings) = fs::read_to_string("/proc/self/smaps") else { return };
     for code in code_as_in_files(&mappings) {
         // SAFETY: these are private pages of a file, none of which has been written to, so whoever needs one gets the
@@ -31,12 +31,13 @@ pub fn give_back_code() {
     }
 }
 
-/// The addresses at which code is mapped that is what its file says, by `/proc/self/smaps`.
+/// The addresses at which code and constants are mapped that are what their file says, by `/proc/self/smaps`.
 fn code_as_in_files(mappings: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Option<Range<usize>>> = Vec::new();
     for line in mappings.lines() {
         match line.split_once(':') {
-            Some(("Anonymous" | "Private_Dirty" | "Private_Hugetlb", size)) => {
+            // An own copy may have been swapped out. The start of a program leaves such copies that nobody may write to.
+            Some(("Anonymous" | "Private_Dirty" | "Private_Hugetlb" | "Swap", size)) => {
                 let is_own_copy = size.trim() != "0 kB";
                 if let Some(mapping) = found.last_mut().filter(|_| is_own_copy) {
                     *mapping = None;
@@ -52,7 +53,7 @@ fn code_as_in_files(mappings: &str) -> Vec<Range<usize>> {
     found.into_iter().flatten().collect()
 }
 
-/// The addresses of a mapping by its first line, if it is code of a file.
+/// The addresses of a mapping by its first line, if it is of a file and nobody may write there.
 fn code_of_file(line: &str) -> Option<Range<usize>> {
     let mut words = line.split_ascii_whitespace();
     let (addresses, permissions) = (words.next()?, words.next()?);
@@ -60,7 +61,7 @@ fn code_of_file(line: &str) -> Option<Range<usize>> {
     let (start, end) = addresses.split_once('-')?;
     let address = |hex| usize::from_str_radix(hex, 16).ok();
     let code = address(start)?..address(end)?;
-    (permissions == "r-xp" && path.starts_with('/')).then_some(code)
+    (["r-xp", "r--p"].contains(&permissions) && path.starts_with('/')).then_some(code)
 }
 
 #[cfg(test)]
@@ -86,12 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn code_of_files_is_found_and_nothing_that_may_differ_from_its_file() {
-        let mapping = |line: &str, anonymous: u32| {
+    fn code_and_constants_of_files_are_found_and_nothing_that_may_differ_from_its_file() {
+        let with_swap = |line: &str, anonymous: u32, swap: u32| {
             format!(
-                "{line}\nSize: 1 kB\nPrivate_Dirty:         0 kB\nAnonymous:  {anonymous} kB\nVmFlags: rd ex\n"
+                "{line}\nSize: 1 kB\nPrivate_Dirty:         0 kB\nAnonymous:  {anonymous} kB\nSwap: {swap} kB\nVmFlags: rd ex\n"
             )
         };
+        let mapping = |line: &str, anonymous: u32| with_swap(line, anonymous, 0);
         let mappings = [
             mapping(
                 "55d0ad162000-55d0ad55f000 r--p 00000000 fe:00 5309394                    /usr/bin/mapper",
@@ -103,6 +105,11 @@ mod tests {
             ),
             mapping(
                 "55d0ae681000-55d0ae684000 rw-p 0151d000 fe:00 5309394                    /usr/bin/mapper",
+                4,
+            ),
+            with_swap(
+                "55d0ae684000-55d0ae685000 r--p 0151d000 fe:00 5309394                    /usr/bin/mapper",
+                0,
                 4,
             ),
             mapping("7f0000000000-7f0000001000 r-xp 00000000 00:00 0", 0),
@@ -117,7 +124,9 @@ mod tests {
             mapping("7fff37dc2000-7fff37dc4000 r-xp 00000000 00:00 0                          [vdso]", 0),
         ];
         let found = code_as_in_files(&mappings.concat());
-        assert_eq!(found, [0x55d0_ad55_f000..0x55d0_ae62_f000, 0x7f38_4eb0_0000..0x7f38_4ec5_6000]);
+        let constants = 0x55d0_ad16_2000..0x55d0_ad55_f000;
+        let code = [0x55d0_ad55_f000..0x55d0_ae62_f000, 0x7f38_4eb0_0000..0x7f38_4ec5_6000];
+        assert_eq!(found, [&[constants], &code[..]].concat());
         assert_eq!(code_as_in_files("nonsense\nAnonymous: 4 kB\n"), []);
     }
 
@@ -126,7 +135,7 @@ mod tests {
         // Other tests run beside this one, and may need more code between two looks than was given back.
         let mut rounds = (0..20).map(|_| {
             let before = held_bytes();
-            give_back_code();
+            give_back_code_and_constants();
             (before, held_bytes())
         });
         assert!(rounds.any(|(before, after)| after < before));

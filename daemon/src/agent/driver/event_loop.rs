@@ -85,7 +85,10 @@ impl Driver {
                 computed = self.computation.finished() => self.take_routes(computed),
                 checked = self.plan.checked() => self.take_checked(checked),
                 client = server.accept() => match client {
-                    Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
+                    Ok(client) => {
+                        self.put_off_rest();
+                        drop(tokio::spawn(client.answer(self.board())));
+                    }
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
                 client = requests_server.accept() => match client {
@@ -94,6 +97,7 @@ impl Driver {
                 },
                 Some((request, client)) = asked.recv() => self.answer(&request, client),
                 request = self.exporter.requested() => {
+                    self.put_off_rest();
                     let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());
                     let board = self.board();
                     let text = metrics::render_node(&board, &self.known, crossbar.as_ref(), request.dialect());

@@ -21,8 +21,8 @@ use mapper_machine::freed;
 /// if it leaves its routes in the kernel, for kernels that have answered nothing. On a busy machine agents are seconds behind,
 /// and whoever ends too soon has no routes to them for good.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
-/// How long after a map is complete everywhere memory is given back that was needed until then. Ways through kernels are
-/// tried meanwhile, and names come.
+/// How long after something happened memory is given back that was needed for it. After a map, ways through kernels are tried
+/// and names come, on a busy machine for minutes.
 const REST_AFTER: Duration = Duration::from_secs(5);
 
 impl Driver {
@@ -154,7 +154,7 @@ impl Driver {
         // Completeness may come and go while a map holds, so it is logged once for each map.
         if self.complete.replace(version) != Some(version) {
             info!(%version, "network is fully configured");
-            self.rest_at = Some(self.now() + REST_AFTER);
+            self.put_off_rest();
         }
         if self.config.map_once.is_some() && self.leave_at.is_none() {
             // The hosts below this one in the tree hear of it when they next ask this agent, so it stays
@@ -164,17 +164,17 @@ impl Driver {
         }
     }
 
-    /// Begins to wait for rest anew, as something happens.
-    fn put_off_rest(&mut self) {
-        self.rest_at = self.rest_at.map(|_| self.now() + REST_AFTER);
+    /// Begins to wait for rest anew, as something happens or somebody asks. Nothing rests before a map was complete everywhere.
+    pub(super) fn put_off_rest(&mut self) {
+        self.rest_at = self.complete.map(|_| self.now() + REST_AFTER);
     }
 
-    /// Gives back the memory that was needed until the last map was complete everywhere, if that is some time ago.
+    /// Gives back the memory that was needed for what happened, if the last of it is some time ago.
     pub(super) fn rest_if_due(&mut self) {
         if self.rest_at.is_some_and(|at| at <= self.now()) {
             self.rest_at = None;
             freed::give_back_heap();
-            freed::give_back_code();
+            freed::give_back_code_and_constants();
         }
     }
 

@@ -279,6 +279,7 @@ impl Driver {
             side.forwarding.recheck(&path.wanted(), |to, nexthop| path.leads_on(to, nexthop));
         }
         if !changes.is_empty() {
+            self.put_off_rest();
             self.tell_data_path();
         }
         self.say_flags();

@@ -72,6 +72,7 @@ impl Driver {
 
     /// Answers a request in a task of its own.
     pub(super) fn answer(&mut self, request: &AgentRequest, client: Client) {
+        self.put_off_rest();
         match request {
             AgentRequest::Routes => {
                 let asked = self.routes_asked();

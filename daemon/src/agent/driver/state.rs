@@ -89,8 +89,7 @@ pub(super) struct Driver {
     pub(super) maps: Maps,
     /// The last map version that was complete everywhere.
     pub(super) complete: Option<MapVersion>,
-    /// When to give back what was needed until the last map was complete everywhere, if nothing
-    /// happens until then.
+    /// When to give back what was needed for what happened last, if nothing happens until then.
     pub(super) rest_at: Option<Instant>,
     /// When to end, once `map_once` is set and mapping is complete everywhere.
     pub(super) leave_at: Option<Instant>,
