@@ -36,13 +36,12 @@ pub struct Place {
 impl Place {
     /// The place of the host `own`; `None` if the map does not list it.
     pub(crate) fn new(basis: &Arc<Basis>, own: Mac) -> Option<Self> {
-        let hosts = &basis.map().hosts;
-        let index = hosts.iter().position(|host| host.mac == own)?;
-        let agent = |at: usize| hosts.get(at).filter(|host| host.host_type != host_type::PHANTOM);
+        let map = basis.map();
+        let index = map.host_index(own)?;
+        let agent = |at: usize| map.hosts.get(at).filter(|host| host.host_type != host_type::PHANTOM);
         let mac = |at: usize| agent(at).map(|host| host.mac);
-        let parent =
-            (index + 1).checked_div(2).filter(|&parent| parent > 0).and_then(|parent| mac(parent - 1));
-        let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(mac).collect();
+        let parent = map.parent_index(index).and_then(mac);
+        let children = map.children_indices(index).filter_map(mac).collect();
         Some(Self { basis: Arc::clone(basis), parent, children })
     }
 }

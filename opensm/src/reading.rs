@@ -67,7 +67,7 @@ pub enum BadSubnet {
         port: u8,
         /// The switch at the other end.
         peer: String,
-        /// That one's port.
+        /// The port of that switch.
         peer_port: u8,
     },
     /// A port of an adapter that two cables lead to.
@@ -80,7 +80,7 @@ pub enum BadSubnet {
         name: String,
         /// Its LID mask control.
         lmc: u8,
-        /// That of the first adapter.
+        /// The LID mask control of the first adapter.
         others: u8,
     },
 }

@@ -6,6 +6,7 @@ mod gaps;
 mod options;
 mod outputs;
 mod report;
+mod scenario;
 mod subnet_faults;
 
 use std::path::Path;
@@ -119,38 +120,11 @@ fn run_scenario(
     args: &Args,
     format: Format,
 ) -> Result<ExitCode, CliError> {
-    let (map, seed) = (&scenario.fabric.map, scenario.setup.seed);
     let outcome = scenario.run_captured(sink, frame_writer(args, &scenario.fabric)?)?;
-    let [healing_ms, circle_ms, revival_ms] =
-        [outcome.healing, outcome.circle, outcome.revival].map(|time| time.as_secs_f64() * 1e3);
-    if format == Format::Json {
-        let report = serde_json::json!({
-            "schema": "mapper.sim-fault/1",
-            "seed": seed,
-            "hosts": map.hosts.len(),
-            "xbars": map.xbars.len(),
-            "cables": map.cables.len(),
-            "faults": scenario.setup.faults.text.lines().collect::<Vec<_>>(),
-            "healing_virtual_ms": healing_ms,
-            "circle_virtual_ms": circle_ms,
-            "revival_virtual_ms": revival_ms,
-            "digest": format!("{:016x}", outcome.digest),
-        });
-        output::print(&format!("{report}\n"))?;
-    } else {
-        let (hosts, xbars, cables) = (map.hosts.len(), map.xbars.len(), map.cables.len());
-        let kinds = scenario.setup.xbars;
-        let faults: String =
-            scenario.setup.faults.text.lines().map(|line| format!("fault         {line}\n")).collect();
-        output::print(&format!(
-            "fabric        {hosts} hosts, {xbars} xbars ({kinds:?}), {cables} cables\n\
-             {faults}\
-             agreed        {healing_ms:.3} ms of virtual time after healing\n\
-             circles       for {circle_ms:.3} ms at most in routes of different maps, for {revival_ms:.3} ms where cables \
-             revived\n\
-             seed          {seed}\n"
-        ))?;
-    }
+    output::print(&match format {
+        Format::Json => format!("{}\n", scenario::to_json(scenario, &outcome)),
+        Format::Text => scenario::to_text(scenario, &outcome),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

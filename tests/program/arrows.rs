@@ -1,4 +1,5 @@
-//! A test that modules use each other as ARCHITECTURE.md draws it, where they are in one crate.
+//! Tests that modules use each other as ARCHITECTURE.md draws it, where they are in one crate, and that crates which it
+//! says do no I/O do none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -99,6 +100,57 @@ fn no_arrow_leads_back() {
         assert!(uses.is_subset(&above), "{module} uses {uses:?}, which do not all stand above it");
         above.insert(module);
     }
+}
+
+/// The crates that ARCHITECTURE.md says do no I/O.
+const WITHOUT_IO: [&str; 8] = ["proto", "fabric", "fib", "ib", "routing", "host", "wiring", "sim"];
+/// What they do not name, as it reaches out of the process or differs from run to run.
+const OUTSIDE: [&str; 11] = [
+    "std::fs",
+    "std::net::Tcp",
+    "std::net::Udp",
+    "std::process",
+    "std::thread",
+    "std::env",
+    "SystemTime",
+    "Instant::now",
+    "rustix::",
+    "socket2::",
+    "tokio::",
+];
+/// What they name all the same, and ARCHITECTURE.md says so.
+const STATED: [(&str, &str); 4] = [
+    ("routing/src/cache/file.rs", "std::fs"),
+    ("routing/src/engines/dispersive/all_hosts.rs", "Instant::now"),
+    ("routing/src/engines/selection.rs", "Instant::now"),
+    ("sim/src/record/mod.rs", "std::fs"),
+];
+
+/// Adds what each file of a folder names of the outside, but for its tests.
+fn add_outside(path: &Path, found: &mut BTreeSet<(String, &'static str)>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            add_outside(&entry.unwrap().path(), found);
+        }
+    } else if path.extension().is_some_and(|extension| extension == "rs") {
+        let relative = path.strip_prefix(root()).unwrap().to_str().unwrap();
+        let code = fs::read_to_string(path).unwrap();
+        let product = code.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let lines = || product.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let is_of_tests = relative.contains("/tests");
+        let named =
+            OUTSIDE.into_iter().filter(|&what| !is_of_tests && lines().any(|line| line.contains(what)));
+        found.extend(named.map(|what| (relative.to_owned(), what)));
+    }
+}
+
+#[test]
+fn crates_without_io_reach_out_of_the_process_where_the_architecture_says_so_alone() {
+    let mut found = BTreeSet::new();
+    for name in WITHOUT_IO {
+        add_outside(&root().join(name).join("src"), &mut found);
+    }
+    assert_eq!(found, STATED.map(|(file, what)| (file.to_owned(), what)).into());
 }
 
 #[test]

@@ -63,10 +63,16 @@ fn possible() -> Vec<(Packing, bool)> {
     if !mapper_needs::or_skip(abilities.segments, "a kernel with SRv6") {
         return Vec::new();
     }
-    let packings = [(Packing::Full, true), (Packing::Compressed, abilities.compression)];
-    let packings = packings.into_iter().filter(|(_, possible)| *possible).map(|(packing, _)| packing);
-    let both = packings.flat_map(|packing| [(packing, false), (packing, true)]);
-    both.filter(|(_, force_forwarding)| !force_forwarding || abilities.force_forwarding).collect()
+    let mut packings = vec![Packing::Full];
+    if mapper_needs::or_skip(abilities.compression, "a kernel that obeys compressed segments") {
+        packings.push(Packing::Compressed);
+    }
+    let mut forwarding = vec![false];
+    if mapper_needs::or_skip(abilities.force_forwarding, "a kernel that forwards by single interfaces") {
+        forwarding.push(true);
+    }
+    let both = |packing| forwarding.iter().map(move |&force_forwarding| (packing, force_forwarding));
+    packings.into_iter().flat_map(both).collect()
 }
 
 #[test]

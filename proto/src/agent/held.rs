@@ -75,8 +75,8 @@ impl Held {
     pub(super) fn new(map: &Map, pieces: Vec<Vec<u8>>, own: Mac, xbar_check: bool) -> Option<Self> {
         let index = map.hosts.iter().position(|h| h.mac == own)?;
         let agent = |i: usize| map.hosts.get(i).filter(|h| h.host_type != host_type::PHANTOM);
-        let parent = index.checked_sub(1).and_then(|i| agent(i / 2)).map(Host::rank);
-        let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(agent).map(Child::new).collect();
+        let parent = map.parent_index(index).and_then(agent).map(Host::rank);
+        let children = map.children_indices(index).filter_map(agent).map(Child::new).collect();
         let neighbours = CablesByXbar::new(map);
         let ways = map.hosts[index].at.map(|at| Ways::over(&neighbours, at));
         let ways_to_contested = ways.as_ref().filter(|_| parent.is_none()).into_iter();

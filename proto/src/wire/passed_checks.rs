@@ -138,9 +138,9 @@ mod tests {
         checks.note(&xbar, (1, 3), &frame(check(8), &[2, 1]));
         checks.note(&xbar, (1, 3), &frame(check(9), &[2, 2]));
         checks.note(&xbar, (1, 4), &frame(check(10), &[3, 1]));
-        // A user's frame is none.
+        // A user's frame is no check.
         checks.note(&xbar, (1, 3), &frame(11, &[2, 3]));
-        // Nor is an answer.
+        // The answer to a check is no check either.
         let answer = Data::carry(Data::QUIET, &route(&[-2, -1]), Default::default(), b"answer", 0).unwrap();
         checks.note(&xbar, (1, 3), &[route(&[2]).as_bytes(), &answer].concat());
         let lost = checks.take_lost(&xbar, 3);

@@ -222,7 +222,8 @@ impl World {
     }
 
     /// Searches for a circle, and returns it in words. Tables by destination keep to an order of their own,
-    /// and no packet goes by both kinds of routes, so each kind is searched by itself.
+    /// and no packet goes by both kinds of routes, so each kind is searched by itself. A circle of turns of both kinds is no
+    /// deadlock either: packets by destination pass through kernels alone, which drop what finds no room and wait for nobody.
     fn find_circle(&mut self) -> Option<String> {
         let hosts = &self.united.hosts;
         let by_source = circle(followers(hosts.iter().flat_map(|host| host.turns.union(&host.kernel_turns))));

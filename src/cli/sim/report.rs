@@ -163,10 +163,10 @@ impl Report {
             lines.push((
                 "last mapping",
                 format!(
-                    "{} switch probes, {} scouts, {} compares in {took:.3} ms: {:.2} a port",
-                    cost.switch_probes,
-                    cost.scouts,
-                    cost.compares,
+                    "{}, {}, {} in {took:.3} ms: {:.2} a port",
+                    plural(cost.switch_probes, "switch probe"),
+                    plural(cost.scouts, "scout"),
+                    plural(cost.compares, "compare"),
                     self.probes_per_port().unwrap_or_default(),
                 ),
             ));

@@ -166,7 +166,7 @@ fn layers_are_not_lost_in_silence() {
     assert!(report["layers"].as_u64() > Some(1));
     let notes = report["notes"].to_string();
     assert!(notes.contains("opensm -R file") && notes.contains("CAN DEADLOCK"), "{notes}");
-    // That is so: as one layer they fail the proof.
+    // The note is right: as one layer the tables fail the proof.
     json(3, &["check", torus[1], "--lfts", &lfts]);
     json(0, &["check", torus[1], "--lfts", &lfts, "--sls", &sls]);
     let one = json(0, &["route", torus[1], "--lfts", &lfts, "--sls", &sls]);

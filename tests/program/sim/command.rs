@@ -257,6 +257,20 @@ fn a_seed_of_the_fault_search_can_be_run_again() {
 }
 
 #[test]
+fn a_seed_of_the_fault_search_says_what_was_drawn_and_what_became_of_users_frames() {
+    let report = sim(&["--fault-seed", "7"]);
+    assert_eq!(report["setup"]["seed"], 7);
+    assert_eq!(report["setup"]["users"].is_null(), report["users"]["sent"] == 0, "{report}");
+    let with_users = (1..20).map(|seed| sim(&["--fault-seed", &seed.to_string()]));
+    let seed = with_users.into_iter().find(|report| report["users"]["sent"] != 0).unwrap();
+    let output = mapper(&["sim", "--fault-seed", &seed["seed"].to_string()]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let sent = format!("users         {} frames sent", seed["users"]["sent"]);
+    assert!(output.status.success() && text.contains("settings      all start within "), "{text}");
+    assert!(text.contains(&sent) && text.contains("each host sends "), "{text}");
+}
+
+#[test]
 fn the_fault_search_over_infiniband_runs_a_seed_many_and_a_given_fabric() {
     let report = sim(&["--infiniband", "--fault-seed", "7"]);
     let seed = (report["seed"].as_u64(), report["schema"].as_str());

@@ -192,8 +192,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Polls the host until there is nothing left. `source` is the sender of the frame that the host was just
-    /// given, if it was given one.
+    /// Polls the host until there is nothing left, in the order of its contract. `source` is the sender of the frame that
+    /// the host was just given, if it was given one.
     fn drain(&mut self, source: Option<Mac>) {
         self.serve_kernel();
         let link = &self.attachment.link;
@@ -213,6 +213,7 @@ impl Driver {
                 users.queue(ethernet);
             }
         }
+        self.send_kernel_probes();
         while let Some(event) = self.host.poll_event() {
             self.act_on(event, source);
         }

@@ -263,9 +263,8 @@ impl Driver {
         side.count_at = now + every * pauses_between_counts(side.packets.len());
     }
 
-    /// Has the kernel hold what the host wants, and sends the probes that are due.
+    /// Has the kernel hold what the host wants.
     pub(super) fn serve_kernel(&mut self) {
-        let now = self.now();
         let Ok(side) = &mut self.kernel else { return };
         let changes = self.host.take_kernel_changes();
         side.forwarding.carry_out(&changes);
@@ -283,6 +282,11 @@ impl Driver {
             self.tell_data_path();
         }
         self.say_flags();
+    }
+
+    /// Sends the probes of the kernel's ways that are due.
+    pub(super) fn send_kernel_probes(&mut self) {
+        let now = self.now();
         let Ok(side) = &mut self.kernel else { return };
         while let Some(sent) = self.host.poll_kernel_probe() {
             if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {
