@@ -20,11 +20,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
+use mapper_host::kernel_path::WAY_LEFT_WITHIN;
 use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use rayon::prelude::*;
 use thiserror::Error;
 
+use super::gaps::stops_a_kernel;
 use super::{Outcome, Scenario, Violation};
 use crate::fabric::Plant;
 use crate::faults::Fault;
@@ -158,7 +160,7 @@ impl Each {
     }
 
     fn list(&mut self) -> Result<(), EachError> {
-        let struck = struck(&self.plant, self.setup.signed);
+        let struck = struck(&self.plant, self.setup.signed, self.setup.kernels);
         let moves = moves(&self.plant);
         let moving = self.moving_moments();
         let runs = |faults: &[Fault], moments: &[Instant]| {
@@ -191,7 +193,8 @@ impl Each {
 
     /// Lists the pairs of faults.
     fn list_pairs(&mut self) -> Result<(), EachError> {
-        let changes: Vec<Fault> = struck(&self.plant, false).into_iter().filter(changes_the_fabric).collect();
+        let changes: Vec<Fault> =
+            struck(&self.plant, false, false).into_iter().filter(changes_the_fabric).collect();
         for fault in firsts(&self.plant) {
             let first = Case { fault, at: self.ended_at, mended_after: None, then: None };
             let (moments, frames) = self.remapping(&first)?;
@@ -297,7 +300,9 @@ impl Each {
             _ => MOST_GAP_OF_CABLE,
         };
         let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
-        Some(promised + Duration::from_secs_f64(users.partners as f64 / users.rate))
+        let until_found = self.setup.kernels && stops_a_kernel(&case.fault);
+        let until_found = if until_found { WAY_LEFT_WITHIN } else { Duration::ZERO };
+        Some(promised + until_found + Duration::from_secs_f64(users.partners as f64 / users.rate))
     }
 
     /// Runs the cases of these numbers side by side. Calls `done` after each.

@@ -68,9 +68,11 @@ impl Default for Options {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelChoice {
-    /// By segments where a kernel knows them, and otherwise by destination.
+    /// By segments where a kernel knows them, which is drawn from the seed, and otherwise by destination.
     #[default]
     Auto,
+    /// By segments at all hosts, whose kernels all know those of several elements.
+    Segments,
     /// By destination at all hosts.
     Routes,
     /// By destination at some hosts, and as with [`Self::Auto`] at the others.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use mapper_formats as formats;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
-use mapper_sim::world::Until;
+use mapper_sim::world::{KernelChoice, Until};
 
 use super::{each_fault, subnet_faults};
 use crate::cli::fabric_argument::READ;
 use crate::cli::{CliError, places};
 
 /// The options that conflict with a trace or a seed of the fault search, as these decide the same.
-const DECIDED: [&str; 25] = [
+const DECIDED: [&str; 26] = [
     "topology",
     "seed",
     "xbars",
@@ -37,6 +37,7 @@ const DECIDED: [&str; 25] = [
     "traffic",
     "output",
     "nodes",
+    "data_path",
     "signed",
     "each_fault",
 ];
@@ -147,6 +148,10 @@ pub struct Args {
     /// whose carriers it sees.
     #[arg(long)]
     pub(super) nodes: bool,
+    /// What users' packets go by between nodes, as with `--data-path` of `mapper node`: the tap interface, kernels by
+    /// segments (srv6) or by the destination (routes), or kernels of both kinds (mixed).
+    #[arg(long, value_name = "PATH", default_value = "tap", requires_ifs = [("srv6", "nodes"), ("routes", "nodes"), ("mixed", "nodes")])]
+    pub(super) data_path: SimulatedPath,
     /// Agents sign what they say with a key that all have, as with --key-file.
     #[arg(long)]
     pub(super) signed: bool,
@@ -164,6 +169,32 @@ pub(super) enum XbarKinds {
     Tagged,
     /// Half of each, drawn from the seed.
     Mixed,
+}
+
+/// What users' packets go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum SimulatedPath {
+    /// The tap interface and crossbars in user space.
+    Tap,
+    /// Kernels that obey segments.
+    Srv6,
+    /// Kernels that forward by the destination.
+    Routes,
+    /// Kernels that send by the destination at some hosts, and by segments at the others, as far as these know them; drawn from
+    /// the seed.
+    Mixed,
+}
+
+impl SimulatedPath {
+    /// What the kernels of nodes go by; `None` if they forward nothing.
+    const fn in_kernels(self) -> Option<KernelChoice> {
+        match self {
+            Self::Tap => None,
+            Self::Srv6 => Some(KernelChoice::Segments),
+            Self::Routes => Some(KernelChoice::Routes),
+            Self::Mixed => Some(KernelChoice::Mixed),
+        }
+    }
 }
 
 impl Args {
@@ -225,6 +256,9 @@ impl Args {
             broadcasts: false,
         });
         (setup.nodes, setup.signed) = (self.nodes, self.signed);
+        let in_kernels = self.data_path.in_kernels();
+        setup.kernels = in_kernels.is_some();
+        setup.kernel_choice = in_kernels.unwrap_or_default();
         let runs_on = self.each.each_fault || self.faults.is_some();
         if self.traffic.is_some() && self.until == Until::Configured && !runs_on {
             return Err(

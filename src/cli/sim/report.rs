@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mapper_fabric::names::Names;
-use mapper_fabric::wording::{SHOWN_NAMES, counted, first_of};
+use mapper_fabric::wording::{SHOWN_NAMES, counted, first_of, plural};
 use mapper_proto::agent::Purpose;
 use mapper_proto::map::{Fabric, Map};
 use mapper_routing::Shape;
@@ -140,7 +140,7 @@ impl Report {
             "digest": format!("{:016x}", self.digest),
         });
         if let Some(traffic) = &self.traffic {
-            report["traffic"] = traffic_json(traffic);
+            report["traffic"] = traffic_json(traffic, self.stats.by_kernel);
         }
         report
     }
@@ -185,7 +185,7 @@ impl Report {
             ),
         ));
         if let Some(traffic) = &self.traffic {
-            lines.push(("users", traffic_words(traffic)));
+            lines.push(("users", traffic_words(traffic, self.stats.by_kernel)));
             lines.extend(traffic.faults.iter().map(|effect| ("fault", effect_words(effect))));
         }
         lines.push(("seed", self.seed.to_string()));
@@ -242,7 +242,7 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn traffic_json(traffic: &TrafficReport) -> Value {
+fn traffic_json(traffic: &TrafficReport, by_kernel: u64) -> Value {
     let effect = |effect: &FaultEffect| {
         json!({
             "at_ms": effect.at.as_millis_f64(),
@@ -262,12 +262,13 @@ fn traffic_json(traffic: &TrafficReport) -> Value {
         "undecided": traffic.undecided,
         "duplicated": traffic.duplicated,
         "reordered": traffic.reordered,
+        "by_kernel": by_kernel,
         "longest_gap_ms": ms(traffic.longest_gap),
         "faults": traffic.faults.iter().map(effect).collect::<Vec<_>>(),
     })
 }
 
-fn traffic_words(traffic: &TrafficReport) -> String {
+fn traffic_words(traffic: &TrafficReport, by_kernel: u64) -> String {
     let TrafficReport { sent, delivered, lost, out_of_reach, undecided, duplicated, reordered, .. } = traffic;
     let why_lost = match out_of_reach {
         0 => String::new(),
@@ -277,8 +278,12 @@ fn traffic_words(traffic: &TrafficReport) -> String {
         0 => String::new(),
         _ => format!(", {undecided} sent too late to tell"),
     };
+    let by_kernel = match by_kernel {
+        0 => String::new(),
+        _ => format!(" ({by_kernel} through kernels)"),
+    };
     format!(
-        "{sent} frames sent, {delivered} delivered, {lost} lost{why_lost}{undecided}, {duplicated} duplicated, \
+        "{sent} frames sent, {delivered} delivered{by_kernel}, {lost} lost{why_lost}{undecided}, {duplicated} duplicated, \
          {reordered} reordered; the longest gap of a pair that cables joined {:.1} ms",
         ms(traffic.longest_gap)
     )

@@ -102,6 +102,7 @@ fn settings(setup: &Setup) -> Vec<String> {
     if setup.kernels {
         let by = match setup.kernel_choice {
             KernelChoice::Auto => "segments where they know them",
+            KernelChoice::Segments => "segments",
             KernelChoice::Routes => "destination",
             KernelChoice::Mixed => "destination at some hosts and segments at others",
         };

@@ -11,6 +11,7 @@ use mapper_fabric::generate;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::search::each::Each;
 use mapper_sim::setup::Setup;
+use mapper_sim::world::KernelChoice;
 
 /// The small fabrics: two hosts and an xbar; rings with and without free ports; two leaves and two spines;
 /// xbars without hosts; a chain; parallel cables; service adapters on spines.
@@ -32,13 +33,16 @@ const FABRICS: [&str; 14] = [
 ];
 const KINDS: [(&str, Xbars); 3] =
     [("plain", Xbars::Plain), ("tagged", Xbars::Tagged), ("mixed", Xbars::Mixed)];
-/// How hosts are: as agents behind a cable or as nodes, with keys and without. Each fabric is tried as one of
-/// these by default.
-const HOSTS: [(&str, bool, bool); 4] = [
-    ("", false, false),
-    (" --signed", true, false),
-    (" --nodes", false, true),
-    (" --signed --nodes", true, true),
+/// How hosts are: as agents behind a cable or as nodes, with keys and without, and what packets of nodes go by in their
+/// kernels, if by anything. Each fabric is tried as one of these by default.
+const HOSTS: [(&str, bool, bool, Option<KernelChoice>); 7] = [
+    ("", false, false, None),
+    (" --signed", true, false, None),
+    (" --nodes", false, true, None),
+    (" --nodes --data-path srv6", false, true, Some(KernelChoice::Segments)),
+    (" --signed --nodes", true, true, None),
+    (" --nodes --data-path routes", false, true, Some(KernelChoice::Routes)),
+    (" --nodes --data-path mixed", false, true, Some(KernelChoice::Mixed)),
 ];
 /// About how many faults of each fabric are tried by default.
 const PART: usize = 30;
@@ -49,12 +53,13 @@ const PART_OF_PAIRS: usize = 20;
 fn faults_of(
     spec: &str,
     (kind, xbars): (&str, Xbars),
-    (options, signed, nodes): (&str, bool, bool),
+    (options, signed, nodes, kernels): (&str, bool, bool, Option<KernelChoice>),
     first: usize,
     all: bool,
 ) -> Vec<String> {
     let fabric = generate(spec).expect("a spec");
-    let setup = Setup { xbars, signed, nodes, ..Setup::default() };
+    let (has_kernels, kernel_choice) = (kernels.is_some(), kernels.unwrap_or_default());
+    let setup = Setup { xbars, signed, nodes, kernels: has_kernels, kernel_choice, ..Setup::default() };
     let each = Each::of(fabric, setup).expect("it works without faults");
     let (single, count) = (each.single(), each.cases().len());
     // An odd step meets faults that are mended soon, later, late and never.

@@ -48,6 +48,7 @@ fn what_cannot_be_is_refused_before_the_run() {
     for (args, status) in [
         (&["--until", "1e18"][..], 2),
         (&["--passes", "65"], 2),
+        (&["--data-path", "srv6"], 2),
         (&["--max-hops", "24"], 2),
         (&["--replay", "trace", "--seed", "2"], 2),
         (&["--replay", "trace", "ring:n=2"], 2),

@@ -48,6 +48,24 @@ fn what_faults_cost_users_is_told() {
     assert_eq!(sim(&args[..7])["traffic"], Value::Null, "nobody asked");
 }
 
+#[test]
+fn packets_of_nodes_go_through_their_kernels_by_what_is_said() {
+    let sent = |path: &str| {
+        let words = ["ring:n=4,hosts=1", "--xbars", "tagged", "--nodes", "--data-path", path];
+        sim(&[&words[..], &["--until", "2000", "--traffic", "100"]].concat())["traffic"].clone()
+    };
+    for path in ["srv6", "routes"] {
+        let traffic = sent(path);
+        let [by_kernel, delivered] = ["by_kernel", "delivered"].map(|field| traffic[field].as_u64().unwrap());
+        assert!(
+            traffic["lost"] == 0 && by_kernel > delivered / 2 && by_kernel <= delivered,
+            "{path}: {traffic}"
+        );
+    }
+    assert_eq!(sent("mixed")["lost"], 0);
+    assert_eq!(sent("tap")["by_kernel"], 0);
+}
+
 /// A machine that sees the carrier of its own crossbar's ports leaves a cut cable at once, and loses few
 /// frames.
 #[test]

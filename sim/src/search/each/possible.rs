@@ -27,8 +27,8 @@ pub(super) fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item 
 }
 
 /// Every fault of cables, hosts and xbars that can strike at any moment. If hosts sign, changes of keys are
-/// among them.
-pub(super) fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
+/// among them, and if users' packets go through kernels, firewalls and tables that somebody empties.
+pub(super) fn struck(plant: &Plant, signed: bool, kernels: bool) -> Vec<Fault> {
     let cables = cables(plant).into_iter().flat_map(|[end, _]| [Fault::Cut(end), Fault::Silence(end)]);
     let count = plant.hosts() as u32;
     let hosts = (0..count).flat_map(move |host| {
@@ -45,7 +45,8 @@ pub(super) fn struck(plant: &Plant, signed: bool) -> Vec<Fault> {
             Fault::Alias { number: 0, to: host },
         ];
         let twin = (of != host).then_some(Fault::Twin { host, of });
-        always.into_iter().chain(twin).chain(signed.then_some(Fault::Rekey(host)))
+        let of_kernels = [Fault::Firewall(host), Fault::Flush(host)].into_iter().filter(move |_| kernels);
+        always.into_iter().chain(twin).chain(signed.then_some(Fault::Rekey(host))).chain(of_kernels)
     });
     let xbars = (0..plant.xbars() as u32).flat_map(|xbar| [Fault::Off(xbar), Fault::Swap(xbar)]);
     cables.chain(hosts).chain(xbars).collect()
@@ -77,7 +78,8 @@ pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
         | Fault::Level { .. }
         | Fault::Passes { .. }
         | Fault::Alias { .. }
-        | Fault::Rekey(_) => (false, true),
+        | Fault::Rekey(_)
+        | Fault::Flush(_) => (false, true),
         // Nothing can be demanded of a fabric as long as one of its hosts is hostile or has another's
         // address.
         Fault::Hostile(_) | Fault::Twin { .. } => (true, false),

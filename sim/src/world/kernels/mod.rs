@@ -98,11 +98,15 @@ impl Kernels {
 /// What a kernel can do, by the setting of its host and a number that was drawn for it.
 const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
     let by_destination = match choice {
-        KernelChoice::Auto => false,
+        KernelChoice::Auto | KernelChoice::Segments => false,
         KernelChoice::Routes => true,
         KernelChoice::Mixed => (drawn / 8).is_multiple_of(2),
     };
-    let kind = drawn % 8;
+    // Of eight kernels that are drawn, one knows no segments, and one those of single elements alone.
+    let kind = match choice {
+        KernelChoice::Segments => 8,
+        KernelChoice::Auto | KernelChoice::Routes | KernelChoice::Mixed => drawn % 8,
+    };
     let segments = !by_destination && kind > 0;
     KernelAbilities {
         segments,
