@@ -103,8 +103,13 @@ pub struct Holder {
 /// # Errors
 /// If the kernel does not tell.
 pub fn holder(interface: &str) -> io::Result<Option<Holder>> {
+    holder_of(&abstract_name(interface))
+}
+
+/// The process that holds this abstract name, if there is one.
+pub(crate) fn holder_of(abstract_name: &str) -> io::Result<Option<Holder>> {
     let mut name = b"\0".to_vec();
-    name.extend(abstract_name(interface).into_bytes());
+    name.extend_from_slice(abstract_name.as_bytes());
     let address = SockAddr::unix(std::ffi::OsStr::new(&*String::from_utf8_lossy(&name)))?;
     // The call must not block, as the listener accepts nobody and its queue may be full.
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
@@ -123,6 +128,11 @@ impl Holder {
     /// The holder's process id, if known.
     pub fn process_id(&self) -> Option<i32> {
         self.credentials.map(|(pid, _)| pid)
+    }
+
+    /// The holder's process id and user, if known.
+    pub(crate) const fn process_and_user(self) -> Option<(i32, u32)> {
+        self.credentials
     }
 
     fn is_trusted(&self, interface: &str) -> bool {

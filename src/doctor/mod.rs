@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use self::daemons::Heard;
 use mapper_daemon::agent::options::{Config, Options};
-use mapper_machine::interface_lock::holder;
+use mapper_machine::kernel::is_in_use;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::mad_port::PortName;
 use mapper_machine::options::default_run_dir;
@@ -183,7 +183,7 @@ fn examine_without_interface(
                 avoid: &node.kernel_avoid,
                 forwards: true,
                 is_at_work: false,
-                holds_objects: any_daemon_at_work(),
+                holds_objects: any_uses_kernel(),
                 cables: Vec::new(),
             }));
         }
@@ -192,14 +192,10 @@ fn examine_without_interface(
     checks
 }
 
-/// Whether a daemon holds this interface, whatever its run directory is. If the kernel does not tell, one may.
-fn is_held(interface: &str) -> bool {
-    !matches!(holder(interface), Ok(None))
-}
-
-/// Whether a daemon works on any interface of this network namespace, which may then need what is in the kernel's tables.
-fn any_daemon_at_work() -> bool {
-    Interface::all().map_or(true, |all| all.iter().any(|interface| is_held(&interface.name)))
+/// Whether a daemon of this network namespace has the kernel carry packets, and so needs what is in the kernel's tables. If the
+/// kernel does not tell, one may.
+fn any_uses_kernel() -> bool {
+    is_in_use().unwrap_or(true)
 }
 
 /// Examines what lets kernels forward users' packets. `heard` are the daemons of the last interface's run directory;
@@ -222,14 +218,13 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
         forwards: configs.iter().any(|config| is_node(config) || is_crossbar(config)),
         // What a daemon of another run directory is to set is not known.
         is_at_work: heard.interfaces().any(named),
-        holds_objects: any_daemon_at_work(),
+        holds_objects: any_uses_kernel(),
         cables: heard.cable_troubles().filter(|(interface, _)| named(interface)).collect(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use mapper_machine::interface_lock::InterfaceLock;
     use mapper_machine::options::ProcessKeys;
 
     use super::*;
@@ -257,15 +252,6 @@ mod tests {
         for name in ["raw sockets", "network administration", "tap device", "run directory", "kernel"] {
             assert!(checks.iter().any(|check| check.name == name), "{name}: {checks:?}");
         }
-    }
-
-    #[test]
-    fn a_daemon_holds_its_interface_whatever_its_run_directory_is() {
-        // No interface of this name exists, so nobody else takes it.
-        let name = format!("held{}", std::process::id());
-        assert!(!is_held(&name));
-        let _lock = InterfaceLock::take(&name).unwrap();
-        assert!(is_held(&name));
     }
 
     #[test]

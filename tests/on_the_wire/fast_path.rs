@@ -102,24 +102,32 @@ fn what_others_have_among_segments_is_named_and_left_alone() {
 }
 
 #[test]
-fn what_a_daemon_of_another_run_directory_may_need_is_not_to_be_flushed() {
-    if !can_make_namespaces() {
+fn what_a_daemon_of_another_run_directory_has_in_the_kernel_is_not_to_be_flushed() {
+    if !can_carry_ip() {
         return;
     }
     let (namespace, dirs) = (two_ports(), [(); 2].map(|()| tempfile::tempdir().unwrap()));
-    namespace.ip("-6 route add fcbb:bb00:7::/48 dev lo proto 109");
+    let leave_route = || namespace.ip("-6 route replace fcbb:bb00:7::/48 dev lo proto 109");
     let found = || {
         let report = doctor(&namespace, dirs[0].path(), &[]);
         let check = checks(&report, "forwarding tables")[0];
         (check["status"].as_str().unwrap().to_owned(), check["fix"].to_string().contains("flush"))
     };
+    leave_route();
     assert_eq!(found(), ("warning".to_owned(), true), "no daemon runs");
-    // It works on an interface that the doctor is not asked about, and says so nowhere but by its lock.
-    let agent = Daemon::agent(&namespace, "far1", dirs[1].path(), &[]);
+    // These work on an interface that the doctor is not asked about.
+    let start = |options: &[&str]| Daemon::agent(&namespace, "far1", dirs[1].path(), options);
+    let agent = start(&["--tap", "fabric0", "--data-path", "tap"]);
+    leave_route();
+    assert_eq!(found(), ("warning".to_owned(), true), "a daemon runs that does not use the kernel");
+    drop(agent);
+    let agent = start(&["--tap", "fabric0"]);
+    leave_route();
     assert_eq!(found(), ("ok".to_owned(), false), "the agent may need it");
     let settings = doctor(&namespace, dirs[0].path(), &[]);
     assert_eq!(checks(&settings, "settings")[0]["status"], "ok", "what that agent is to set is not known");
     drop(agent);
+    leave_route();
     assert_eq!(found(), ("warning".to_owned(), true), "no daemon runs any more");
 }
 

@@ -36,7 +36,7 @@ impl Ring {
     }
 
     /// Whether the kernel of a machine holds anything of ours.
-    fn holds_something(&self, at: usize) -> bool {
+    pub(crate) fn holds_something(&self, at: usize) -> bool {
         ["ip route show proto 109", "ip -6 route show proto 109 table all", "ip nexthop show proto 109"]
             .iter()
             .any(|line| !self.text(at, line).trim().is_empty())

@@ -32,6 +32,7 @@ mod interfaces;
 mod ip;
 mod kernel_choice;
 mod kernel_datagrams;
+mod kernel_left;
 mod kernel_load;
 mod kernel_path;
 mod kernel_ports;

@@ -1,6 +1,7 @@
 //! The kernel of this machine as a way for users' packets: opens it, installs routes in it, and puts right what
 //! others change there.
 
+mod left;
 mod recheck;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,7 @@ use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::LeftNeighbours;
 use mapper_fib::{Change, NexthopId, Objects};
 use mapper_machine::clock::Clock;
-use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
+use mapper_machine::kernel::{Abilities, Ability, FibMonitor, InUse, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
 use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
 use mapper_machine::timer::Timer;
@@ -23,6 +24,7 @@ use thiserror::Error;
 use tracing::{debug, info, warn};
 
 use super::speedups::Speedups;
+pub(crate) use left::take_away_what_is_left;
 use recheck::RETRY_AFTER;
 
 /// How long objects that an earlier run left stay, so that packets go on by them until this run has proved its own
@@ -58,6 +60,8 @@ pub(crate) struct Forwarding {
     /// Whether this machine sends users' packets itself, and not only on.
     sends: bool,
     kernel: Kernel,
+    /// Says so to other daemons, which leave all alone then; nothing if this machine has no such names.
+    _in_use: Option<InUse>,
     monitor: FibMonitor,
     settings: KeptSettings,
     abilities: Abilities,
@@ -118,13 +122,15 @@ pub struct ForwardingStatus {
 impl Forwarding {
     /// Opens the kernel for what the user chose. What a run left that crashed stays for a while, and is taken over.
     /// `record` is the file that tells which settings were changed. If users' packets are to go by the tap interface
-    /// alone, or can go by nothing else, it says why.
+    /// alone, or can go by nothing else, it says why, and what an earlier run left is taken away, unless another daemon
+    /// may have it.
     ///
     /// # Errors
     /// If the user chose what the kernel cannot do.
     pub(crate) fn open(wanted: KernelUse, record: &Path) -> Result<Opened, ForwardingError> {
         let choice = wanted.choice;
         if choice == DataPathChoice::Tap {
+            take_away_what_is_left(record);
             return Ok(Opened::NotUsed("data-path is tap".to_owned()));
         }
         match Self::try_open(wanted, record) {
@@ -132,6 +138,7 @@ impl Forwarding {
             Err(error) if choice == DataPathChoice::Auto => {
                 let why = with_causes(&error);
                 warn!("users' packets go by the tap interface alone: {why}");
+                take_away_what_is_left(record);
                 Ok(Opened::NotUsed(why))
             }
             Err(error) => Err(error),
@@ -165,6 +172,10 @@ impl Forwarding {
             // Packets pass all the same.
             Err(error) => warn!("{}", with_causes(&error)),
         }
+        // Said before anything is taken over, so that nobody takes it away who starts meanwhile.
+        let in_use = InUse::say(&kernel)
+            .inspect_err(|error| debug!(%error, "cannot say that the kernel is used"))
+            .ok();
         let there = kernel.dump()?;
         let clock = Clock::start();
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
@@ -175,6 +186,7 @@ impl Forwarding {
             choice,
             sends,
             kernel,
+            _in_use: in_use,
             monitor,
             settings,
             abilities,

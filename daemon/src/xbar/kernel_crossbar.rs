@@ -9,7 +9,7 @@ use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
 
 use super::acquaintances::Acquaintances;
-use super::forwarding::{Forwarding, ForwardingError, KernelUse, Opened};
+use super::forwarding::{Forwarding, ForwardingError, KernelUse, Opened, take_away_what_is_left};
 use super::process::{XbarConfig, XbarKind};
 use super::switch::Switch;
 use mapper_machine::clock::Clock;
@@ -41,6 +41,9 @@ impl KernelCrossbar {
         let wanted = KernelUse { choice, avoid: config.kernel_avoid.clone(), forwards: true, sends: false };
         let Opened::Used(forwarding) = Forwarding::open(wanted, &record)? else { return Ok(None) };
         if !forwarding.segments() {
+            // It says no longer that it uses the kernel.
+            drop(forwarding);
+            take_away_what_is_left(&record);
             return Ok(None);
         }
         let hellos = switch.hellos();

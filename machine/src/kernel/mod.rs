@@ -5,6 +5,7 @@
 //! - [`Abilities`]: what this kernel can, found by trying.
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
+//! - [`InUse`]: says to other daemons that one uses the kernel, whose objects are then not theirs to take away.
 //!
 //! `older` takes away what older versions left that is none of these objects.
 //!
@@ -18,6 +19,7 @@ mod abilities;
 mod counts;
 mod dump;
 mod foreign;
+mod in_use;
 mod install;
 mod left_unused;
 mod mark;
@@ -40,6 +42,7 @@ use thiserror::Error;
 
 pub use abilities::{Abilities, Ability};
 pub use foreign::Foreign;
+pub use in_use::{InUse, is_in_use};
 pub use monitor::{FibMonitor, Notice};
 
 use mark::LengthMarks;

@@ -30,7 +30,7 @@ pub(super) struct Examined<'a> {
     pub(super) forwards: bool,
     /// Whether a daemon works on some port.
     pub(super) is_at_work: bool,
-    /// Whether a daemon works on any interface of the machine, and so may need what stands in the kernel's tables.
+    /// Whether any daemon of the machine has the kernel carry packets, and so needs what stands in the kernel's tables.
     pub(super) holds_objects: bool,
     /// What daemons say of the cables of their ports: the interface, and what is wrong.
     pub(super) cables: Vec<(&'a str, String)>,

@@ -76,7 +76,7 @@ pub(super) fn check_foreign(examined: &Examined<'_>) -> Check {
     judge_ours(ours, examined.holds_objects)
 }
 
-/// Says what to do about so many objects of this program. Those of a daemon that runs are to stay.
+/// Says what to do about so many objects of this program. Those of a daemon that uses the kernel are to stay.
 fn judge_ours(ours: usize, holds_objects: bool) -> Check {
     let name = "forwarding tables";
     match (ours, holds_objects) {
@@ -86,8 +86,8 @@ fn judge_ours(ours: usize, holds_objects: bool) -> Check {
         }
         (_, false) => {
             let what = format!(
-                "{} with protocol number {PROTOCOL}, though no daemon runs: left by keep-routes or a crash, or \
-                 somebody else's; the next start takes them over",
+                "{} with protocol number {PROTOCOL}, though no daemon that runs has the kernel carry packets: left by \
+                 keep-routes or a crash, or somebody else's; the next start takes them over or away",
                 plural(ours, "object")
             );
             let flush = format!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_to_be_flushed_only_where_no_daemon_works() {
+    fn objects_are_to_be_flushed_only_where_no_daemon_uses_the_kernel() {
         assert_eq!(judge_ours(53, true).status, Outcome::Ok);
         let left = judge_ours(53, false);
         assert_eq!(left.status, Outcome::Warning);

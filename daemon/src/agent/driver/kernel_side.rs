@@ -24,7 +24,7 @@ use crate::agent::DaemonError;
 use crate::agent::options::Config;
 use crate::agent::status::DataPath;
 use crate::xbar::acquaintances::{Acquaintances, Cabled};
-use crate::xbar::forwarding::{Forwarding, KernelUse, Opened};
+use crate::xbar::forwarding::{Forwarding, KernelUse, Opened, take_away_what_is_left};
 
 /// How often the packets that the kernel sent are counted while users' packets take some of its ways. This is
 /// also how soon a further way is watched after packets begin to take it.
@@ -72,10 +72,11 @@ impl KernelSide {
         config: &Config,
         attachment: &Attachment,
     ) -> Result<Result<Self, String>, DaemonError> {
+        let record = config.service.run_dir.join(format!("{}.kernel", config.unit));
         if config.tap.is_none() {
+            take_away_what_is_left(&record);
             return Ok(Err("this host carries no users' frames".to_owned()));
         }
-        let record = config.service.run_dir.join(format!("{}.kernel", config.unit));
         let forwards = attachment.crossbar.is_some();
         let neighbours = attachment.hellos.neighbours();
         let wanted =
