@@ -36,6 +36,7 @@ mod kernel_left;
 mod kernel_load;
 mod kernel_path;
 mod kernel_ports;
+mod kernel_routes_of_others;
 mod kernel_tables;
 mod lab;
 mod lab_commands;

@@ -1,6 +1,7 @@
 //! The kernel of this machine as a way for users' packets: opens it, installs routes in it, and puts right what
 //! others change there.
 
+mod connected;
 mod left;
 mod recheck;
 
@@ -24,6 +25,7 @@ use thiserror::Error;
 use tracing::{debug, info, warn};
 
 use super::speedups::Speedups;
+use connected::ConnectedRoutes;
 pub(crate) use left::take_away_what_is_left;
 use recheck::RETRY_AFTER;
 
@@ -78,6 +80,7 @@ pub(crate) struct Forwarding {
     /// What an earlier run had left when this was opened.
     found: Objects,
     speedups: Speedups,
+    connected: ConnectedRoutes,
     /// The numbers of the ports' interfaces that have no carrier.
     without_carrier: BTreeSet<u32>,
     /// The first number for nexthops that no earlier run has used.
@@ -195,6 +198,7 @@ impl Forwarding {
             taking_over_until,
             left,
             speedups: Speedups::new(has_shortcuts),
+            connected: ConnectedRoutes::default(),
             without_carrier: BTreeSet::new(),
             first_number: free_half(&there),
             found: there,
@@ -293,6 +297,12 @@ impl Forwarding {
             self.needs.ports = ports;
             self.keep_settings();
         }
+    }
+
+    /// Has the routes to the networks of the addresses of this interface kept: those of the tap interface, which carries what
+    /// the kernels do not.
+    pub(crate) const fn keep_connected_routes_of(&mut self, tap: u32) {
+        self.connected.keep_of(tap);
     }
 
     /// Has the outer headers of packets by segments come from this address of the machine.

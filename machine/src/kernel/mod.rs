@@ -5,6 +5,7 @@
 //! - [`Abilities`]: what this kernel can, found by trying.
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
+//! - [`Connected`]: routes that the kernel makes with an interface's addresses, put back when somebody takes them away.
 //! - [`InUse`]: says to other daemons that one uses the kernel, whose objects are then not theirs to take away.
 //!
 //! `older` takes away what older versions left that is none of these objects.
@@ -16,6 +17,7 @@
 //! `tunnel` for what routes and nexthops do with segments.
 
 mod abilities;
+mod connected;
 mod counts;
 mod dump;
 mod foreign;
@@ -41,6 +43,7 @@ use std::io;
 use thiserror::Error;
 
 pub use abilities::{Abilities, Ability};
+pub use connected::Connected;
 pub use foreign::Foreign;
 pub use in_use::{InUse, is_in_use};
 pub use monitor::{FibMonitor, Notice};

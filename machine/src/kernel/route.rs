@@ -10,10 +10,10 @@ use super::{AF_INET, AF_INET6};
 use crate::netlink::message::{Attributes, attributes, ip, ipv6, u16_at, u32_at};
 
 pub(super) const RTA_DST: u16 = 1;
-const RTA_OIF: u16 = 4;
+pub(super) const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
-const RTA_PRIORITY: u16 = 6;
-const RTA_PREFSRC: u16 = 7;
+pub(super) const RTA_PRIORITY: u16 = 6;
+pub(super) const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 pub(super) const RTA_TABLE: u16 = 15;
 const RTA_VIA: u16 = 18;

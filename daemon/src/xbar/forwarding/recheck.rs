@@ -7,6 +7,7 @@ use std::time::Duration;
 use mapper_fabric::wording::with_causes;
 use mapper_fib::takeover::taking_over;
 use mapper_fib::{Nexthop, Objects, changes};
+use mapper_machine::kernel::Notice;
 use tracing::{info, warn};
 
 use super::Forwarding;
@@ -28,7 +29,8 @@ impl Forwarding {
                 notices = self.monitor.notices() => match notices {
                     Ok(notices) => {
                         let wanted = wanted();
-                        if notices.iter().any(|notice| notice.concerns(&wanted)) {
+                        let touched = |notice: &Notice| notice.concerns(&wanted) || self.connected.are_concerned(notice);
+                        if notices.iter().any(touched) {
                             self.look_soon();
                         }
                     }
@@ -70,6 +72,9 @@ impl Forwarding {
             Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
             Err(error) => troubles.push(with_causes(&error)),
         }
+        let (put_back, failed) = self.connected.put_right(&mut self.kernel);
+        self.put_right += put_back;
+        troubles.extend(failed);
         self.tell(troubles);
     }
 

@@ -1,0 +1,65 @@
+//! Routes beside those of nodes: those of the tap interface's own addresses, which come back.
+
+use serde_json::Value;
+
+use crate::can_carry_ip;
+use crate::lab::wait_for;
+use crate::ring::Ring;
+
+/// What the board says of the way of users' packets at the second machine.
+fn data_path(ring: &Ring) -> Value {
+    ring.board(1, &[])["data_path"].clone()
+}
+
+#[test]
+fn routes_of_the_tap_interface_come_back_when_they_are_flushed_and_not_without_their_address() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&[], "srv6");
+    for address in ["10.9.0.2/16", "10.9.0.3/16", "fd77::2/64"] {
+        ring.machines[1].ip(&format!("address add {address} dev fabric0"));
+    }
+    ring.machines[1].ip("address add 10.10.0.2/16 dev fabric0 noprefixroute");
+    let routes = || {
+        ["ip -4 route show dev fabric0 proto kernel", "ip -6 route show dev fabric0"]
+            .map(|line| ring.text(1, line))
+    };
+    let before = routes();
+    assert!(before[0].contains("10.9.0.0/16") && before[1].contains("fd77::/64"), "{before:?}");
+    for line in ["ip route flush dev fabric0", "ip -6 route flush dev fabric0", "ip route flush table main"] {
+        let put_right = data_path(&ring)["put_right"].as_u64().unwrap();
+        assert!(ring.run(1, line).status.success(), "{line}");
+        wait_for(&format!("after `{line}`, the routes are there again"), || {
+            let board = data_path(&ring);
+            let is_told =
+                board["put_right"].as_u64()? > put_right && board["troubles"] == serde_json::json!([]);
+            (routes() == before && is_told).then_some(())
+        });
+    }
+    ring.machines[1].ip("address del fd77::2/64 dev fabric0");
+    ring.machines[1].ip("address del 10.9.0.3/16 dev fabric0");
+    ring.machines[1].ip("address del 10.9.0.2/16 dev fabric0");
+    // What comes back after it shows that it was looked at.
+    assert!(ring.run(1, "ip route del 10.1.0.0/24 dev fabric0").status.success());
+    wait_for("the other route is there again", || routes()[0].contains("10.1.0.0/24").then_some(()));
+    let after = routes().concat();
+    assert!(!after.contains("10.9.0.0/16") && !after.contains("fd77::/64"), "{after}");
+}
+
+#[test]
+fn a_route_of_the_tap_interface_that_cannot_come_back_is_told() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&[], "srv6");
+    let troubles = || data_path(&ring)["troubles"].to_string();
+    assert!(ring.run(1, "ip route replace 10.1.0.0/24 dev e1 proto static").status.success());
+    wait_for("the board says so", || {
+        troubles().contains("the tap interface's own route to 10.1.0.0/24 is gone").then_some(())
+    });
+    assert!(ring.run(1, "ip route del 10.1.0.0/24 dev e1").status.success());
+    wait_for("all is well again", || (troubles() == "[]").then_some(()));
+}
