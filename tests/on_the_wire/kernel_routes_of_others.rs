@@ -1,10 +1,11 @@
-//! Routes beside those of nodes: those of the tap interface's own addresses, which come back.
+//! Routes beside those of nodes: those of the tap interface's own addresses, which come back, and those of others, which are
+//! named.
 
 use serde_json::Value;
 
-use crate::can_carry_ip;
 use crate::lab::wait_for;
 use crate::ring::Ring;
+use crate::{MAPPER, can_carry_ip};
 
 /// What the board says of the way of users' packets at the second machine.
 fn data_path(ring: &Ring) -> Value {
@@ -62,4 +63,35 @@ fn a_route_of_the_tap_interface_that_cannot_come_back_is_told() {
     });
     assert!(ring.run(1, "ip route del 10.1.0.0/24 dev e1").status.success());
     wait_for("all is well again", || (troubles() == "[]").then_some(()));
+}
+
+#[test]
+fn a_route_of_others_that_takes_packets_before_ours_is_named_with_what_removes_it() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&[], "srv6");
+    let troubles = || data_path(&ring)["troubles"].to_string();
+    let doctor = || {
+        let words = format!("{MAPPER} doctor --format json --ports e1,e2 --run-dir {}", ring.run_dir(1));
+        let report: Value = serde_json::from_slice(&ring.run(1, &words).stdout).unwrap();
+        let mut checks = report["checks"].as_array().unwrap().clone();
+        checks.retain(|check| check["name"] == "forwarding tables");
+        checks[0].clone()
+    };
+    assert_eq!(doctor()["status"], "ok");
+    for (route, what) in [("blackhole 10.1.0.3/32", "blackhole route"), ("10.1.0.3/32 dev e1", "route")] {
+        assert!(ring.run(1, &format!("ip route add {route}")).status.success());
+        let named = format!("a {what} to 10.1.0.3/32 in table 254");
+        wait_for("the board names it", || troubles().contains(&named).then_some(()));
+        let check = doctor();
+        assert!(check["status"] == "warning" && check["what"].to_string().contains(&named), "{check:#}");
+        let fix = check["fix"].as_str().unwrap();
+        let removal = fix.split('`').find(|part| part.starts_with("ip -4 route del")).unwrap();
+        assert!(troubles().contains(removal), "{removal}");
+        assert!(ring.run(1, removal).status.success(), "{removal}");
+        wait_for("all is well again", || (troubles() == "[]").then_some(()));
+    }
+    assert_eq!(doctor()["status"], "ok");
 }

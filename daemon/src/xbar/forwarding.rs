@@ -1,6 +1,7 @@
 //! The kernel of this machine as a way for users' packets: opens it, installs routes in it, and puts right what
 //! others change there.
 
+mod before;
 mod connected;
 mod left;
 mod recheck;
@@ -25,6 +26,7 @@ use thiserror::Error;
 use tracing::{debug, info, warn};
 
 use super::speedups::Speedups;
+use before::RoutesBefore;
 use connected::ConnectedRoutes;
 pub(crate) use left::take_away_what_is_left;
 use recheck::RETRY_AFTER;
@@ -81,6 +83,7 @@ pub(crate) struct Forwarding {
     found: Objects,
     speedups: Speedups,
     connected: ConnectedRoutes,
+    before: RoutesBefore,
     /// The numbers of the ports' interfaces that have no carrier.
     without_carrier: BTreeSet<u32>,
     /// The first number for nexthops that no earlier run has used.
@@ -199,6 +202,7 @@ impl Forwarding {
             left,
             speedups: Speedups::new(has_shortcuts),
             connected: ConnectedRoutes::default(),
+            before: RoutesBefore::default(),
             without_carrier: BTreeSet::new(),
             first_number: free_half(&there),
             found: there,

@@ -21,7 +21,7 @@ const RTA_ENCAP_TYPE: u16 = 21;
 const RTA_ENCAP: u16 = 22;
 const RTA_NH_ID: u16 = 30;
 const RTAX_MTU: u16 = 2;
-const RTN_UNICAST: u8 = 1;
+pub(super) const RTN_UNICAST: u8 = 1;
 /// The scope of a route that may lead anywhere.
 const RT_SCOPE_UNIVERSE: u8 = 0;
 /// The scope in a request to remove a route, which fits a route of any scope.
@@ -31,7 +31,7 @@ pub(super) const FIXED_BYTES: usize = 12;
 /// The metric of all our routes. It is larger than those that administrators, network managers and the kernel
 /// give, so a route that somebody made for the same destination wins; and nobody else has it, so that putting a
 /// route of ours never takes the place of another's (the kernel replaces by destination and metric).
-const METRIC: u32 = 0x6d61;
+pub(super) const METRIC: u32 = 0x6d61;
 
 /// A route as the kernel tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]

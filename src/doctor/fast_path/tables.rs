@@ -61,7 +61,9 @@ pub(super) fn check_foreign(examined: &Examined<'_>) -> Check {
     let name = "forwarding tables";
     let read = || -> Result<_, KernelError> {
         let mut kernel = Kernel::open()?;
-        Ok((kernel.foreign()?, kernel.dump()?.len()))
+        let ours = kernel.dump()?;
+        let foreign = [kernel.foreign()?, kernel.before_ours(&ours)?].concat();
+        Ok((foreign, ours.len()))
     };
     let (foreign, ours) = match read() {
         Ok(found) => found,

@@ -75,6 +75,7 @@ impl Forwarding {
         let (put_back, failed) = self.connected.put_right(&mut self.kernel);
         self.put_right += put_back;
         troubles.extend(failed);
+        troubles.extend_from_slice(self.before.look(&mut self.kernel, self.clock, wanted));
         self.tell(troubles);
     }
 
