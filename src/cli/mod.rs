@@ -28,6 +28,7 @@ pub mod output;
 mod places;
 pub mod plan;
 mod progress;
+mod put_right;
 mod refusal;
 pub mod resolve;
 pub mod route;

@@ -11,6 +11,7 @@ use mapper_daemon::xbar::options::{Name, XbarOptions, XbarSource};
 
 use super::{CliError, Format};
 use mapper_machine::options::{Text, default_run_dir};
+pub(super) use status::describe_data_path;
 
 /// Options of `mapper xbar`.
 #[derive(Debug, clap::Args)]

@@ -67,7 +67,7 @@ fn the_kernel_of_a_crossbar_process_carries_the_packets_of_agents() {
     let _crossbar = Daemon::start(
         &middle,
         &["xbar", "--ports", "e1,e2", "--run-dir", run_dir(2)],
-        "a tagged crossbar runs",
+        "users' packets go by srv6: the kernel obeys segments",
     );
     let _agents: Vec<_> = (0..2)
         .map(|at| {
@@ -89,4 +89,52 @@ fn the_kernel_of_a_crossbar_process_carries_the_packets_of_agents() {
     wait_for_pings(&hosts[0], "10.1.0.2");
     let obeyed = middle.command_line("ip -6 route show table 28001").output().unwrap();
     assert!(String::from_utf8(obeyed.stdout).unwrap().contains("End.X"));
+    let put_right = || {
+        let path = crossbar_data_path(&middle, run_dir(2));
+        assert_eq!((&path["kind"], &path["troubles"]), (&"srv6".into(), &serde_json::json!([])), "{path}");
+        assert!(path["objects"].as_u64() > Some(0), "{path}");
+        path["put_right"].as_u64().unwrap()
+    };
+    let before = put_right();
+    middle.ip("-6 route flush table 28001");
+    wait_for("the crossbar puts right what was flushed, and says so", || {
+        (put_right() > before).then_some(())
+    });
+    let output = middle.command(MAPPER).args(["xbar", "--status", "--run-dir", run_dir(2)]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("put right in the kernel, as others had changed"), "{text}");
+}
+
+fn crossbar_data_path(machine: &Namespace, run_dir: &str) -> Value {
+    let words = ["xbar", "--status", "--format", "json", "--run-dir", run_dir];
+    let output = machine.command(MAPPER).args(words).output().unwrap();
+    let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    status["xbars"][0]["data_path"].clone()
+}
+
+#[test]
+fn a_crossbar_process_whose_kernel_carries_no_packets_says_why() {
+    if !can_carry_ip() {
+        return;
+    }
+    let machine = Namespace::new();
+    machine.ip("link add e1 type veth peer name e2");
+    let run_dir = tempfile::tempdir().unwrap();
+    let run_dir = run_dir.path().to_str().unwrap();
+    for (options, why) in [
+        (["--kernel-avoid", "segments"], "kernel-avoid names segments"),
+        (["--data-path", "routes"], "data-path is routes, which needs the map"),
+        (["--data-path", "tap"], "data-path is tap"),
+        (["--kind", "plain"], "the ports of a plain crossbar have no numbers"),
+    ] {
+        let words = ["xbar", "--ports", "e1,e2", "--run-dir", run_dir];
+        let told = format!("users' packets go by tap: {why}");
+        let _crossbar = Daemon::start(&machine, &[&words[..], &options].concat(), &told);
+        let path = wait_for("the crossbar answers", || {
+            let path = crossbar_data_path(&machine, run_dir);
+            path.is_object().then_some(path)
+        });
+        assert_eq!(path["kind"], "tap");
+        assert!(path["why"].as_str().unwrap().starts_with(why), "{path}");
+    }
 }

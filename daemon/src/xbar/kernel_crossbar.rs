@@ -9,10 +9,12 @@ use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
 
 use super::acquaintances::Acquaintances;
+use super::data_path::XbarDataPath;
 use super::forwarding::{Forwarding, ForwardingError, KernelUse, Opened, take_away_what_is_left};
 use super::process::{XbarConfig, XbarKind};
 use super::switch::Switch;
 use mapper_machine::clock::Clock;
+use mapper_machine::kernel::Ability;
 use mapper_machine::options::DataPathChoice;
 
 /// The kernel as a crossbar of users' packets.
@@ -30,27 +32,39 @@ pub(super) struct KernelCrossbar {
 }
 
 impl KernelCrossbar {
-    /// Opens the kernel, if users' packets may go by it. The ports of a plain crossbar have no numbers, so no
-    /// segment names one. Needs `CAP_NET_ADMIN`.
+    /// Opens the kernel if users' packets may go by it, and otherwise says why not, in words. Needs
+    /// `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// If the user chose what the kernel cannot do.
-    pub(super) fn open(config: &XbarConfig, switch: &Switch) -> Result<Option<Self>, ForwardingError> {
-        let choice = if config.kind == XbarKind::Plain { DataPathChoice::Tap } else { config.data_path };
+    pub(super) fn open(
+        config: &XbarConfig,
+        switch: &Switch,
+    ) -> Result<Result<Self, String>, ForwardingError> {
+        let choice = config.data_path;
         let record = config.service.run_dir.join(format!("xbar-{}.kernel", config.name));
+        if config.kind == XbarKind::Plain && choice != DataPathChoice::Tap {
+            let why = "the ports of a plain crossbar have no numbers, so no segment names one; without `--kind plain` \
+                       it is tagged";
+            take_away_what_is_left(&record);
+            return Ok(Err(why.to_owned()));
+        }
         let wanted = KernelUse { choice, avoid: config.kernel_avoid.clone(), forwards: true, sends: false };
-        let Opened::Used(forwarding) = Forwarding::open(wanted, &record)? else { return Ok(None) };
+        let forwarding = match Forwarding::open(wanted, &record)? {
+            Opened::Used(forwarding) => forwarding,
+            Opened::NotUsed(why) => return Ok(Err(why)),
+        };
         if !forwarding.segments() {
             // It says no longer that it uses the kernel.
             drop(forwarding);
             take_away_what_is_left(&record);
-            return Ok(None);
+            return Ok(Err(why_no_segments(config).to_owned()));
         }
         let hellos = switch.hellos();
         // Every port that there may be is told, as ports come while the crossbar runs.
         (0..=u8::MAX).for_each(|port| hellos.set_flags(port, forwarding.flags_of_segments()));
         let neighbours = hellos.neighbours();
-        Ok(Some(Self {
+        Ok(Ok(Self {
             forwarding,
             neighbours,
             acquaintances: Acquaintances::default(),
@@ -80,16 +94,44 @@ impl KernelCrossbar {
         self.wanted = wanted;
     }
 
+    /// What the status tells of it.
+    fn data_path(&self) -> XbarDataPath {
+        let Self { forwarding, wanted, .. } = self;
+        XbarDataPath::of_kernel(forwarding.choice(), wanted.len(), forwarding.status())
+    }
+
     /// Takes away what was installed.
     pub(super) fn close(self) {
         self.forwarding.close(false);
     }
 }
 
+/// Why the kernel of a crossbar alone sends no packets on, where segments are not used.
+fn why_no_segments(config: &XbarConfig) -> &'static str {
+    match config.data_path {
+        DataPathChoice::Routes => {
+            "data-path is routes, which needs the map, and a crossbar alone has none; `mapper node` has one"
+        }
+        _ if config.kernel_avoid.contains(&Ability::Segments) => "kernel-avoid names segments",
+        _ => {
+            "the kernel of this machine has no SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL, and seg6local of Linux 4.14), and \
+             without a map a crossbar knows no destinations"
+        }
+    }
+}
+
+/// What users' packets go by at a crossbar with this kernel.
+pub(super) fn data_path(kernel: &Result<KernelCrossbar, String>) -> XbarDataPath {
+    match kernel {
+        Ok(kernel) => kernel.data_path(),
+        Err(why) => XbarDataPath::tap(why),
+    }
+}
+
 /// Waits until neighbours change, and looks meanwhile that the kernel holds what it is to hold; for ever if the
 /// kernel is not used.
-pub(super) async fn due(kernel: &mut Option<KernelCrossbar>) {
-    let Some(KernelCrossbar { forwarding, neighbours, wanted, stale, .. }) = kernel else {
+pub(super) async fn due(kernel: &mut Result<KernelCrossbar, String>) {
+    let Ok(KernelCrossbar { forwarding, neighbours, wanted, stale, .. }) = kernel else {
         return pending().await;
     };
     tokio::select! {

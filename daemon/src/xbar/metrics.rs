@@ -1,6 +1,6 @@
 //! The metrics of a software crossbar.
 
-use super::{PortStatus, XbarStatus};
+use super::{PortStatus, XbarDataPath, XbarStatus};
 use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
 
 /// The metrics of the crossbar with this status.
@@ -19,6 +19,9 @@ pub(crate) fn render(status: &XbarStatus, dialect: Dialect) -> String {
     .sample_float(&[], status.uptime_ms as f64 / 1e3);
     let help = "Lines of the log that were lost, as nobody read them or they could not be written.";
     text.counter("mapper_xbar_log_lines_lost", Unit::None, help, status.log_lines_lost);
+    if let Some(path) = &status.data_path {
+        write_data_path(&mut text, path);
+    }
     write_ports(&mut text, &status.ports);
     let help = "Frames that arrived at the port and did not leave by any, by why.";
     let mut family = text.family(FamilyKind::Counter, "mapper_xbar_dropped", Unit::None, help);
@@ -30,6 +33,20 @@ pub(crate) fn render(status: &XbarStatus, dialect: Dialect) -> String {
         }
     }
     text.finish()
+}
+
+/// Writes what users' packets go by.
+fn write_data_path(text: &mut Exposition, path: &XbarDataPath) {
+    text.family(FamilyKind::Info, "mapper_xbar_data_path", Unit::None, "What users' packets go by.")
+        .sample(&[("kind", &*path.kind)], 1);
+    let help = "Objects that the kernel is to hold.";
+    text.family(FamilyKind::Gauge, "mapper_xbar_kernel_objects", Unit::None, help)
+        .sample(&[], path.objects as u64);
+    let help = "Objects and settings of the kernel that others had changed, and that were put right.";
+    text.counter("mapper_xbar_kernel_put_right", Unit::None, help, path.put_right);
+    let help = "How many things the kernel refuses.";
+    text.family(FamilyKind::Gauge, "mapper_xbar_kernel_troubles", Unit::None, help)
+        .sample(&[], path.troubles.len() as u64);
 }
 
 /// A family of metrics with one number for each port.
@@ -138,10 +155,14 @@ mod tests {
             name: "leaf".to_owned(),
             kind: "plain".to_owned(),
             ports: vec![port(1, 7), port(2, 0)],
+            data_path: Some(XbarDataPath { objects: 6, put_right: 2, ..XbarDataPath::tap("") }),
             ..XbarStatus::default()
         };
         let text = render(&status, Dialect::OpenMetrics);
         for line in [
+            r#"mapper_xbar_data_path_info{xbar="leaf",kind="tap"} 1"#,
+            r#"mapper_xbar_kernel_objects{xbar="leaf"} 6"#,
+            r#"mapper_xbar_kernel_put_right_total{xbar="leaf"} 2"#,
             r#"mapper_xbar_port_carrier{xbar="leaf",port="1",port_interface="p1"} 1"#,
             r#"mapper_xbar_port_carrier{xbar="leaf",port="2",port_interface="p2"} 0"#,
             r#"mapper_xbar_sent_frames_total{xbar="leaf",port="1",port_interface="p1"} 7"#,

@@ -9,6 +9,7 @@
 //! - `hellos`: what neighbours at the two ends of a cable tell each other.
 //! - [`cable`]: what is shown of the cable at a port, and what is wrong with it.
 //! - [`counters`]: what is counted at each port.
+//! - `data_path`: what users' packets go by, as the status tells it.
 //! - `status`: what a crossbar says of itself.
 //! - `traffic`: what goes over the cable at a port.
 //! - `metrics`: what a crossbar says of itself, as OpenMetrics text.
@@ -21,6 +22,7 @@ pub(crate) mod acquaintances;
 mod bucket;
 pub mod cable;
 pub mod counters;
+mod data_path;
 pub(crate) mod forwarding;
 pub(crate) mod hellos;
 mod kernel_crossbar;
@@ -35,6 +37,7 @@ pub(crate) mod status;
 pub(crate) mod switch;
 pub(crate) mod traffic;
 
+pub use data_path::XbarDataPath;
 pub use process::{XbarConfig, XbarError, XbarKind, run};
 pub use status::{PortStatus, XbarStatus};
 pub use switch::Switch;

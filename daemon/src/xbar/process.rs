@@ -122,7 +122,7 @@ async fn serve(source: &XbarSource, config: &XbarConfig, starter: Option<Starter
     // one. What the kernel is to hold changes with the neighbours.
     privileges::give_up_all_but(Needs {
         raw_sockets: true,
-        network_administration: kernel.is_some(),
+        network_administration: kernel.is_ok(),
         files: false,
     })
     .map_err(ServiceError::from)?;
@@ -138,6 +138,9 @@ async fn serve(source: &XbarSource, config: &XbarConfig, starter: Option<Starter
             info!(name = config.name, ports = config.ports, tag, "a tagged crossbar runs");
         }
     }
+    let data_path = kernel_crossbar::data_path(&kernel);
+    info!("users' packets go by {}: {}", data_path.kind, data_path.why);
+    switch.set_data_path(data_path);
     let mut notifier = Notifier::new();
     notifier.ready();
     if let Some(starter) = starter {
@@ -146,7 +149,7 @@ async fn serve(source: &XbarSource, config: &XbarConfig, starter: Option<Starter
     let watched =
         Watched { monitor: &monitor, signals: &mut signals, exporter: &mut exporter, kernel: &mut kernel };
     let ended = watch(source, &mut ports, watched, &mut notifier).await;
-    if let Some(kernel) = kernel {
+    if let Ok(kernel) = kernel {
         kernel.close();
     }
     log_traffic(&switch);
@@ -158,7 +161,7 @@ struct Watched<'a> {
     monitor: &'a InterfaceMonitor,
     signals: &'a mut Signals,
     exporter: &'a mut Exporter,
-    kernel: &'a mut Option<KernelCrossbar>,
+    kernel: &'a mut Result<KernelCrossbar, String>,
 }
 
 /// Follows interfaces and signals until a signal tells the crossbar to stop.
@@ -172,13 +175,14 @@ async fn watch(
     // All interfaces are looked at once more, for those that changed before the monitor was first heard.
     ports.apply(&InterfaceChange::Missed);
     loop {
-        if let Some(kernel) = kernel.as_mut() {
+        if let Ok(kernel) = kernel.as_mut() {
             kernel.follow(ports.interfaces());
         }
+        ports.switch().set_data_path(kernel_crossbar::data_path(kernel));
         tokio::select! {
             changes = monitor.changes() => {
                 changes?.iter().for_each(|change| ports.apply(change));
-                if let Some(kernel) = kernel.as_mut() {
+                if let Ok(kernel) = kernel.as_mut() {
                     kernel.interfaces_changed();
                 }
             }

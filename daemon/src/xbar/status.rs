@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cable::CableStatus;
 use super::counters::{ArrivalCount, ArrivalCounters, XbarDrop};
+use super::data_path::XbarDataPath;
 use super::traffic::rate_mbps;
 use mapper_machine::link::Link;
 use mapper_machine::link::port::LinkCount;
@@ -32,6 +33,9 @@ pub struct XbarStatus {
     pub uptime_ms: u64,
     /// Lines of its process's log that were lost, since nobody read them or they could not be written.
     pub log_lines_lost: u64,
+    /// What users' packets go by; `None` where an agent of the same process says so, or nothing is known.
+    #[serde(default)]
+    pub data_path: Option<XbarDataPath>,
     /// Why the crossbar did not answer; `None` if it did. Only the name is known of one that did not.
     pub no_answer: Option<String>,
 }
@@ -101,6 +105,7 @@ impl XbarStatus {
             pid: std::process::id(),
             uptime_ms,
             log_lines_lost: log::lines_lost(),
+            data_path: None,
             no_answer: None,
         }
     }

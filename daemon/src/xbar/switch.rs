@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::bucket::TokenBucket;
 use super::counters::{ArrivalCount, ArrivalCounters, XbarDrop};
+use super::data_path::XbarDataPath;
 use super::hellos::Hellos;
 use super::status::{PortStatus, XbarStatus};
 use mapper_machine::link::batch::{BATCH_FRAMES, Batch};
@@ -53,6 +54,8 @@ pub struct Switch {
     hellos: Rc<Hellos>,
     /// The checks that were sent on lately, whose senders are told when a port loses carrier.
     passed: RefCell<PassedChecks>,
+    /// What users' packets go by, if the process of the crossbar has said so.
+    data_path: RefCell<Option<XbarDataPath>>,
 }
 
 #[derive(Debug)]
@@ -93,6 +96,7 @@ impl Switch {
             carriers: watch::Sender::new(crossbar.carriers),
             hellos: Hellos::new(),
             passed: RefCell::default(),
+            data_path: RefCell::default(),
         };
         links.into_iter().for_each(|(number, link)| switch.add(number, link));
         switch
@@ -143,7 +147,13 @@ impl Switch {
             PortStatus::new(*number, &port.link, port.arrivals.get(), cable)
         });
         let uptime_ms = self.started_at.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
-        XbarStatus::new(&self.name, &self.crossbar.get(), ports.collect(), uptime_ms)
+        let status = XbarStatus::new(&self.name, &self.crossbar.get(), ports.collect(), uptime_ms);
+        XbarStatus { data_path: self.data_path.borrow().clone(), ..status }
+    }
+
+    /// Says what users' packets go by, for the status.
+    pub(super) fn set_data_path(&self, data_path: XbarDataPath) {
+        self.data_path.replace(Some(data_path));
     }
 
     /// Which route elements the crossbar understands.

@@ -2,7 +2,9 @@
 
 use mapper_daemon::xbar::XbarStatus;
 
-/// Describes a crossbar: a line, and below it a line for each port without carrier.
+use crate::cli::xbar::describe_data_path;
+
+/// Describes a crossbar: a line, and below it what users' packets go by, and a line for each port without carrier.
 pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
     let XbarStatus { name, kind, tag, ports, .. } = xbar;
     if let Some(why) = &xbar.no_answer {
@@ -11,6 +13,7 @@ pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
     let tag = tag.as_ref().map(|tag| format!(" {tag}")).unwrap_or_default();
     let up = ports.iter().filter(|port| port.carrier).count();
     let mut text = format!("crossbar {name}: {kind}{tag}: {up} of {} ports have carrier\n", ports.len());
+    text.extend(xbar.data_path.as_ref().map(describe_data_path));
     for port in ports.iter().filter(|port| !port.carrier) {
         let why = match (port.exists, port.up) {
             (false, _) => "there is no such interface",

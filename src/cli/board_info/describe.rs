@@ -8,6 +8,7 @@ use mapper_daemon::agent::status::{
 
 use super::subnet;
 use super::verdict::{verdict, write_troubles};
+use crate::cli::put_right::write_put_right;
 use mapper_fabric::wording::plural;
 
 /// Describes a board: a line that ends with its state, and below it everything else, indented.
@@ -125,14 +126,7 @@ fn write_data_path(text: &mut String, board: &Board, path: &DataPath) -> fmt::Re
     for Reason { mac, why } in missing.iter().take(MOST).filter(|_| *installed > 0) {
         writeln!(text, "  packets to {} go by the tap interface: {why}", board.called(mac))?;
     }
-    if *put_right > 0 {
-        writeln!(
-            text,
-            "  {} put right in the kernel, as others had changed them",
-            plural(*put_right, "object")
-        )?;
-    }
-    troubles.iter().try_for_each(|trouble| writeln!(text, "  the kernel: {trouble}"))
+    write_put_right(text, *put_right, troubles)
 }
 
 /// Writes what the hosts run, if they differ. Hosts that do not run what most do are named.

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use mapper_daemon::xbar::{PortStatus, XbarStatus, socket};
+use mapper_daemon::xbar::{PortStatus, XbarDataPath, XbarStatus, socket};
 use serde::Serialize;
 
 use crate::cli::nobody_there::no_crossbar;
+use crate::cli::put_right::write_put_right;
 use crate::cli::{CliError, Format, output};
 use mapper_fabric::wording::plural;
 use mapper_machine::log;
@@ -18,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The JSON `mapper.xbar/1`. `xbars` are those of this machine, sorted by name, each as
 /// [`XbarStatus`]: `name`, `kind` (`plain`, `tagged`), `tag` (hex string or null), `first_port`,
-/// `port_count`, `log_lines_lost`, `ports` [{`port`, `interface`, `exists`, `up`, `carrier`, `mtu`, `cable`
+/// `port_count`, `log_lines_lost`, `data_path` (null, or {`kind` (`srv6`, `tap`), `why`, `objects`, `put_right`,
+/// `troubles` []}), `ports` [{`port`, `interface`, `exists`, `up`, `carrier`, `mtu`, `cable`
 /// {`state` (`silent`, `joined`, `one-way`, `looped`, `shared`), `mtu`, `neighbour` (null or {`mac`, `host`, `tag`, `port`,
 /// `mtu`, `flags` []}), `looped_to`, `shared_with` []}, `received`, `received_bytes`, `overruns`, `forwarded`, `hellos`,
 /// `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `hellos_sent`, `notices`, `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
@@ -77,12 +79,31 @@ fn write_xbar(text: &mut String, xbar: &XbarStatus) -> std::fmt::Result {
         let lines = plural(xbar.log_lines_lost, "line");
         writeln!(text, "  {lines} of its log lost: not read, or not written")?;
     }
+    text.extend(xbar.data_path.as_ref().map(describe_data_path));
     write_table(text, &xbar.ports)?;
     for port in &xbar.ports {
         write_cable(text, port)?;
         write_losses(text, port)?;
     }
     Ok(())
+}
+
+/// Writes what users' packets go by at the crossbar.
+pub(in crate::cli) fn describe_data_path(path: &XbarDataPath) -> String {
+    let mut text = String::new();
+    // Writing to a String never fails.
+    let _infallible = write_data_path(&mut text, path);
+    text
+}
+
+fn write_data_path(text: &mut String, path: &XbarDataPath) -> std::fmt::Result {
+    let XbarDataPath { kind, why, objects, put_right, troubles } = path;
+    let held = match objects {
+        0 => String::new(),
+        &objects => format!("; it is to hold {}", plural(objects, "object")),
+    };
+    writeln!(text, "  users' packets go by {kind}: {why}{held}")?;
+    write_put_right(text, *put_right, troubles)
 }
 
 fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
@@ -187,6 +208,7 @@ mod tests {
             pid: 42,
             uptime_ms: 100 * 60_000,
             log_lines_lost: 0,
+            data_path: None,
             no_answer: None,
         };
         let expected = "\
@@ -198,6 +220,21 @@ crossbar core: tagged 000000000000feed, ports 1 to 12, process 42, up 1 h 40 min
   senders told through port 1: 6 times, 1 times not
 ";
         assert_eq!(describe(&xbar), expected);
+    }
+
+    #[test]
+    fn what_packets_go_by_and_what_others_changed_in_the_kernel_is_shown() {
+        let path = XbarDataPath {
+            kind: "srv6".to_owned(),
+            why: "the kernel obeys segments".to_owned(),
+            objects: 6,
+            put_right: 2,
+            troubles: vec!["no memory".to_owned()],
+        };
+        let text = describe(&XbarStatus { data_path: Some(path), ..XbarStatus::default() });
+        let lines = "\n  users' packets go by srv6: the kernel obeys segments; it is to hold 6 objects\n  2 objects put \
+                     right in the kernel, as others had changed them\n  the kernel: no memory\n";
+        assert!(text.contains(lines), "{text}");
     }
 
     #[test]
