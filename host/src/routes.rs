@@ -345,6 +345,11 @@ impl RouteTable {
         matches!(home, Attachment::Port(home) if self.far_port(port).is_some_and(|far| far.xbar == home.xbar))
     }
 
+    /// Whether a host, by its number, is cabled to this xbar.
+    pub(crate) fn is_at(&self, host: u32, xbar: u32) -> bool {
+        matches!(self.basis.topology.attachment(host), Attachment::Port(home) if home.xbar == xbar)
+    }
+
     /// The port that this host is cabled to, if it is a port of an xbar.
     pub(crate) fn home(&self) -> Option<PortRef> {
         match self.basis.topology.attachment(self.whole.from()) {

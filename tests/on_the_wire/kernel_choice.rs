@@ -28,6 +28,29 @@ fn without_segments_of_the_kernel_packets_go_by_their_destination_and_the_log_sa
 }
 
 #[test]
+fn beside_kernels_with_segments_one_without_is_named_by_all_and_what_to_do() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons: Vec<_> = [&["--kernel-avoid", "segments"][..], &[], &[]]
+        .iter()
+        .enumerate()
+        .map(|(at, options)| ring.start_addressed(at, options))
+        .collect();
+    let text = |at: usize| ring.text(at, &format!("{MAPPER} board-info --run-dir {}", ring.run_dir(at)));
+    wait_for("the others name it", || {
+        let (itself, other) = (text(0), text(1));
+        let named = other.contains("go by the tap interface: the kernel of n1 (")
+            && other.contains("all machines with `--data-path routes`");
+        let names = itself
+            .contains("no way through kernels is proved: the kernel of this machine has no SRv6")
+            && itself.contains("all machines with `--data-path routes`");
+        (named && names).then_some(())
+    });
+}
+
+#[test]
 fn without_compressed_segments_of_a_kernel_packets_have_full_ones() {
     if !can_carry_ip() {
         return;
@@ -118,6 +141,7 @@ fn a_crossbar_process_whose_kernel_carries_no_packets_says_why() {
         return;
     }
     let machine = Namespace::new();
+    machine.ip("link set lo up");
     machine.ip("link add e1 type veth peer name e2");
     let run_dir = tempfile::tempdir().unwrap();
     let run_dir = run_dir.path().to_str().unwrap();

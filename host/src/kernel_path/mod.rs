@@ -60,7 +60,7 @@ use numbers::Numbers;
 use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
-pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
+pub use status::{Behind, CarriedRoute, KernelPathStatus, NotCarried};
 pub use surroundings::{KernelAbilities, KernelPort};
 use unlisted::Unlisted;
 

@@ -1,6 +1,6 @@
 //! What the kernel carries, and what it does not, for boards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
 use mapper_fib::NexthopId;
@@ -8,7 +8,10 @@ use mapper_fib::segments::Element;
 use mapper_proto::Mac;
 use mapper_proto::wire::Route;
 
-use super::KernelPath;
+use super::destination::Destination;
+use super::way::Way;
+use super::{KernelPath, KernelPort};
+use crate::routes::RouteTable;
 
 /// Which hosts' packets go through the kernel, and which do not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,8 +41,17 @@ pub struct CarriedRoute {
     pub packets: u64,
 }
 
+/// Who is behind a port of this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Behind {
+    /// The port.
+    pub port: u8,
+    /// The host whose crossbar is there, if just one is at it, and otherwise the address of the interface there.
+    pub who: Mac,
+}
+
 /// Why the kernel does not send a host's packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotCarried {
     /// The kernel of this machine cannot be used, or may not be.
     NotHere,
@@ -49,47 +61,59 @@ pub enum NotCarried {
     NoAddress,
     /// No route leads there out of a port whose neighbour is known, through crossbars whose ports have numbers.
     NoWay,
+    /// The routes lead out of a port whose neighbour's kernel obeys no segments.
+    NeighbourLacksSegments(Behind),
+    /// This kernel goes by the destination alone, and the neighbours' kernels on the way there do not.
+    NeighbourLacksRoutes(Behind),
     /// Probes are under way.
     BeingTried,
     /// No probe was answered: a kernel on the way does not forward, or a firewall drops what it should.
     NoAnswer,
 }
 
-impl std::fmt::Display for NotCarried {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::NotHere => "the kernel of this machine is not used",
+impl NotCarried {
+    /// The reason in words, and what to do. `called` is what people call a host.
+    pub fn describe(&self, called: impl Fn(Mac) -> String) -> String {
+        let words = match self {
+            Self::NeighbourLacksSegments(Behind { port, who }) => {
+                let who = called(*who);
+                return format!(
+                    "the kernel of {who}, behind port {port}, has no SRv6 or may not use it: run a kernel with SRv6 \
+                     there, or all machines with `--data-path routes`"
+                );
+            }
+            Self::NeighbourLacksRoutes(Behind { port, who }) => {
+                let who = called(*who);
+                return format!(
+                    "the kernel of this machine has no SRv6 or may not use it, and that of {who}, behind port {port}, \
+                     goes by nothing else: run a kernel with SRv6 here, or all machines with `--data-path routes`"
+                );
+            }
+            Self::NotHere => {
+                "the kernel of this machine has no SRv6 or may not use it, and only a node goes by anything else"
+            }
             Self::NoOwnAddress => "this host has no IPv6 address on the fabric",
             Self::NoAddress => "the host has told no IPv6 address of its own",
             Self::NoWay => "no route leads there through crossbars and cables whose kernels are known",
             Self::BeingTried => "its ways are being tried",
             Self::NoAnswer => {
-                "probes through the kernels are not answered: a kernel on the way does not forward, or a \
-                 firewall drops them"
+                "probes through the kernels are not answered: a kernel on the way does not forward, goes by other \
+                 means (SRv6 here, and none there, or the other way round), or a firewall drops them; `mapper doctor` \
+                 and `mapper board-info` there say which"
             }
-        })
+        };
+        words.to_owned()
     }
 }
 
 impl KernelPath {
     /// What the kernel carries now.
     pub fn status(&self) -> KernelPathStatus {
-        let why_not = |mac: &Mac| {
-            let it = self.destinations.get(mac)?;
-            if it.is_carried() {
-                return None;
-            }
-            Some(match () {
-                () if !self.abilities.segments && !self.abilities.by_destination => NotCarried::NotHere,
-                () if self.own.source_of_probes().is_none() => NotCarried::NoOwnAddress,
-                () if it.target().is_none() => NotCarried::NoAddress,
-                () if it.ways.is_empty() => NotCarried::NoWay,
-                () if it.ways.iter().all(super::way::Way::is_refuted) => NotCarried::NoAnswer,
-                () => NotCarried::BeingTried,
-            })
-        };
-        let not_carried: Vec<_> =
-            self.destinations.keys().filter_map(|mac| Some((*mac, why_not(mac)?))).collect();
+        let not_carried = self.not_carried().map(|(mac, it, why)| match why {
+            NotCarried::NoWay => (mac, self.why_no_way(it.host)),
+            why => (mac, why),
+        });
+        let not_carried = not_carried.collect();
         let carried = || self.destinations.values().filter(|it| it.is_carried());
         let by_segments = carried().filter(|it| it.goes_by_segments()).count();
         let objects = self.destinations.values().map(|it| it.installed.len()).sum::<usize>();
@@ -101,20 +125,72 @@ impl KernelPath {
         }
     }
 
+    /// The hosts to which the kernel sends no packets, and why, as far as it matters here whose kernel lacks what.
+    fn not_carried(&self) -> impl Iterator<Item = (Mac, &Destination, NotCarried)> {
+        let not_carried = self.destinations.iter().filter(|(_, it)| !it.is_carried());
+        not_carried.map(|(&mac, it)| {
+            let why = match () {
+                () if !self.abilities.segments && !self.abilities.by_destination => NotCarried::NotHere,
+                () if self.own.source_of_probes().is_none() => NotCarried::NoOwnAddress,
+                () if it.target().is_none() => NotCarried::NoAddress,
+                () if it.ways.is_empty() => NotCarried::NoWay,
+                () if it.ways.iter().all(Way::is_refuted) => NotCarried::NoAnswer,
+                () => NotCarried::BeingTried,
+            };
+            (mac, it, why)
+        })
+    }
+
+    /// Why there is no way to a host, by its number: whether it is for what the kernel of a neighbour lacks, which
+    /// neighbours tell each other.
+    fn why_no_way(&self, host: u32) -> NotCarried {
+        let Some(table) = &self.table else { return NotCarried::NoWay };
+        let lacks = |port: &KernelPort| {
+            if self.abilities.segments { !port.by_segments } else { !port.by_destination }
+        };
+        if !self.ports.values().any(lacks) {
+            return NotCarried::NoWay;
+        }
+        let ports: BTreeSet<u8> = match (self.abilities.segments, self.agent_port) {
+            (true, Some(_)) => {
+                table.paths_to(host).filter_map(|path| Some(path.hops.first()?.port)).collect()
+            }
+            (true, None) => BTreeSet::from([0]),
+            (false, _) => table.next_hops_to(host).map(|(hop, _)| hop.port).collect(),
+        };
+        let mut known = ports.iter().filter_map(|port| self.ports.get(port)).peekable();
+        let first = known.peek().copied();
+        match first {
+            // One whose kernel has what is needed leaves a way, once all hosts have the map.
+            Some(port) if known.all(lacks) => {
+                let behind = Behind { port: port.cabled.port, who: who_is_behind(table, port) };
+                match self.abilities.segments {
+                    true => NotCarried::NeighbourLacksSegments(behind),
+                    false => NotCarried::NeighbourLacksRoutes(behind),
+                }
+            }
+            _ => NotCarried::NoWay,
+        }
+    }
+
     /// Whether all ways were tried that this run may send packets along now, so that what an earlier run left
     /// can go. It does not wait for ways by destination that become usable only once all hosts have the map,
     /// as tables of two maps could send a packet in a circle.
     pub fn has_tried_all(&self) -> bool {
         let is_tried = |why| match why {
             NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress => false,
-            NotCarried::NotHere | NotCarried::NoWay | NotCarried::NoAnswer => true,
+            NotCarried::NotHere
+            | NotCarried::NoWay
+            | NotCarried::NeighbourLacksSegments(_)
+            | NotCarried::NeighbourLacksRoutes(_)
+            | NotCarried::NoAnswer => true,
         };
-        self.status().not_carried.iter().all(|(_, why)| is_tried(*why))
+        self.not_carried().all(|(_, _, why)| is_tried(why))
     }
 
     /// Whether there is a host of which no probe was answered on any of its ways.
     pub fn lacks_answers(&self) -> bool {
-        self.status().not_carried.iter().any(|(_, why)| *why == NotCarried::NoAnswer)
+        self.not_carried().any(|(_, _, why)| why == NotCarried::NoAnswer)
     }
 
     /// The routes that the kernel sends packets along, those to one host together. `counts` are the packets that each
@@ -132,5 +208,15 @@ impl KernelPath {
                 packets: it.nexthops_along(way.number).filter_map(|id| counts.get(&id)).sum(),
             })
         })
+    }
+}
+
+/// Who is at the other end of a port's cable.
+fn who_is_behind(table: &RouteTable, port: &KernelPort) -> Mac {
+    let Some(xbar) = port.tag.and_then(|tag| table.xbar(tag)) else { return port.cabled.neighbour };
+    let mut there = table.hosts().filter(|&(_, host)| table.is_at(host, xbar)).map(|(mac, _)| mac);
+    match (there.next(), there.next()) {
+        (Some(only), None) => only,
+        _ => port.cabled.neighbour,
     }
 }

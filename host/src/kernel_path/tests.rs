@@ -149,7 +149,7 @@ impl Ring {
                 tag: Some(far as u64 + 1),
                 mtu: 1500,
                 by_segments: self.nodes[far].obeys_segments,
-                by_destination: true,
+                by_destination: self.nodes[far].kernel.abilities.by_destination,
             }
         };
         let ports: Vec<_> = ports.iter().map(port).collect();
@@ -383,6 +383,23 @@ fn a_host_whose_kernel_obeys_nothing_is_left_to_the_tap_and_the_others_are_not()
     assert_eq!(why, NotCarried::NoAnswer);
     assert_eq!(ring.nodes[2].kernel.status().not_carried.len(), 4);
     assert_eq!(ring.nodes[2].kernel.wanted(), Objects::default());
+}
+
+#[test]
+fn whose_kernel_has_no_segments_is_told_by_itself_and_by_its_neighbours() {
+    let ring = Ring::new(3, |node| if node == 2 { PLAIN } else { ABLE });
+    let why_not = |at: usize, to: usize| {
+        let status = ring.nodes[at].kernel.status();
+        status.not_carried.iter().find(|(host, _)| *host == mac(to)).map(|(_, why)| *why)
+    };
+    let behind = |port, node| Behind { port, who: mac(node) };
+    assert_eq!(why_not(0, 1), None);
+    assert_eq!(why_not(0, 2), Some(NotCarried::NeighbourLacksSegments(behind(2, 2))));
+    assert_eq!(why_not(1, 2), Some(NotCarried::NeighbourLacksSegments(behind(1, 2))));
+    assert_eq!(why_not(2, 0), Some(NotCarried::NeighbourLacksRoutes(behind(1, 0))));
+    let words = why_not(2, 1).unwrap().describe(|host| format!("{host} indeed"));
+    assert!(words.contains(&format!("that of {} indeed, behind port 2,", mac(1))), "{words}");
+    assert!(ring.nodes[2].kernel.has_tried_all());
 }
 
 proptest! {

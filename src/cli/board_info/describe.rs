@@ -1,5 +1,6 @@
 //! Describes boards as text for a person.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use mapper_daemon::agent::status::{
@@ -115,18 +116,39 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
 
 /// Writes what users' packets go by, and what does not go by the kernel.
 fn write_data_path(text: &mut String, board: &Board, path: &DataPath) -> fmt::Result {
-    /// The most hosts that are named.
-    const MOST: usize = 8;
     let DataPath { kind, why, installed, missing, put_right, troubles, objects: _ } = path;
     let carried = match installed {
         0 => String::new(),
         &count => format!(" to {}", plural(count, "host")),
     };
     writeln!(text, "  packets go by {kind}{carried}: {why}")?;
-    for Reason { mac, why } in missing.iter().take(MOST).filter(|_| *installed > 0) {
-        writeln!(text, "  packets to {} go by the tap interface: {why}", board.called(mac))?;
-    }
+    write_missing(
+        text,
+        board,
+        missing.iter().filter(|missing| *installed > 0 || !why.contains(&missing.why)),
+    )?;
     write_put_right(text, *put_right, troubles)
+}
+
+/// Writes which hosts' packets go by the tap interface, those with one reason together.
+fn write_missing<'a>(
+    text: &mut String,
+    board: &Board,
+    missing: impl Iterator<Item = &'a Reason>,
+) -> fmt::Result {
+    /// The most hosts that are named for one reason.
+    const MOST: usize = 8;
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    missing.for_each(|Reason { mac, why }| by_reason.entry(why).or_default().push(mac));
+    for (why, hosts) in by_reason {
+        let named: Vec<_> = hosts.iter().take(MOST).map(|mac| board.called(mac)).collect();
+        let more = match hosts.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        writeln!(text, "  packets to {}{more} go by the tap interface: {why}", named.join(", "))?;
+    }
+    Ok(())
 }
 
 /// Writes what the hosts run, if they differ. Hosts that do not run what most do are named.
@@ -234,6 +256,22 @@ pub(super) mod tests {
         let alone = Board { hosts: 1, carrier: false, state: "isolated".to_owned(), ..board };
         let text = describe_board(&alone);
         assert!(!text.contains("cabled to each other") && text.contains("has no carrier"), "{text}");
+    }
+
+    #[test]
+    fn why_packets_go_by_the_tap_interface_is_told_for_hosts_together_also_where_nothing_is_installed() {
+        let reason = |mac: &str, why: &str| Reason { mac: mac.to_owned(), why: why.to_owned() };
+        let missing =
+            vec![reason("a", "no SRv6 there"), reason("b", "no address"), reason("c", "no SRv6 there")];
+        let none = "no way through kernels is proved: no SRv6 there";
+        let path = DataPath { missing, ..DataPath::tap(none) };
+        let board = |path: DataPath| Board { data_path: Some(path), ..configured() };
+        let text = describe_board(&board(path.clone()));
+        let expected =
+            format!("  packets go by tap: {none}\n  packets to b go by the tap interface: no address\n");
+        assert!(text.ends_with(&expected), "{text}");
+        let text = describe_board(&board(DataPath { installed: 1, ..path }));
+        assert!(text.ends_with("  packets to a, c go by the tap interface: no SRv6 there\n  packets to b go by the tap interface: no address\n"), "{text}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use mapper_fabric::wording::{plural, with_causes};
 use mapper_fib::object::PROTOCOL;
-use mapper_machine::kernel::{Abilities, Foreign, Kernel, KernelError};
+use mapper_machine::kernel::{Abilities, Ability, Foreign, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
 
 use super::Examined;
@@ -23,8 +23,13 @@ pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilit
         let what = format!("it has no nexthop objects (Linux 5.3), so {only}");
         return Check::warning(name, what, "run a newer kernel, or be content with the tap interface");
     }
-    let enable =
-        "run a kernel with CONFIG_IPV6_SEG6_LWTUNNEL and SRv6 (`grep SEG6 /boot/config-$(uname -r)`)";
+    let (lacks, enable) = if examined.avoid.contains(&Ability::Segments) {
+        ("kernel-avoid names segments, so it uses no SRv6", "leave segments out of kernel-avoid")
+    } else {
+        let enable =
+            "run a kernel with CONFIG_IPV6_SEG6_LWTUNNEL and SRv6 (`grep SEG6 /boot/config-$(uname -r)`)";
+        ("it has no SRv6", enable)
+    };
     if segments && !marks && examined.choice.allows_segments() {
         let what = "it has no nftables whose tables have an owner (Linux 5.12), by which datagrams that are too long \
                     for segments go another way, so no segments are used";
@@ -36,12 +41,16 @@ pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilit
     }
     match (segments, examined.choice) {
         (false, DataPathChoice::Srv6) => {
-            Check::failed(name, "it has no SRv6, which --data-path srv6 asks for", enable)
+            Check::failed(name, format!("{lacks}, which --data-path srv6 asks for"), enable)
         }
         (false, DataPathChoice::Auto) if examined.forwards => {
-            Check::warning(name, "it has no SRv6, so packets go by plain routes to each destination", enable)
+            let what = format!(
+                "{lacks}, so packets go by plain routes to each destination where no machine of the fabric uses SRv6; \
+                 to and through machines that use it they go by the tap interface"
+            );
+            Check::warning(name, what, format!("{enable}; or run all machines with `--data-path routes`"))
         }
-        (false, DataPathChoice::Auto) => Check::warning(name, format!("it has no SRv6, so {only}"), enable),
+        (false, DataPathChoice::Auto) => Check::warning(name, format!("{lacks}, so {only}"), enable),
         (..) => {
             let has = |has: bool, what: &'static str| has.then_some(what);
             let all = [
@@ -110,17 +119,21 @@ mod tests {
     const ALL: Abilities = Abilities::ALL;
 
     fn outcome(choice: DataPathChoice, forwards: bool, abilities: Abilities) -> Outcome {
+        judged(choice, forwards, abilities, &[]).status
+    }
+
+    fn judged(choice: DataPathChoice, forwards: bool, abilities: Abilities, avoid: &[Ability]) -> Check {
         let ports = vec![port("eth1", 1500)];
         let examined = Examined {
             ports,
             choice,
-            avoid: &[],
+            avoid,
             forwards,
             is_at_work: false,
             holds_objects: false,
             cables: Vec::new(),
         };
-        check_abilities(&examined, &Ok(abilities)).status
+        check_abilities(&examined, &Ok(abilities))
     }
 
     #[test]
@@ -130,6 +143,17 @@ mod tests {
         assert_eq!(left.status, Outcome::Warning);
         assert!(left.fix.unwrap().contains("ip route flush proto 109"));
         assert_eq!(judge_ours(0, false).status, Outcome::Ok);
+    }
+
+    #[test]
+    fn a_kernel_without_segments_is_said_to_go_by_the_tap_beside_those_with_them() {
+        let plain = Abilities { segments: false, compression: false, ..ALL };
+        let check = judged(DataPathChoice::Auto, true, plain, &[]);
+        assert!(check.what.contains("it has no SRv6") && check.what.contains("by the tap interface"));
+        assert!(check.fix.unwrap().contains("all machines with `--data-path routes`"));
+        let check = judged(DataPathChoice::Auto, true, plain, &[Ability::Segments]);
+        assert!(check.what.starts_with("kernel-avoid names segments"), "{}", check.what);
+        assert!(check.fix.unwrap().starts_with("leave segments out of kernel-avoid"));
     }
 
     #[test]

@@ -381,7 +381,10 @@ impl Driver {
         self.users.as_ref()?;
         Some(match (&self.kernel, self.host.kernel_path()) {
             (Ok(side), Some(path)) => {
-                DataPath::of_kernel(side.forwarding.choice(), &path.status(), side.forwarding.status())
+                let forwarding = &side.forwarding;
+                DataPath::of_kernel(forwarding.choice(), &path.status(), forwarding.status(), |mac| {
+                    self.called(mac)
+                })
             }
             (Ok(_), None) => DataPath::tap("the kernel is not used"),
             (Err(why), _) => DataPath::tap(why),

@@ -1,7 +1,10 @@
 //! What users' packets go by, as a board shows it.
 
-use mapper_host::kernel_path::KernelPathStatus;
+use std::collections::BTreeMap;
+
+use mapper_host::kernel_path::{KernelPathStatus, NotCarried};
 use mapper_machine::options::DataPathChoice;
+use mapper_proto::Mac;
 use serde::{Deserialize, Serialize};
 
 use super::Reason;
@@ -43,12 +46,21 @@ impl DataPath {
         }
     }
 
-    /// Packets go by the kernel as far as it can.
-    pub fn of_kernel(choice: DataPathChoice, path: &KernelPathStatus, kernel: ForwardingStatus) -> Self {
+    /// Packets go by the kernel as far as it can. `called` is what people call a host.
+    pub fn of_kernel(
+        choice: DataPathChoice,
+        path: &KernelPathStatus,
+        kernel: ForwardingStatus,
+        called: impl Fn(Mac) -> String,
+    ) -> Self {
         let KernelPathStatus { by_segments, by_destination, not_carried, objects } = path;
         let (kind, why) = match (by_segments, by_destination) {
             (0, 0) if not_carried.is_empty() => (DataPathChoice::Tap, "there is no other host".to_owned()),
-            (0, 0) => (DataPathChoice::Tap, "no way through kernels is proved".to_owned()),
+            (0, 0) => {
+                let none = "no way through kernels is proved";
+                let most = commonest(not_carried).map(|why| format!("{none}: {}", why.describe(&called)));
+                (DataPathChoice::Tap, most.unwrap_or_else(|| none.to_owned()))
+            }
             (segments, routes) if segments >= routes => {
                 (DataPathChoice::Srv6, "kernels obey segments on proved routes".to_owned())
             }
@@ -61,11 +73,40 @@ impl DataPath {
             why,
             installed: by_segments + by_destination,
             missing: missing
-                .map(|(mac, why)| Reason { mac: mac.to_string(), why: why.to_string() })
+                .map(|(mac, why)| Reason { mac: mac.to_string(), why: why.describe(&called) })
                 .collect(),
             objects: *objects,
             put_right: kernel.put_right,
             troubles: kernel.troubles,
         }
+    }
+}
+
+/// Why most of these hosts are not carried.
+fn commonest(not_carried: &[(Mac, NotCarried)]) -> Option<NotCarried> {
+    let mut counts: BTreeMap<NotCarried, usize> = BTreeMap::new();
+    not_carried.iter().for_each(|(_, why)| *counts.entry(*why).or_default() += 1);
+    counts.into_iter().max_by_key(|&(_, count)| count).map(|(why, _)| why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mapper_host::kernel_path::Behind;
+
+    #[test]
+    fn where_no_way_is_proved_it_is_said_why_and_people_s_names_stand_there() {
+        let mac = Mac::from_position;
+        let lacks = NotCarried::NeighbourLacksRoutes(Behind { port: 2, who: mac(1) });
+        let not_carried = vec![(mac(1), lacks), (mac(2), NotCarried::NoAddress), (mac(3), lacks)];
+        let path = KernelPathStatus { not_carried, ..KernelPathStatus::default() };
+        let told = DataPath::of_kernel(DataPathChoice::Auto, &path, ForwardingStatus::default(), |mac| {
+            format!("the host {mac}")
+        });
+        assert_eq!((told.kind.as_str(), told.missing.len()), ("tap", 3));
+        let words = "no way through kernels is proved: the kernel of this machine has no SRv6";
+        assert!(told.why.starts_with(words), "{}", told.why);
+        assert!(told.why.contains(&format!("that of the host {}, behind port 2", mac(1))), "{}", told.why);
+        assert_eq!(told.missing[1].why, "the host has told no IPv6 address of its own");
     }
 }
