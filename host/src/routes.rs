@@ -315,6 +315,28 @@ impl RouteTable {
         })
     }
 
+    /// The ports by which packets to a host leave the xbars on their way, where crossbars go by the destination and packets
+    /// leave the own xbar by `first`; of several that are equally short, one. It takes a search of the fabric for each xbar on
+    /// the way.
+    pub fn way_by_destination(&self, first: PortRef, host: u32) -> Vec<PortRef> {
+        let topology = &self.basis.topology;
+        let mut hops = vec![first];
+        let Attachment::Port(home) = topology.attachment(host) else { return hops };
+        let mut far = topology.far(first);
+        while let Far::Channel(arrival) = far {
+            let at = topology.head(arrival).xbar;
+            if at == home.xbar {
+                hops.push(home);
+                break;
+            }
+            let turns = self.basis.order_by_destination().turns(topology, at, home.xbar);
+            let Some((_, out)) = turns.into_iter().find(|turn| turn.0 == arrival) else { break };
+            hops.push(topology.tail(out));
+            far = Far::Channel(out);
+        }
+        hops
+    }
+
     /// The turns that packets to a host take at the own xbar, where crossbars go by the destination: the port of another xbar
     /// that they come from, and the own one that they leave by.
     pub(crate) fn turns_to(&self, host: u32) -> Vec<(PortRef, PortRef)> {

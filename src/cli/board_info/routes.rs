@@ -68,13 +68,21 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
         let _infallible =
             writeln!(text, "  route to {name} ({runs}) by {via}: {used_for}, {frames} frames{kernel}");
     }
-    for ByDestination { to, name, ports, packets } in &routes.by_destination {
-        let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+    for ByDestination { to, name, ports, behind, ways, packets } in &routes.by_destination {
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
-        let (word, ports) = (if ports.len() == 1 { "port" } else { "ports" }, ports.join(", "));
+        let port = |(at, port): (usize, &u8)| {
+            let behind = behind.get(at).filter(|name| !name.is_empty());
+            let behind = behind.map(|name| format!(" to {}", name.escape_debug())).unwrap_or_default();
+            let hops: Vec<_> =
+                ways.get(at).into_iter().flatten().map(|hop| hop.escape_debug().to_string()).collect();
+            let by = if hops.is_empty() { String::new() } else { format!(" by {}", hops.join(" ")) };
+            format!("port {port}{behind}{by}")
+        };
+        let ports: Vec<_> = ports.iter().enumerate().map(port).collect();
+        let ports = ports.join(", or ");
         let _infallible = writeln!(
             text,
-            "  route to {name} in the kernel by its destination, out of {word} {ports}, {packets} packets"
+            "  route to {name} in the kernel by its destination, out of {ports}, {packets} packets"
         );
     }
     for ByLid { to, name, lid, layer, hop_names, .. } in &routes.by_lid {
@@ -139,4 +147,38 @@ pub(super) fn write_map<'a>(
         );
     }
     output::write_file(path, &(serde_json::to_string_pretty(&first.map)? + "\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_route_by_destination_who_is_behind_each_port_stands_in_its_line() {
+        let by = ByDestination {
+            to: "02:00:00:00:00:02".to_owned(),
+            name: "h2".to_owned(),
+            ports: vec![1, 2],
+            behind: vec!["h2".to_owned(), "h3".to_owned()],
+            ways: vec![vec!["h2:3".to_owned()], vec!["h3:2".to_owned(), "h2:3".to_owned()]],
+            packets: 2,
+        };
+        let routes = |by_destination| RoutesInForce {
+            host: String::new(),
+            map_version: None,
+            map: None,
+            routes: Vec::new(),
+            without_route: Vec::new(),
+            by_destination,
+            by_lid: Vec::new(),
+        };
+        let start = "  route to h2 02:00:00:00:00:02 in the kernel by its destination, out of";
+        assert_eq!(
+            describe(&routes(vec![by.clone()])),
+            format!("{start} port 1 to h2 by h2:3, or port 2 to h3 by h3:2 h2:3, 2 packets\n")
+        );
+        // A daemon of an older version tells no names.
+        let older = ByDestination { behind: Vec::new(), ways: Vec::new(), ..by };
+        assert_eq!(describe(&routes(vec![older])), format!("{start} port 1, or port 2, 2 packets\n"));
+    }
 }
