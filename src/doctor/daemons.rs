@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::options::Config;
 use mapper_daemon::agent::status::{Board, Mismatch, socket_path, units};
-use mapper_daemon::xbar::{self, XbarStatus};
+use mapper_daemon::xbar::cable::CableStatus;
+use mapper_daemon::xbar::{self, PortStatus, XbarStatus};
 use serde::de::DeserializeOwned;
 
 use super::Check;
@@ -129,13 +130,15 @@ impl Heard {
         self.boards.iter().any(|board| board.tap.is_some() && is_board_of(board, interface))
     }
 
-    /// What is wrong with the cables of crossbars' ports, by interface, in words. Those of nodes are among the warnings
-    /// of their boards.
-    pub(super) fn cable_troubles(&self) -> impl Iterator<Item = (&str, String)> {
+    /// What is wrong with the cables of crossbars' ports, by interface, in words, and what to do. Those of nodes are told
+    /// with their boards.
+    pub(super) fn cable_troubles(&self) -> impl Iterator<Item = (&str, String, String)> {
         let boards = || self.boards.iter().flat_map(|board| &board.ports);
         let ports = self.xbars.iter().flat_map(|xbar| &xbar.ports);
         let ports = ports.filter(move |port| !boards().any(|of_node| of_node.interface == port.interface));
-        ports.filter_map(|port| Some((port.interface.as_str(), port.cable.trouble(&port.interface)?)))
+        ports.filter_map(|PortStatus { interface, cable, .. }| {
+            Some((interface.as_str(), cable.trouble(interface)?, cable.remedy(interface)))
+        })
     }
 }
 
@@ -243,8 +246,9 @@ fn check_unheard(holder: Holder, error: &StatusSocketError) -> Check {
     }
 }
 
-/// What a running agent says of the fabric.
-pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
+/// What a running agent says of the fabric, and of the cable of this interface. Of each other port of a node, the cable is
+/// told where that port is examined.
+pub(super) fn check_fabric(board: &Board, interface: &str) -> Vec<Check> {
     let whole = board.configured && board.network_configured;
     let mut checks = vec![check_network(board, whole)];
     if let Some(why) = &board.routing_failure {
@@ -264,10 +268,23 @@ pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
             "mend the cables and start the hosts again; if they were taken away for good, restart the agent";
         checks.push(Check::warning("gone", gone, fix));
     }
-    for warning in &board.warnings {
+    let troubles: Vec<_> = cables_of(board)
+        .filter_map(|(port, cable)| Some((port, cable.trouble(port)?, cable.remedy(port))))
+        .collect();
+    for (_, what, fix) in troubles.iter().filter(|(port, ..)| *port == interface) {
+        checks.push(Check::warning("cable", what, fix));
+    }
+    let is_of_cable = |warning: &&String| troubles.iter().any(|(_, trouble, _)| trouble == *warning);
+    for warning in board.warnings.iter().filter(|warning| !is_of_cable(warning)) {
         checks.push(Check::warning("users' frames", warning, "see to it: such frames may be lost"));
     }
     checks
+}
+
+/// The cables of an agent or a node, by interface.
+fn cables_of(board: &Board) -> impl Iterator<Item = (&str, &CableStatus)> {
+    let own = board.interface.as_deref().zip(board.cable.as_ref());
+    own.into_iter().chain(board.ports.iter().map(|port| (port.interface.as_str(), &port.cable)))
 }
 
 fn check_network(board: &Board, whole: bool) -> Check {
@@ -289,6 +306,7 @@ mod tests {
     use super::super::Outcome;
     use super::*;
     use mapper_daemon::agent::status::BoardPort;
+    use mapper_daemon::xbar::cable::NeighbourStatus;
     use mapper_proto::agent::FrameDrop;
 
     fn whole() -> Board {
@@ -298,10 +316,10 @@ mod tests {
     #[test]
     fn an_isolated_agent_is_not_well_and_a_key_that_keeps_it_so_is_a_failure() {
         let mut board = Board { configured: false, hosts: 1, state: "isolated".to_owned(), ..whole() };
-        let check = &check_fabric(&board)[0];
+        let check = &check_fabric(&board, "eth1")[0];
         assert_eq!((check.name, check.status), ("network", Outcome::Warning));
         board.counters.dropped.add(FrameDrop::UnknownKey, 1);
-        let check = &check_fabric(&board)[1];
+        let check = &check_fabric(&board, "eth1")[1];
         assert_eq!((check.name, check.status), ("key", Outcome::Failed));
     }
 
@@ -313,10 +331,40 @@ mod tests {
             ..whole()
         };
         let found: Vec<_> =
-            check_fabric(&board).into_iter().map(|check| (check.what, check.status)).collect();
+            check_fabric(&board, "eth1").into_iter().map(|check| (check.what, check.status)).collect();
         assert!(found[1].0.contains("02:00:00:00:00:09"), "{found:?}");
         assert_eq!(found[2].0, "the tap interface is down");
         assert!(found[1..].iter().all(|(_, status)| *status == Outcome::Warning));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_cable_stands_under_its_own_port_alone_with_the_command() {
+        let neighbour =
+            NeighbourStatus { mac: "02:00:00:00:00:09".to_owned(), mtu: 1500, ..Default::default() };
+        let differs = CableStatus {
+            state: "joined".to_owned(),
+            mtu: Some(1400),
+            neighbour: Some(neighbour),
+            ..CableStatus::default()
+        };
+        let port = |interface: &str, cable: &CableStatus| BoardPort {
+            interface: interface.to_owned(),
+            cable: cable.clone(),
+            ..BoardPort::default()
+        };
+        let board = Board {
+            ports: vec![port("p1", &differs), port("p2", &CableStatus::default())],
+            warnings: vec![differs.trouble("p1").unwrap(), "the tap interface is down".to_owned()],
+            ..whole()
+        };
+        let of = |interface: &str| check_fabric(&board, interface);
+        let (first, second) = (of("p1"), of("p2"));
+        assert_eq!((first.len(), second.len()), (3, 2));
+        assert_eq!((first[1].name, first[1].status), ("cable", Outcome::Warning));
+        let fix = first[1].fix.as_ref().unwrap();
+        assert!(fix.starts_with("`ip link set PORT mtu 1400` on the machine of 02:00:00:00:00:09"), "{fix}");
+        assert!(fix.contains("`ip link set p1 mtu 1500` here"), "{fix}");
+        assert_eq!(second[1].what, "the tap interface is down");
     }
 
     #[test]
@@ -335,12 +383,12 @@ mod tests {
     #[test]
     fn a_running_agent_tells_what_it_misses() {
         let mut board = whole();
-        assert!(check_fabric(&board).iter().all(|check| check.status == Outcome::Ok));
+        assert!(check_fabric(&board, "eth1").iter().all(|check| check.status == Outcome::Ok));
         board.counters.dropped.add(FrameDrop::UnknownVersion, 2);
         board.counters.dropped.add(FrameDrop::BadTag, 1);
         board.routing_failure = Some("too deep".to_owned());
         let found: Vec<_> =
-            check_fabric(&board).into_iter().map(|check| (check.name, check.status)).collect();
+            check_fabric(&board, "eth1").into_iter().map(|check| (check.name, check.status)).collect();
         let expected = [
             ("network", Outcome::Ok),
             ("routes", Outcome::Failed),

@@ -35,7 +35,7 @@ pub(super) fn check(config: &Config, heard: &Heard, is_set_up: bool) -> Vec<Chec
     checks.push(daemon.check(config));
     checks.extend(config.tap.as_deref().and_then(|tap| check_tap_name(tap, &daemon)));
     if let Daemon::Agent(board) = &daemon {
-        checks.extend(daemons::check_fabric(board));
+        checks.extend(daemons::check_fabric(board, name));
         checks.extend(neighbour_table::check(board, &neighbour_table::limits()));
     } else if interface.carrier && matches!(daemon, Daemon::None) {
         checks.push(check_neighbour(&interface, config));

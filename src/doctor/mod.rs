@@ -219,7 +219,7 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
         // What a daemon of another run directory is to set is not known.
         is_at_work: heard.interfaces().any(named),
         holds_objects: any_uses_kernel(),
-        cables: heard.cable_troubles().filter(|(interface, _)| named(interface)).collect(),
+        cables: heard.cable_troubles().filter(|(interface, ..)| named(interface)).collect(),
     })
 }
 

@@ -31,7 +31,14 @@ fn a_cable_whose_ends_carry_frames_of_different_lengths_is_named_until_both_are_
     ring.machines[0].ip("link set e1 mtu 1400");
     let words = "e1 carries 1400 bytes, and at the other end";
     wait_for("the doctor names the cable", || {
-        defect(&doctor(&ring.machines[0], ring.run_dir(0)), words).map(drop)
+        let checks = doctor(&ring.machines[0], ring.run_dir(0));
+        let found = defect(&checks, words)?;
+        assert!(found["fix"].as_str()?.contains("ip link set e1 mtu 1500"), "{found}");
+        assert_eq!(found["interface"], "e1");
+        let times =
+            checks.iter().filter(|check| check["what"].as_str().is_some_and(|what| what.contains(words)));
+        assert_eq!(times.count(), 1, "{checks:#?}");
+        Some(())
     });
     ring.machines[0].ip("link set e1 mtu 1500");
     wait_for("it is content", || {

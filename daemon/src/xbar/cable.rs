@@ -115,6 +115,31 @@ impl CableStatus {
             _ => None,
         }
     }
+
+    /// What to do about the trouble with the cable of an interface, with the command if there is one.
+    pub fn remedy(&self, interface: &str) -> String {
+        match (self.state.as_str(), &self.neighbour, self.mtu) {
+            ("joined", Some(neighbour), Some(mtu)) if self.mtus_differ() => {
+                let (who, theirs) = (neighbour.describe(), neighbour.mtu);
+                let (here, there) = (
+                    format!("`ip link set {interface} mtu {theirs}` here"),
+                    format!(
+                        "`ip link set PORT mtu {mtu}` on the machine of {who}, where PORT is the interface of that address"
+                    ),
+                );
+                // The lesser value is one that both ends can.
+                match theirs < mtu {
+                    true => format!("{here}; or, if the other end can, {there}"),
+                    false => format!("{there}; or, if this end can, {here}"),
+                }
+            }
+            ("shared", ..) => format!(
+                "take out the bridge or switch in between; or leave all interfaces of this cable but one of each of two \
+                 machines out of `--ports`: {interface} here, unless it is that one"
+            ),
+            _ => "see to the cable; then `mapper doctor` again".to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -32,8 +32,8 @@ pub(super) struct Examined<'a> {
     pub(super) is_at_work: bool,
     /// Whether any daemon of the machine has the kernel carry packets, and so needs what stands in the kernel's tables.
     pub(super) holds_objects: bool,
-    /// What daemons say of the cables of their ports: the interface, and what is wrong.
-    pub(super) cables: Vec<(&'a str, String)>,
+    /// What daemons say of the cables of their ports: the interface, and what is wrong, and what to do.
+    pub(super) cables: Vec<(&'a str, String, String)>,
 }
 
 /// Examines the fast path, if users' packets are to go by it at all.
@@ -44,9 +44,12 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
     let mut checks = check_kernel(examined);
     checks.extend(firewall::check(examined));
     checks.extend(check_mtus(&examined.ports));
-    checks.extend(examined.cables.iter().map(|(interface, trouble)| {
-        Check::failed("cable", trouble, "see to the cable; then `mapper doctor` again").of(interface)
-    }));
+    checks.extend(
+        examined
+            .cables
+            .iter()
+            .map(|(interface, trouble, remedy)| Check::failed("cable", trouble, remedy).of(interface)),
+    );
     for port in &examined.ports {
         let found = owners::check(port).into_iter().chain(offloads::check(port));
         checks.extend(found.map(|check| check.of(&port.name)));
