@@ -147,7 +147,6 @@ fn a_crossbar_process_whose_kernel_carries_no_packets_says_why() {
     let run_dir = run_dir.path().to_str().unwrap();
     for (options, why) in [
         (["--kernel-avoid", "segments"], "kernel-avoid names segments"),
-        (["--data-path", "routes"], "data-path is routes, which needs the map"),
         (["--data-path", "tap"], "data-path is tap"),
         (["--kind", "plain"], "the ports of a plain crossbar have no numbers"),
     ] {

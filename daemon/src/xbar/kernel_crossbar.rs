@@ -106,14 +106,11 @@ impl KernelCrossbar {
     }
 }
 
-/// Why the kernel of a crossbar alone sends no packets on, where segments are not used.
+/// Why segments are not used.
 fn why_no_segments(config: &XbarConfig) -> &'static str {
-    match config.data_path {
-        DataPathChoice::Routes => {
-            "data-path is routes, which needs the map, and a crossbar alone has none; `mapper node` has one"
-        }
-        _ if config.kernel_avoid.contains(&Ability::Segments) => "kernel-avoid names segments",
-        _ => {
+    match config.kernel_avoid.contains(&Ability::Segments) {
+        true => "kernel-avoid names segments",
+        false => {
             "the kernel of this machine has no SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL, and seg6local of Linux 4.14), and \
              without a map a crossbar knows no destinations"
         }

@@ -86,7 +86,7 @@ impl NotCarried {
                 let who = called(*who);
                 return format!(
                     "the kernel of this machine has no SRv6 or may not use it, and that of {who}, behind port {port}, \
-                     goes by nothing else: run a kernel with SRv6 here, or all machines with `--data-path routes`"
+                     forwards nothing by plain routes: run a kernel with SRv6 here, or all machines with `--data-path routes`"
                 );
             }
             Self::NotHere => {
@@ -109,8 +109,9 @@ impl NotCarried {
 impl KernelPath {
     /// What the kernel carries now.
     pub fn status(&self) -> KernelPathStatus {
+        let lacking = self.lacking_neighbours();
         let not_carried = self.not_carried().map(|(mac, it, why)| match why {
-            NotCarried::NoWay => (mac, self.why_no_way(it.host)),
+            NotCarried::NoWay => (mac, self.why_no_way(it.host, &lacking)),
             why => (mac, why),
         });
         let not_carried = not_carried.collect();
@@ -125,7 +126,7 @@ impl KernelPath {
         }
     }
 
-    /// The hosts to which the kernel sends no packets, and why, as far as it matters here whose kernel lacks what.
+    /// The hosts to which the kernel sends no packets, and why, whichever neighbour's kernel may be the cause.
     fn not_carried(&self) -> impl Iterator<Item = (Mac, &Destination, NotCarried)> {
         let not_carried = self.destinations.iter().filter(|(_, it)| !it.is_carried());
         not_carried.map(|(&mac, it)| {
@@ -141,16 +142,22 @@ impl KernelPath {
         })
     }
 
-    /// Why there is no way to a host, by its number: whether it is for what the kernel of a neighbour lacks, which
-    /// neighbours tell each other.
-    fn why_no_way(&self, host: u32) -> NotCarried {
-        let Some(table) = &self.table else { return NotCarried::NoWay };
-        let lacks = |port: &KernelPort| {
-            if self.abilities.segments { !port.by_segments } else { !port.by_destination }
+    /// Who is behind each port whose neighbour's kernel lacks what this one goes by, which neighbours tell each other.
+    fn lacking_neighbours(&self) -> BTreeMap<u8, Behind> {
+        let Some(table) = &self.table else { return BTreeMap::new() };
+        let goes_on = |port: &KernelPort| match self.abilities.segments {
+            true => port.by_segments,
+            false => port.by_destination,
         };
-        if !self.ports.values().any(lacks) {
+        let lacking = self.ports.iter().filter(|(_, port)| !goes_on(port));
+        lacking.map(|(&at, port)| (at, Behind { port: at, who: who_is_behind(table, port) })).collect()
+    }
+
+    /// Why there is no way to a host, by its number: whether it is for what the kernels of these neighbours lack.
+    fn why_no_way(&self, host: u32, lacking: &BTreeMap<u8, Behind>) -> NotCarried {
+        let Some(table) = self.table.as_ref().filter(|_| !lacking.is_empty()) else {
             return NotCarried::NoWay;
-        }
+        };
         let ports: BTreeSet<u8> = match (self.abilities.segments, self.agent_port) {
             (true, Some(_)) => {
                 table.paths_to(host).filter_map(|path| Some(path.hops.first()?.port)).collect()
@@ -158,17 +165,12 @@ impl KernelPath {
             (true, None) => BTreeSet::from([0]),
             (false, _) => table.next_hops_to(host).map(|(hop, _)| hop.port).collect(),
         };
-        let mut known = ports.iter().filter_map(|port| self.ports.get(port)).peekable();
-        let first = known.peek().copied();
-        match first {
-            // One whose kernel has what is needed leaves a way, once all hosts have the map.
-            Some(port) if known.all(lacks) => {
-                let behind = Behind { port: port.cabled.port, who: who_is_behind(table, port) };
-                match self.abilities.segments {
-                    true => NotCarried::NeighbourLacksSegments(behind),
-                    false => NotCarried::NeighbourLacksRoutes(behind),
-                }
-            }
+        // One whose kernel has what is needed leaves a way, once all hosts have the map.
+        let known = ports.iter().filter(|port| self.ports.contains_key(port));
+        let behind: Option<Vec<Behind>> = known.map(|port| lacking.get(port).copied()).collect();
+        match (behind.as_deref(), self.abilities.segments) {
+            (Some(&[first, ..]), true) => NotCarried::NeighbourLacksSegments(first),
+            (Some(&[first, ..]), false) => NotCarried::NeighbourLacksRoutes(first),
             _ => NotCarried::NoWay,
         }
     }

@@ -88,7 +88,7 @@ fn write_xbar(text: &mut String, xbar: &XbarStatus) -> std::fmt::Result {
     Ok(())
 }
 
-/// Writes what users' packets go by at the crossbar.
+/// Describes what users' packets go by at the crossbar, and what of its kernel was put right, in indented lines.
 pub(in crate::cli) fn describe_data_path(path: &XbarDataPath) -> String {
     let mut text = String::new();
     // Writing to a String never fails.
