@@ -33,13 +33,15 @@ fn metrics_are_served_and_written_and_a_host_that_is_gone_reads_0() {
     let file = dirs[0].path().join("mapper.prom");
     let options = ["--metrics-listen", "127.0.0.1:9797", "--metrics-file", file.to_str().unwrap()];
     let agent = Daemon::agent(&namespace, "eth1", dirs[0].path(), &options);
-    let other = Daemon::agent(&namespace, "far", dirs[1].path(), &[]);
+    let other = Daemon::agent(&namespace, "far", dirs[1].path(), &["--host-name", "far-away"]);
     let has = |line: &str| scrape(&namespace).lines().any(|found| found == line);
     let up = |value: u8| format!(r#"mapper_host_up{{interface="eth1",mac="02:00:00:00:00:09"}} {value}"#);
     wait_for("the other host up", || has(&up(1)).then_some(()));
     wait_for("configured", || {
         has(r#"mapper_agent_state{interface="eth1",mapper_agent_state="configured"} 1"#).then_some(())
     });
+    let named = r#"mapper_host_info{interface="eth1",mac="02:00:00:00:00:09",host_name="far-away"} 1"#;
+    wait_for("the other host's name", || has(named).then_some(()));
     drop(other);
     wait_for("the other host gone", || has(&up(0)).then_some(()));
     assert!(scrape(&namespace).ends_with("# EOF\n"));

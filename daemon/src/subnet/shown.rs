@@ -1,5 +1,6 @@
 //! What the agent shows programs of this machine: its board, its metrics, and the map.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mapper_formats::{discovered, json};
@@ -67,7 +68,9 @@ impl Shown {
     /// Answers one who wants metrics.
     pub(super) fn tell_metrics(&self, board: &Board, request: MetricsRequest) {
         let dialect: Dialect = request.dialect();
-        request.answer(metrics::render(board, &self.known, dialect));
+        let names = names(&self.fabric);
+        let name_of = |mac| names.get(&mac).map(|&name| name.to_owned());
+        request.answer(metrics::render(board, &self.known, &name_of, dialect));
     }
 
     /// Answers a request in a task of its own. What only agents of Ethernet know is not answered.
@@ -86,6 +89,12 @@ impl Shown {
             other => debug!(?other, "an agent of InfiniBand does not answer this"),
         }
     }
+}
+
+/// What hosts are called, by address.
+fn names(fabric: &Fabric) -> BTreeMap<Mac, &str> {
+    let named = fabric.map.hosts.iter().zip(&fabric.hosts);
+    named.map(|(host, label)| (host.mac, ways::name_or(&label.description, &label.name))).collect()
 }
 
 /// The map, and the ways through it by the tables of its switches.

@@ -81,6 +81,6 @@ fn xbar_name(fabric: &Fabric, xbar: u32) -> &str {
 }
 
 /// What a node says of itself, or its id if it says nothing.
-const fn name_or<'a>(description: &'a str, id: &'a str) -> &'a str {
+pub(super) const fn name_or<'a>(description: &'a str, id: &'a str) -> &'a str {
     if description.is_empty() { id } else { description }
 }

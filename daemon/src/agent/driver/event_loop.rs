@@ -100,7 +100,9 @@ impl Driver {
                     self.put_off_rest();
                     let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());
                     let board = self.board();
-                    let text = metrics::render_node(&board, &self.known, crossbar.as_ref(), request.dialect());
+                    let name_of = |mac| self.host.directory().name_of(mac).map(ToString::to_string);
+                    let (known, dialect) = (&self.known, request.dialect());
+                    let text = metrics::render_node(&board, known, &name_of, crossbar.as_ref(), dialect);
                     request.answer(text);
                 }
                 changes = monitor.changes() => {

@@ -7,7 +7,7 @@ use mapper_host::healing::HealingCount;
 use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
 use mapper_proto::agent::{LivenessCount, Purpose};
 use mapper_proto::wire::AgentState;
-use mapper_proto::{Counted, Tally};
+use mapper_proto::{Counted, Mac, Tally};
 
 const STATES: [AgentState; 7] = [
     AgentState::Starting,
@@ -19,12 +19,19 @@ const STATES: [AgentState; 7] = [
     AgentState::Isolated,
 ];
 
-/// The metrics of the agent that this board shows, and of the fabric as its maps have shown it.
-pub(crate) fn render(board: &Board, known: &KnownFabric, dialect: Dialect) -> String {
+/// The metrics of the agent that this board shows, and of the fabric as its maps have shown it. `name_of` tells what a host is
+/// called, if that is known.
+pub(crate) fn render(
+    board: &Board,
+    known: &KnownFabric,
+    name_of: &dyn Fn(Mac) -> Option<String>,
+    dialect: Dialect,
+) -> String {
     let interface = board.interface.as_deref().unwrap_or_default();
     let mut text = Exposition::new(dialect, &[("interface", interface)]);
     write_agent(&mut text, board);
     write_fabric(&mut text, board, known);
+    write_names(&mut text, known, name_of);
     write_messages(&mut text, &board.counters);
     write_healing(&mut text, board);
     write_tap(&mut text, board);
@@ -123,6 +130,35 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
         let mac = mac.to_string();
         let up = there && board.unreachable.iter().all(|host| host.mac != mac);
         hosts.sample(&[("mac", &mac)], up.into());
+    }
+}
+
+/// What the hosts are called, and whose node an end of a cable is. Names come and change, so they are no labels of the metrics
+/// that tell what is up: these would begin anew with each name. A query joins them.
+fn write_names(text: &mut Exposition, known: &KnownFabric, name_of: &dyn Fn(Mac) -> Option<String>) {
+    let help = "What the host is called, once it has told its name.";
+    let mut hosts = text.family(FamilyKind::Info, "mapper_host", Unit::None, help);
+    for (mac, _) in known.hosts() {
+        if let Some(name) = name_of(mac) {
+            hosts.sample(&[("mac", &mac.to_string()), ("host_name", &name)], 1);
+        }
+    }
+    let help = "The only host at each end's xbar, as that of a node, if it has told its name.";
+    let mut cables = text.family(FamilyKind::Info, "mapper_cable", Unit::None, help);
+    for ([a, b], hosts) in known.hosts_of_cables() {
+        let called = hosts.map(|host| host.and_then(|mac| Some((mac.to_string(), name_of(mac)?))));
+        if called.iter().any(Option::is_some) {
+            let [(a_mac, a_name), (b_mac, b_name)] = called.map(Option::unwrap_or_default);
+            let labels = [
+                ("a", a.as_str()),
+                ("b", &b),
+                ("a_mac", &a_mac),
+                ("a_host_name", &a_name),
+                ("b_mac", &b_mac),
+                ("b_host_name", &b_name),
+            ];
+            cables.sample(&labels, 1);
+        }
     }
 }
 
@@ -277,7 +313,6 @@ mod tests {
 
     use super::*;
     use crate::agent::status::{DeadCable, MapVersionDto, Reason, Tap};
-    use mapper_proto::Mac;
     use mapper_proto::map::{Cable, Host, Map, PortRef, Xbar};
 
     fn board() -> Board {
@@ -317,9 +352,32 @@ mod tests {
         known
     }
 
+    /// The second host has told no name yet.
+    fn name_of(mac: Mac) -> Option<String> {
+        (mac == Mac::from_position(1)).then(|| "n1".to_owned())
+    }
+
+    #[test]
+    fn hosts_are_called_by_name_in_families_of_their_own() {
+        let text = render(&board(), &known(), &name_of, Dialect::OpenMetrics);
+        let of = |family: &str| text.lines().filter(|line| line.starts_with(family)).collect::<Vec<_>>();
+        assert_eq!(
+            of("mapper_host_info{"),
+            [r#"mapper_host_info{interface="eth1",mac="02:00:00:00:00:01",host_name="n1"} 1"#]
+        );
+        let cable = |port| {
+            format!(
+                r#"mapper_cable_info{{interface="eth1",a="0x000000000000000a:{port}",b="0x000000000000000b:{port}",a_mac="02:00:00:00:00:01",a_host_name="n1",b_mac="",b_host_name=""}} 1"#
+            )
+        };
+        assert_eq!(of("mapper_cable_info{"), [cable(2), cable(3)]);
+        let nameless = render(&board(), &known(), &|_| None, Dialect::OpenMetrics);
+        assert!(!nameless.contains("_info{interface=\"eth1\",a=") && !nameless.contains("mapper_host_info{"));
+    }
+
     #[test]
     fn the_numbers_are_those_of_the_board() {
-        let text = render(&board(), &known(), Dialect::OpenMetrics);
+        let text = render(&board(), &known(), &name_of, Dialect::OpenMetrics);
         for line in [
             r#"mapper_agent_state{interface="eth1",mapper_agent_state="configured"} 1"#,
             r#"mapper_agent_state{interface="eth1",mapper_agent_state="mapping"} 0"#,
@@ -339,7 +397,7 @@ mod tests {
 
     #[test]
     fn every_family_is_described_once_and_keeps_its_samples_together() {
-        crate::xbar::metrics::assert_well_formed(&render(&board(), &known(), Dialect::OpenMetrics));
+        crate::xbar::metrics::assert_well_formed(&render(&board(), &known(), &name_of, Dialect::OpenMetrics));
     }
 
     /// Reads the metrics with the parser of the Python client of Prometheus, if that is installed.
@@ -368,7 +426,7 @@ mod tests {
         for (module, dialect) in
             [("openmetrics.parser", Dialect::OpenMetrics), ("parser", Dialect::Prometheus)]
         {
-            let text = render(&board(), &known(), dialect);
+            let text = render(&board(), &known(), &name_of, dialect);
             let output = run(module, &text).unwrap();
             assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
             let samples: usize = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();

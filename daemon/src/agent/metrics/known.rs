@@ -80,6 +80,17 @@ impl KnownFabric {
         })
     }
 
+    /// The cables to show, by their ends' names, and for each end the only host at its xbar, as that of a node; `None` at an
+    /// xbar that has no host or several.
+    pub(super) fn hosts_of_cables(&self) -> impl Iterator<Item = ([String; 2], [Option<Mac>; 2])> {
+        let mut only: BTreeMap<XbarName, Option<Mac>> = BTreeMap::new();
+        for (&mac, end) in &self.places {
+            only.entry(end.xbar).and_modify(|only| *only = None).or_insert(Some(mac));
+        }
+        let host = move |end: NamedEnd| only.get(&end.xbar).copied().flatten();
+        self.cables.shown().map(move |(ends, _)| (ends.map(|end| end.to_string()), ends.map(&host)))
+    }
+
     fn end_of_dead(&self, cable: &DeadCable) -> Option<NamedEnd> {
         match cable.tag_number() {
             Some(tag) => Some(NamedEnd { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
@@ -316,6 +327,24 @@ mod tests {
             let down: Vec<_> = known.cables(&[dead]).filter(|(_, _, up)| !up).collect();
             assert_eq!(down, [(names[0].to_owned(), names[1].to_owned(), false)]);
         }
+    }
+
+    #[test]
+    fn an_end_of_a_cable_belongs_to_the_only_host_at_its_xbar() {
+        let mac = |n| Some(Mac::from_position(n));
+        let hosts = |known: &KnownFabric| known.hosts_of_cables().map(|(_, hosts)| hosts).collect::<Vec<_>>();
+        let mut map = ring(true, 3, 1);
+        let mut known = KnownFabric::new();
+        known.see(&map);
+        let all = [[mac(0), mac(1)], [mac(0), mac(2)], [mac(1), mac(2)]];
+        assert_eq!(hosts(&known), all);
+        // A node that is gone is still called by its host.
+        map.hosts.truncate(2);
+        known.see(&map);
+        assert_eq!(hosts(&known), all);
+        map.hosts.push(Host { mac: Mac::from_position(7), ..map.hosts[0] });
+        known.see(&map);
+        assert_eq!(hosts(&known), [[None, mac(1)], [None, mac(2)], [mac(1), mac(2)]]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ mod tests {
     fn a_subnet_has_metrics_of_its_own_beside_those_of_all_agents() {
         let subnet = SubnetStanding { role: "master".to_owned(), switches: 3, ..SubnetStanding::default() };
         let board = Board { subnet: Some(subnet), ..Board::silent(0, String::new()) };
-        let text = render(&board, &KnownFabric::new(), Dialect::OpenMetrics);
+        let text = render(&board, &KnownFabric::new(), &|_| None, Dialect::OpenMetrics);
         crate::xbar::metrics::assert_well_formed(&text);
         for line in [
             r#"mapper_subnet_role{interface="",mapper_subnet_role="master"} 1"#,
