@@ -223,13 +223,22 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Cause {
+    /// The cause in the words of its [`Display`](fmt::Display), with hosts called as `call` says: a person knows them by their
+    /// names.
+    pub fn describe(&self, call: impl Fn(Mac) -> String) -> String {
+        let mut text = String::new();
+        // To write to a string does not fail.
+        let _infallible = self.write(&mut text, &call);
+        text
+    }
+
+    fn write(&self, f: &mut impl fmt::Write, call: &impl Fn(Mac) -> String) -> fmt::Result {
         f.write_str(match self {
             Self::Start => "start",
             Self::ToldToRemap => "it is told to keep remapping",
             Self::NonClosChanged => "its non-clos was changed",
-            Self::HigherMapper { mac } => return write!(f, "{mac} is a higher mapper"),
+            Self::HigherMapper { mac } => return write!(f, "{} is a higher mapper", call(*mac)),
             Self::NewMapOffered => "a new map is to be had",
             Self::MapperRestartedLower => "its higher mapper has started again and is lower now",
             Self::MapperSilent => "its higher mapper fell silent",
@@ -252,22 +261,30 @@ impl fmt::Display for Cause {
             Self::OwnCarrierBack => "its own cable was plugged in anew while it mapped",
             Self::MtuChanged => "a host's MTU was changed",
             Self::OwnEntryWrong => "the map is wrong about this host's level or type",
-            Self::HostNotInMap { mac } => return write!(f, "host {mac} is not in the map"),
+            Self::HostNotInMap { mac } => return write!(f, "host {} is not in the map", call(*mac)),
             Self::LevelChanged { mac, level, before } => {
-                return write!(f, "host {mac} has level {level}, no longer {before}");
+                return write!(f, "host {} has level {level}, no longer {before}", call(*mac));
             }
-            Self::ChangeReported { mac } => return write!(f, "host {mac} reports a change"),
-            Self::MapNotTaken { mac } => return write!(f, "host {mac} does not take the map"),
-            Self::HostSilent { mac } => return write!(f, "host {mac} no longer answers"),
+            Self::ChangeReported { mac } => return write!(f, "host {} reports a change", call(*mac)),
+            Self::MapNotTaken { mac } => return write!(f, "host {} does not take the map", call(*mac)),
+            Self::HostSilent { mac } => return write!(f, "host {} no longer answers", call(*mac)),
             Self::DoubtedHostSilent => "the host no longer answers",
             Self::HostReplaced { found, expected } => {
-                return write!(f, "host {found} answers where {expected} was");
+                return write!(f, "host {} answers where {} was", call(*found), call(*expected));
             }
-            Self::AddressShared { mac } => return write!(f, "host {mac} shares its address with another"),
+            Self::AddressShared { mac } => {
+                return write!(f, "host {} shares its address with another", call(*mac));
+            }
             Self::ContestedReplaced { found, mac } => {
-                return write!(f, "host {found} answers where one of those with the address {mac} was");
+                return write!(
+                    f,
+                    "host {} answers where one of those with the address {mac} was",
+                    call(*found)
+                );
             }
-            Self::ContestedAlone { mac } => return write!(f, "host {mac} is alone with its address"),
+            Self::ContestedAlone { mac } => {
+                return write!(f, "host {} is alone with its address", call(*mac));
+            }
             Self::ContestedSilent => "a host whose address another has no longer answers",
             Self::IdentityLost => "an xbar no longer tells its identity",
             Self::IdentityAppeared => "an xbar tells an identity that had none",
@@ -285,8 +302,17 @@ impl fmt::Display for Cause {
             Self::PortAnswers => "something answers at a port that was empty",
             Self::CableProved => "a cable is there that could not be proved before",
             Self::CableDown(cause) => return write!(f, "{cause}"),
-            Self::DoubtConfirmed { doubt, found } => return write!(f, "{doubt}; checked: {found}"),
+            Self::DoubtConfirmed { doubt, found } => {
+                write!(f, "{doubt}; checked: ")?;
+                return found.write(f, call);
+            }
         })
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, &|mac| mac.to_string())
     }
 }
 
@@ -327,5 +353,37 @@ impl fmt::Display for CableCause {
             Self::Silence => "a path in use is silent from there on",
             Self::UsersOnly => "it carries the mapper's frames and not users'",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_called_as_the_caller_says_in_the_same_words() {
+        let (mac, expected) = (Mac::from_position(1), Mac::from_position(2));
+        let silent = Box::new(Cause::HostSilent { mac });
+        for cause in [
+            Cause::HigherMapper { mac },
+            Cause::HostNotInMap { mac },
+            Cause::LevelChanged { mac, level: 3, before: 1 },
+            Cause::ChangeReported { mac },
+            Cause::MapNotTaken { mac },
+            Cause::HostReplaced { found: mac, expected },
+            Cause::AddressShared { mac },
+            Cause::ContestedReplaced { found: mac, mac: expected },
+            Cause::ContestedAlone { mac },
+            Cause::DoubtConfirmed { doubt: CableCause::Silence, found: silent },
+            Cause::NoMapCame,
+        ] {
+            let (shown, called) = (cause.to_string(), cause.describe(|mac| format!("({mac})")));
+            assert_eq!(called.replace(['(', ')'], ""), shown);
+            assert_eq!(
+                called.contains("(02:00:00:00:00:01)"),
+                shown.contains("02:00:00:00:00:01"),
+                "{called}"
+            );
+        }
     }
 }
