@@ -29,6 +29,13 @@ pub struct Computed {
     pub(crate) table: Result<RouteTable, RouteTableError>,
 }
 
+impl Computed {
+    /// Why there are no routes for the map, and the map; `None` if there are.
+    pub fn failure(&self) -> Option<(&RouteTableError, &Map)> {
+        Some((self.table.as_ref().err()?, &self.map))
+    }
+}
+
 impl Task {
     /// The map.
     pub fn map(&self) -> &Arc<Map> {

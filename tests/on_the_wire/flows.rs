@@ -302,6 +302,8 @@ fn a_cable_that_carries_the_mappers_frames_and_not_users_is_left_and_named() {
             ping("20", bytes);
             (boards_that_say(&lab, WHY) > 0).then_some(())
         });
+        let logs = ["h1", "h2", "h3", "h4"].map(|host| lab.log(host)).join("\n");
+        assert!(logs.contains(" of the xbar of h"), "a log names the node as boards do: {logs}");
         for report in ping("100", bytes) {
             let words: Vec<_> =
                 report.lines().find(|line| line.contains(" received")).unwrap().split(' ').collect();

@@ -15,7 +15,7 @@ use tracing::{debug, warn};
 use super::ways;
 use crate::agent::metrics::{self, KnownFabric};
 use crate::agent::options::Config;
-use crate::agent::status::{AgentRequest, Board, MapVersionDto, RoutesInForce};
+use crate::agent::status::{AgentRequest, Board, MapVersionDto, Reason, RoutesInForce};
 
 /// The most hosts, and the most cables, that are named as gone.
 const MOST_GONE: usize = 64;
@@ -101,11 +101,14 @@ fn names(fabric: &Fabric) -> BTreeMap<Mac, &str> {
 fn routes(fabric: &Fabric, tables: Option<&Routes>) -> RoutesInForce {
     let map = json::fabric_to_json(fabric);
     let (by_lid, without_route) = tables.map(|tables| ways::of(fabric, &map, tables)).unwrap_or_default();
+    let names = names(fabric);
+    let named = |host: &Reason| Some((host.mac.clone(), (*names.get(&host.mac.parse().ok()?)?).to_owned()));
     RoutesInForce {
         host: fabric.map.version.mac.to_string(),
         map_version: MapVersionDto::of(fabric.map.version),
         map: Some(map),
         routes: Vec::new(),
+        names: without_route.iter().filter_map(named).collect(),
         without_route,
         by_destination: Vec::new(),
         by_lid,

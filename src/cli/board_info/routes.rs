@@ -92,7 +92,9 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
             writeln!(text, "  route to {name} at LID {lid}, service level {layer}, by {}", via.join(" "));
     }
     for host in &routes.without_route {
-        let _infallible = writeln!(text, "  no route to {}: {}", host.mac, host.why);
+        let name = routes.names.get(&host.mac);
+        let name = name.map(|name| format!("{} ", name.escape_debug())).unwrap_or_default();
+        let _infallible = writeln!(text, "  no route to {name}{}: {}", host.mac, host.why);
     }
     text
 }

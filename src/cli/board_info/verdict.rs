@@ -83,7 +83,7 @@ pub(super) fn write_troubles(text: &mut String, board: &Board, interface: &str) 
         writeln!(text, "  host {}: {}", board.called(&host.mac), host.why)?;
     }
     for cable in &board.dead_cables {
-        writeln!(text, "  {}", describe_cable(cable))?;
+        writeln!(text, "  {}", describe_cable(board, cable))?;
     }
     for AddressClash { address, hosts, lasting } in &board.address_clashes {
         let hosts: Vec<_> = hosts.iter().map(|mac| board.called(mac)).collect();
@@ -107,10 +107,9 @@ fn describe_mismatch(mismatch: &Mismatch) -> String {
     format!("dropped {frames} {what}: {fix}")
 }
 
-fn describe_cable(cable: &DeadCable) -> String {
-    let DeadCable { xbar, tag, port, since_ms, why } = cable;
-    let xbar = tag.as_ref().map_or_else(|| format!("number {xbar} of the map"), Clone::clone);
-    format!("the cable at port {port} of xbar {xbar} has been dead for {} s: {why}", since_ms / 1000)
+fn describe_cable(board: &Board, cable: &DeadCable) -> String {
+    let DeadCable { since_ms, why, .. } = cable;
+    format!("the cable at {} has been dead for {} s: {why}", board.end_of_dead(cable), since_ms / 1000)
 }
 
 #[cfg(test)]
@@ -218,6 +217,22 @@ mod tests {
         let both = "  the address 10.1.0.3 is that of 02:00:00:00:00:01 and n2 (02:00:00:00:00:02): ";
         assert!(text.contains(&format!("{both}give all but one of them another\n")), "{text}");
         assert!(text.contains(&format!("{both}all but one pick another\n")), "{text}");
+    }
+
+    #[test]
+    fn a_dead_cable_of_a_node_is_named_by_its_host() {
+        let dead = DeadCable {
+            tag: Some("000000000000000a".to_owned()),
+            host: Some("02:00:00:00:00:02".to_owned()),
+            port: 3,
+            why: "carrier lost".to_owned(),
+            ..DeadCable::default()
+        };
+        let mut board = Board { dead_cables: vec![dead], ..configured() };
+        board.names.insert("02:00:00:00:00:02".to_owned(), "n2".to_owned());
+        let text = describe_board(&board);
+        let cable = "the cable at port 3 of the xbar of n2 (000000000000000a) has been dead for 0 s";
+        assert!(text.contains(cable), "{text}");
     }
 
     #[test]

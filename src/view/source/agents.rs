@@ -236,10 +236,7 @@ impl Known {
             if let Some(place) = xbar.and_then(|xbar| self.cable_at(PortRef { xbar, port: cable.port })) {
                 moment.cables[place] = CableState::Dead;
             }
-            let named = cable.tag.as_deref().unwrap_or("a plain crossbar");
-            moment
-                .troubles
-                .push(format!("the cable at port {} of {named} is dead: {}", cable.port, cable.why));
+            moment.troubles.push(format!("the cable at {} is dead: {}", board.end_of_dead(cable), cable.why));
         }
         for cable in board.narrow_cables.iter().flat_map(|cable| &cable.ends) {
             let xbar = by_mac.get(&cable.host).and_then(|&at| self.fabric.map.hosts[at].at).map(|at| at.xbar);

@@ -122,6 +122,7 @@ mod tests {
                 route(&[cable.a], RouteUse::CutOff),
             ],
             without_route: Vec::new(),
+            names: BTreeMap::new(),
             by_destination: Vec::new(),
             by_lid: Vec::new(),
         };

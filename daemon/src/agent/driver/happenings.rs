@@ -1,20 +1,19 @@
 //! Acts on the host's events, by log lines, counters and what the daemon does besides.
 
-use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mapper_fabric::wording::with_causes;
 use mapper_host::HostEvent;
 use mapper_proto::Mac;
 use mapper_proto::agent::Event;
-use mapper_proto::map::{Map, MapVersion, PortRef};
+use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::FrameError;
 use tracing::{debug, error, info, warn};
 
 use super::computation::Outcome;
-use super::state::Driver;
+use super::state::{Driver, RoutingFailure};
 use mapper_machine::freed;
 
 /// How long a host that maps once waits at least, once it has a map that all hosts have, for other hosts that this one lacks and,
@@ -51,18 +50,22 @@ impl Driver {
             HostEvent::AddressPicked(picked) => self.take_picked(picked),
             HostEvent::Sounded { number, sounded } => self.answer_sounding(number, sounded),
             HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
-            HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
+            HostEvent::RoutingFailed { version, why } => {
+                error!(%version, "{}", self.routing_failure().unwrap_or(&why));
+            }
             HostEvent::Repaired { dead } => {
                 self.put_off_rest();
                 let routes = self.host.table().map_or(0, |table| table.count());
-                info!(cables = ?PortsShown(&dead), routes, "routing around dead cables");
+                let map = self.host.table().map(|table| table.basis().map());
+                let cables = map.map(|map| self.ends_in_words(map, &dead)).unwrap_or_default();
+                info!(?cables, routes, "routing around dead cables");
             }
             HostEvent::RepairRefused { why } => error!("the routes stay as they were: {why}"),
         }
     }
 
     fn act_on_agent(&mut self, event: Event, source: Option<Mac>) {
-        if let Some(text) = status_after(&event) {
+        if let Some(text) = self.status_after(&event) {
             self.notifier.status(&text);
         }
         match event {
@@ -70,7 +73,7 @@ impl Driver {
                 self.causes.mapping_began(&cause);
                 self.note_cause(&cause);
                 self.put_off_rest();
-                info!(cause = cause.to_string(), "mapping");
+                info!(cause = self.cause_in_words(&cause), "mapping");
             }
             Event::Mapped { version } => {
                 info!(%version, "mapped as global mapper");
@@ -81,13 +84,13 @@ impl Driver {
             Event::MapInvalid { version, cause } => {
                 self.causes.map_ended(&cause);
                 self.note_cause(&cause);
-                warn!(%version, cause = cause.to_string(), "the map no longer holds");
+                warn!(%version, cause = self.cause_in_words(&cause), "the map no longer holds");
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
             Event::TagContested { conflict } => warn!("{conflict}"),
             Event::PartLeftOut { part } => warn!("{part}"),
-            Event::AddressContested { why } => error!(mac = %self.host.own(), "{why}"),
+            Event::AddressContested { why } => error!(mac = self.called(self.host.own()), "{why}"),
             Event::PathDown { path, reached, frame_bytes } => {
                 debug!(path = path.0, reached, frame_bytes, "a path is down");
             }
@@ -111,13 +114,14 @@ impl Driver {
     }
 
     fn tell_of_map(&mut self, map: &Arc<Map>) {
-        info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        let (hosts, xbars) = (map.hosts.len(), map.xbars.len());
+        info!(version = %map.version, mapper = self.called(map.version.mac), hosts, xbars, "map installed");
         let before = self.known.present();
         self.known.see(map);
         self.note_map(map, &before);
         self.check_plan_soon();
         for conflict in map.address_conflicts() {
-            warn!(mac = %conflict.mac, "{conflict}");
+            warn!(mac = self.called(conflict.mac), "{conflict}");
         }
         self.warn_of_changes();
     }
@@ -125,7 +129,8 @@ impl Driver {
     fn tell_of_routes(&self, version: MapVersion) {
         let Some(table) = self.host.table() else { return };
         debug!(%version, routes = table.count(), order = %table.shape(), "routes proved");
-        let unreachable: Vec<_> = table.unreachable().collect();
+        let unreachable: Vec<_> =
+            table.unreachable().map(|(mac, why)| format!("{}: {why}", self.called(mac))).collect();
         if !unreachable.is_empty() {
             warn!(hosts = ?unreachable, "no route leads to these hosts of the map");
         }
@@ -137,6 +142,10 @@ impl Driver {
         let Some((computed, stored)) = outcome else {
             return self.host.handle_lost_computation(now);
         };
+        self.failed = computed.failure().map(|(error, map)| RoutingFailure {
+            why: with_causes(error),
+            in_words: self.routing_failure_in_words(error, map),
+        });
         self.store_failure = stored.err();
         if let Some(error) = &self.store_failure {
             let path = self.config.map_file.as_deref().unwrap_or(Path::new(""));
@@ -188,7 +197,7 @@ impl Driver {
         let from = source.unwrap_or_default();
         match error {
             FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
-                warn!(%from, "{error}: dropped; run agents of one version on all hosts");
+                warn!(from = self.called(from), "{error}: dropped; run agents of one version on all hosts");
             }
             FrameError::UnexpectedTag(_)
             | FrameError::NoTag
@@ -196,39 +205,43 @@ impl Driver {
             | FrameError::BadTag(_)
                 if self.key_lines.allows(self.now(), from) =>
             {
-                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
+                warn!(
+                    from = self.called(from),
+                    "{error}: dropped; give all hosts of one network one key file"
+                );
             }
             FrameError::UnknownVersion(_)
             | FrameError::UnexpectedTag(_)
             | FrameError::NoTag
             | FrameError::UnknownKey(_)
             | FrameError::BadTag(_) => {}
-            _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
+            _ if self.drop_lines.allows(self.now(), from) => {
+                debug!(from = self.called(from), %error, "dropped")
+            }
             _ => {}
         }
     }
-}
 
-/// The line of `systemctl status` after this event, if the event changes it.
-fn status_after(event: &Event) -> Option<String> {
-    match event {
-        Event::MappingStarted { cause } => Some(format!("mapping: {cause}")),
-        Event::BecamePassive { to } => Some(format!("passive: waiting for the map of {}", to.mac)),
-        Event::MapInvalid { cause, .. } => Some(format!("the map no longer holds: {cause}")),
-        Event::MapInstalled { map, .. } => {
-            Some(format!("routing a map of {} hosts and {} xbars", map.hosts.len(), map.xbars.len()))
+    /// The line of `systemctl status` after this event, if the event changes it.
+    fn status_after(&self, event: &Event) -> Option<String> {
+        match event {
+            Event::MappingStarted { cause } => Some(format!("mapping: {}", self.cause_in_words(cause))),
+            Event::BecamePassive { to } => {
+                Some(format!("passive: waiting for the map of {}", self.called(to.mac)))
+            }
+            Event::MapInvalid { cause, .. } => {
+                Some(format!("the map no longer holds: {}", self.cause_in_words(cause)))
+            }
+            Event::MapInstalled { map, .. } => {
+                Some(format!("routing a map of {} hosts and {} xbars", map.hosts.len(), map.xbars.len()))
+            }
+            Event::Configured { version } => {
+                Some(format!("configured with map {}", self.version_in_words(*version)))
+            }
+            Event::NetworkComplete { version } => {
+                Some(format!("network is fully configured with map {}", self.version_in_words(*version)))
+            }
+            _ => None,
         }
-        Event::Configured { version } => Some(format!("configured with map {version}")),
-        Event::NetworkComplete { version } => Some(format!("network is fully configured with map {version}")),
-        _ => None,
-    }
-}
-
-/// Shows ports in a log line.
-struct PortsShown<'a>(&'a BTreeSet<PortRef>);
-
-impl fmt::Debug for PortsShown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|at| format!("xbar {} port {}", at.xbar, at.port))).finish()
     }
 }

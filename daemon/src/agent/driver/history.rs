@@ -72,7 +72,9 @@ fn unix_ms() -> u64 {
 impl Driver {
     /// Takes note of why a new map will be made.
     pub(super) fn note_cause(&mut self, cause: &Cause) {
-        self.maps.cause.get_or_insert_with(|| cause.to_string());
+        if self.maps.cause.is_none() {
+            self.maps.cause = Some(self.cause_in_words(cause));
+        }
     }
 
     /// Takes note of a map. `before` is what the maps so far have shown to be there.

@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use mapper_fabric::wording::with_causes;
 use mapper_formats::json::Names;
 use mapper_host::directory::HostName;
+use mapper_host::routes::RouteTableError;
 use mapper_proto::Mac;
+use mapper_proto::agent::Cause;
+use mapper_proto::map::{Map, MapVersion, PortRef};
+use mapper_routing::Topology;
 use tracing::warn;
 
 use super::state::Driver;
+use crate::agent::status::{only_hosts, xbar_in_words};
 
 /// How long after a name came the map file is written again. Names come many at a time, so this writes it
 /// once for many.
@@ -32,6 +38,50 @@ impl Driver {
             // program.
             Some(name) => format!("{} ({mac})", name.as_str().escape_debug()),
             None => mac.to_string(),
+        }
+    }
+
+    /// A map by its number and its mapper.
+    pub(super) fn version_in_words(&self, version: MapVersion) -> String {
+        format!("{} of {}", version.counter, self.called(version.mac))
+    }
+
+    /// A cause, with hosts called by their names.
+    pub(super) fn cause_in_words(&self, cause: &Cause) -> String {
+        cause.describe(|mac| self.called(mac))
+    }
+
+    /// Ends of cables of a map in words, as boards have them.
+    pub(super) fn ends_in_words<'a>(
+        &self,
+        map: &Map,
+        ends: impl IntoIterator<Item = &'a PortRef>,
+    ) -> Vec<String> {
+        let only = only_hosts(map);
+        let words = |at: &PortRef| format!("port {} of {}", at.port, self.xbar_in_words(map, &only, at.xbar));
+        ends.into_iter().map(words).collect()
+    }
+
+    fn xbar_in_words(&self, map: &Map, only: &[Option<Mac>], xbar: u32) -> String {
+        let tag = map.xbars.get(xbar as usize).and_then(|xbar| xbar.tag).map(tag_in_words);
+        let host = only.get(xbar as usize).copied().flatten();
+        let host_name = host.and_then(|mac| self.host.directory().name_of(mac)).map(HostName::as_str);
+        xbar_in_words(xbar, tag.as_deref(), host_name)
+    }
+
+    /// Why there are no routes, with hosts called by their names.
+    pub(super) fn routing_failure_in_words(&self, error: &RouteTableError, map: &Map) -> String {
+        match (error, Topology::from_map(map)) {
+            (RouteTableError::Routing(why), Ok(topology)) => {
+                let only = only_hosts(map);
+                let mut names = mapper_fabric::names::Names::default();
+                let hosts = 0..topology.host_count() as u32;
+                names.hosts = hosts.map(|host| self.called(topology.mac(host))).collect();
+                let xbars = 0..map.xbars.len() as u32;
+                names.xbars = xbars.map(|xbar| self.xbar_in_words(map, &only, xbar)).collect();
+                format!("{error}: {}", why.describe(&names, &topology))
+            }
+            _ => with_causes(error),
         }
     }
 
@@ -66,6 +116,11 @@ impl Driver {
             self.directory_changed();
         }
     }
+}
+
+/// A tag as boards have it.
+pub(super) fn tag_in_words(tag: u64) -> String {
+    format!("{tag:#018x}")
 }
 
 /// The time of day, as the revision of this host's name, so that it is higher after each start. If the clock

@@ -6,9 +6,11 @@ use mapper_formats::json::map_to_json;
 use mapper_host::healing::DeadCable;
 use mapper_host::resolution::{Found, Patience};
 
+use super::names::tag_in_words;
 use super::state::Driver;
 use crate::agent::status::{
     self, AgentRequest, Board, BoardPort, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
+    only_hosts,
 };
 use crate::xbar::PortTraffic;
 use crate::xbar::traffic::rate_mbps;
@@ -34,7 +36,7 @@ impl Driver {
             directory: self.host.directory(),
             resolution_refused: *self.host.resolution_refused(),
             routes: self.host.table().map_or(0, |table| table.count()),
-            routing_failure: self.host.routing_failure(),
+            routing_failure: self.routing_failure(),
             frames: self.frame_counts(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
@@ -146,6 +148,12 @@ impl Driver {
         }
     }
 
+    /// Why no routes could be computed for the newest map, with hosts called by their names.
+    pub(super) fn routing_failure(&self) -> Option<&str> {
+        let why = self.host.routing_failure()?;
+        Some(self.failed.as_ref().filter(|failed| failed.why == why).map_or(why, |failed| &failed.in_words))
+    }
+
     /// What was learned of names and addresses that are not announced.
     fn learned_shown(&self) -> Vec<KnownLearned> {
         let shown = |found: Found| KnownLearned {
@@ -157,12 +165,14 @@ impl Driver {
 
     /// The cables that are held for dead, as the board shows them.
     fn dead_cables(&self) -> Vec<status::DeadCable> {
-        let now = self.now();
+        let (now, table) = (self.now(), self.host.table());
+        let only = table.map(|table| only_hosts(table.basis().map())).unwrap_or_default();
         let shown = |DeadCable { at, since, cause }: DeadCable| {
-            let tag = self.host.table().and_then(|table| table.tag(at.xbar));
+            let tag = table.and_then(|table| table.tag(at.xbar));
             status::DeadCable {
                 xbar: at.xbar,
-                tag: tag.map(|tag| format!("{tag:#018x}")),
+                tag: tag.map(tag_in_words),
+                host: only.get(at.xbar as usize).copied().flatten().map(|mac| mac.to_string()),
                 port: at.port,
                 since_ms: now.since(since).as_millis().try_into().unwrap_or(u64::MAX),
                 why: cause.to_string(),

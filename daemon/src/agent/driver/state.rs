@@ -37,6 +37,15 @@ const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
 /// For how many peers the time of their last line is remembered.
 const PEERS_REMEMBERED: usize = 1024;
 
+/// Why routes could not be computed.
+#[derive(Debug)]
+pub(super) struct RoutingFailure {
+    /// As the host says it to others, who may know no names.
+    pub(super) why: String,
+    /// With hosts called by their names.
+    pub(super) in_words: String,
+}
+
 /// A running agent, and all that it works with.
 pub(super) struct Driver {
     /// The command line and files that `config` was read from.
@@ -77,6 +86,8 @@ pub(super) struct Driver {
     pub(super) warned: Warned,
     /// Why the last map could not be stored, if that failed.
     pub(super) store_failure: Option<io::Error>,
+    /// Why routes could not be computed the last time that this failed.
+    pub(super) failed: Option<RoutingFailure>,
     /// When to store the map again, as names have come since it was stored.
     pub(super) store_names_at: Option<Instant>,
     /// The file of hosts' names, if one is kept.
@@ -139,6 +150,7 @@ impl Driver {
             addresses: Addresses::default(),
             warned: Warned::default(),
             store_failure: None,
+            failed: None,
             store_names_at: None,
             hosts_file: None,
             write_hosts_at: None,

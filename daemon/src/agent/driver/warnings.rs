@@ -14,11 +14,12 @@ use crate::hosts_file::told::HostsFile;
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
     pub(super) fn warnings(&self) -> Vec<String> {
-        [self.warnings_to_log(), self.attachment.troubled_cables()].concat()
+        [self.warnings_to_log(&|mac| self.called(mac)), self.attachment.troubled_cables()].concat()
     }
 
-    /// The warnings that the driver logs. What is wrong with cables is logged where it is found out.
-    fn warnings_to_log(&self) -> Vec<String> {
+    /// The warnings that the driver logs. What is wrong with cables is logged where it is found out. `called` names hosts; their
+    /// number and order do not depend on it.
+    fn warnings_to_log(&self, called: &dyn Fn(Mac) -> String) -> Vec<String> {
         let mut warnings = self.users.as_ref().map(UserInterface::warnings).unwrap_or_default();
         let attachment = &self.attachment;
         let mtu = match &attachment.crossbar {
@@ -34,10 +35,11 @@ impl Driver {
             ));
         }
         if let Some(map) = self.host.newest_map() {
-            warnings.extend(describe_differing(map, self.host.own(), self.config.settings.non_clos));
+            warnings.extend(describe_differing(map, self.host.own(), self.config.settings.non_clos, called));
         }
         // A warning that names the cables of the map says more than one that names the ports that differ.
-        let narrow = NarrowCable::warning(&self.narrow_cables());
+        let of_host = |mac: &str| mac.parse().map_or_else(|_| mac.to_owned(), called);
+        let narrow = NarrowCable::warning(&self.narrow_cables(), &of_host);
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
         warnings.extend(self.address_warnings());
         warnings
@@ -74,10 +76,13 @@ impl Driver {
 
     /// Logs the warnings that are new since this was last called.
     pub(super) fn warn_of_changes(&mut self) {
-        let warnings = self.warnings_to_log();
+        // A name that comes later does not make another warning, so they are told apart by addresses.
+        let warnings = self.warnings_to_log(&|mac| mac.to_string());
+        let in_words = self.warnings_to_log(&|mac| self.called(mac));
         let is_settled = self.host.agent().status().network_complete;
-        for warning in self.warned.see(warnings, is_settled) {
-            warn!("{warning}");
+        let new = self.warned.see(warnings.clone(), is_settled);
+        for (_, words) in warnings.iter().zip(in_words).filter(|(warning, _)| new.contains(warning)) {
+            warn!("{words}");
         }
     }
 }
@@ -108,8 +113,13 @@ impl Warned {
 }
 
 /// Which hosts have another setting of `non_clos` than the map, in words. The map's setting counts for all
-/// hosts. `own` is this host, whose setting is now `own_non_clos`.
-fn describe_differing(map: &Map, own: Mac, own_non_clos: bool) -> Option<String> {
+/// hosts. `own` is this host, whose setting is now `own_non_clos`. `called` names hosts.
+fn describe_differing(
+    map: &Map,
+    own: Mac,
+    own_non_clos: bool,
+    called: &dyn Fn(Mac) -> String,
+) -> Option<String> {
     /// The most hosts that are named.
     const MOST: usize = 16;
     let leader = map.hosts.first()?.mac;
@@ -120,16 +130,17 @@ fn describe_differing(map: &Map, own: Mac, own_non_clos: bool) -> Option<String>
     if differ.is_empty() {
         return None;
     }
-    let name = |mac: &Mac| if *mac == own { "this host".to_owned() } else { mac.to_string() };
+    let name = |mac: &Mac| if *mac == own { "this host".to_owned() } else { called(*mac) };
     let mut names: Vec<_> = differ.iter().take(MOST).map(name).collect();
     if differ.len() > MOST {
         names.push(format!("{} more", differ.len() - MOST));
     }
     let (theirs, all) = (!rules.non_clos, rules.non_clos);
     Some(format!(
-        "non-clos is {theirs} at {}, but all hosts route by that of the global mapper {leader}, which is {all}: \
+        "non-clos is {theirs} at {}, but all hosts route by that of the global mapper {}, which is {all}: \
          set it alike at all hosts",
-        names.join(", ")
+        names.join(", "),
+        called(leader)
     ))
 }
 
@@ -153,20 +164,22 @@ mod tests {
     #[test]
     fn hosts_that_are_set_otherwise_are_named() {
         let mac = Mac::from_position;
+        let called =
+            |mac: Mac| if mac == Mac::from_position(2) { format!("n2 ({mac})") } else { mac.to_string() };
         let host = |n| Host { mac: mac(n), level: 1, host_type: 4, at: None };
         let map = |non_clos, differ: &[u32]| Map {
             hosts: vec![host(9), host(5), host(2)],
             rules: Rules { non_clos, differ: differ.iter().map(|&n| mac(n)).collect() },
             ..Map::default()
         };
-        assert_eq!(describe_differing(&map(false, &[]), mac(5), false), None);
+        assert_eq!(describe_differing(&map(false, &[]), mac(5), false, &called), None);
         // This host's setting has changed since the map was made, and no longer differs.
-        assert_eq!(describe_differing(&map(false, &[5]), mac(5), false), None);
-        let words = describe_differing(&map(false, &[2, 5]), mac(5), true).unwrap();
-        let expected = "non-clos is true at this host, 02:00:00:00:00:02, but all hosts route by that of the \
+        assert_eq!(describe_differing(&map(false, &[5]), mac(5), false, &called), None);
+        let words = describe_differing(&map(false, &[2, 5]), mac(5), true, &called).unwrap();
+        let expected = "non-clos is true at this host, n2 (02:00:00:00:00:02), but all hosts route by that of the \
                         global mapper 02:00:00:00:00:09, which is false: set it alike at all hosts";
         assert_eq!(words, expected);
-        let words = describe_differing(&map(true, &[2]), mac(9), true).unwrap();
-        assert!(words.starts_with("non-clos is false at 02:00:00:00:00:02, but"), "{words}");
+        let words = describe_differing(&map(true, &[2]), mac(9), true, &called).unwrap();
+        assert!(words.starts_with("non-clos is false at n2 (02:00:00:00:00:02), but"), "{words}");
     }
 }

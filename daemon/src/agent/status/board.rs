@@ -18,6 +18,7 @@ use super::data_path::DataPath;
 use super::healing::{DeadCable, Tap};
 use super::host_types::HostsOfType;
 use super::narrow_cables::NarrowCable;
+use super::node_xbars::xbar_in_words;
 use super::plan::PlanStanding;
 use super::ports::BoardPort;
 use super::subnet::SubnetStanding;
@@ -268,8 +269,10 @@ impl Board {
         let of_types = self.host_types.iter().flat_map(|of_type| &of_type.hosts);
         let one = [&self.mac, &self.leader, &self.parent].into_iter().flatten();
         let clashing = self.address_clashes.iter().flat_map(|clash| &clash.hosts);
-        let many =
-            self.children.iter().chain(&self.gone_hosts).chain(unreachable).chain(of_types).chain(clashing);
+        let narrow = self.narrow_cables.iter().flat_map(|cable| &cable.ends).map(|end| &end.host);
+        let dead = self.dead_cables.iter().filter_map(|cable| cable.host.as_ref());
+        let many = self.children.iter().chain(&self.gone_hosts).chain(unreachable).chain(of_types);
+        let many = many.chain(clashing).chain(narrow).chain(dead);
         one.chain(many).map(String::as_str)
     }
 
@@ -280,6 +283,13 @@ impl Board {
             Some(name) => format!("{} ({mac})", name.escape_debug()),
             None => mac.to_owned(),
         }
+    }
+
+    /// The end by which a dead cable is named, in words.
+    pub fn end_of_dead(&self, cable: &DeadCable) -> String {
+        let DeadCable { xbar, tag, host, port, .. } = cable;
+        let host_name = host.as_ref().and_then(|mac| self.names.get(mac));
+        format!("port {port} of {}", xbar_in_words(*xbar, tag.as_deref(), host_name.map(String::as_str)))
     }
 
     /// Says in words which hosts and cables were seen since the start and are gone; `None` if there are none.

@@ -11,6 +11,9 @@ pub struct DeadCable {
     pub xbar: u32,
     /// The xbar's tag in hexadecimal, if it has one.
     pub tag: Option<String>,
+    /// The address of the xbar's only host, if it has just one, as that of a node.
+    #[serde(default)]
+    pub host: Option<String>,
     /// The port that the cable is at.
     pub port: u8,
     /// How long the agent has known that the cable is dead, in milliseconds.

@@ -71,10 +71,11 @@ impl NarrowCable {
         cables
     }
 
-    /// Says in words which cables are narrow, and what to do; `None` if there are none.
-    pub fn warning(cables: &[Self]) -> Option<String> {
+    /// Says in words which cables are narrow, and what to do; `None` if there are none. `called` names hosts by their
+    /// addresses.
+    pub fn warning(cables: &[Self], called: &dyn Fn(&str) -> String) -> Option<String> {
         let longest = cables.first()?.longest;
-        let mut named: Vec<_> = cables.iter().take(MOST_NAMED).map(Self::describe).collect();
+        let mut named: Vec<_> = cables.iter().take(MOST_NAMED).map(|cable| cable.describe(called)).collect();
         if cables.len() > MOST_NAMED {
             named.push("and more".to_owned());
         }
@@ -85,20 +86,20 @@ impl NarrowCable {
         ))
     }
 
-    fn describe(&self) -> String {
-        let ends: Vec<_> = self.ends.iter().map(CableEnd::describe).collect();
+    fn describe(&self, called: &dyn Fn(&str) -> String) -> String {
+        let ends: Vec<_> = self.ends.iter().map(|end| end.describe(called)).collect();
         format!("{} bytes at {}", self.mtu, ends.join(" and "))
     }
 }
 
 impl CableEnd {
-    fn describe(&self) -> String {
+    fn describe(&self, called: &dyn Fn(&str) -> String) -> String {
         let Self { host, port, interface, .. } = self;
         match (port, interface) {
             (Some(port), Some(name)) => format!("port {port} ({name}) of this host"),
             (None, Some(name)) => format!("{name} of this host"),
-            (Some(port), None) => format!("port {port} of host {host}"),
-            (None, None) => format!("the interface of host {host}"),
+            (Some(port), None) => format!("port {port} of host {}", called(host)),
+            (None, None) => format!("the interface of host {}", called(host)),
         }
     }
 }
@@ -131,16 +132,16 @@ mod tests {
         let narrow = |ports| LinkMtu { bytes: 1500, ports };
         let of = |less: &[(u32, LinkMtu)]| NarrowCable::of(&map(less), own, "eth1+eth2", &ports);
         let both = of(&[(2, narrow(0b10)), (3, narrow(0b1))]);
-        let warning = NarrowCable::warning(&both).unwrap();
-        let named = "1500 bytes at port 1 (eth1) of this host and port 2 of host 02:00:00:00:00:02;";
+        let warning = NarrowCable::warning(&both, &|_| "n2 (its address)".to_owned()).unwrap();
+        let named = "1500 bytes at port 1 (eth1) of this host and port 2 of host n2 (its address);";
         assert!(warning.contains("frames of up to 9000 bytes") && warning.contains(named), "{warning}");
         let two = of(&[(1, narrow(0)), (2, narrow(0b10))]);
-        let warning = NarrowCable::warning(&two).unwrap();
+        let warning = NarrowCable::warning(&two, &str::to_owned).unwrap();
         let named = "1500 bytes at port 2 of host 02:00:00:00:00:02; 1500 bytes at the interface of host \
                      02:00:00:00:00:01;";
         assert!(warning.contains(named), "{warning}");
         assert_eq!(of(&[]), []);
-        assert_eq!(NarrowCable::warning(&[]), None);
+        assert_eq!(NarrowCable::warning(&[], &str::to_owned), None);
     }
 
     #[test]
@@ -153,6 +154,6 @@ mod tests {
         let map = Map { hosts: (1..=1000).map(host).collect(), frame_sizes, ..map };
         let cables = NarrowCable::of(&map, Mac::default(), "eth1", &[]);
         assert_eq!(cables.len(), MOST_SHOWN);
-        assert!(NarrowCable::warning(&cables).unwrap().len() < 1000);
+        assert!(NarrowCable::warning(&cables, &str::to_owned).unwrap().len() < 1000);
     }
 }

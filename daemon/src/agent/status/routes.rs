@@ -9,7 +9,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
 use serde::{Deserialize, Serialize};
 
-use super::{MapVersionDto, Reason};
+use super::{MapVersionDto, Reason, only_hosts};
 use mapper_host::data::PathTraffic;
 use mapper_host::kernel_path::CarriedRoute;
 use mapper_host::routes::RouteTable;
@@ -34,6 +34,9 @@ pub struct RoutesInForce {
     pub routes: Vec<RouteInForce>,
     /// Hosts of the map that no route in force leads to, and why.
     pub without_route: Vec<Reason>,
+    /// What these hosts are called, by address, as far as they have said so.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
     /// Hosts whose packets this kernel and those of the crossbars forward by the destination alone.
     pub by_destination: Vec<ByDestination>,
     /// On InfiniBand, the way to each host by the tables that this agent wrote; none if another manager did.
@@ -162,6 +165,7 @@ impl RoutesAsked {
             map: None,
             routes: Vec::new(),
             without_route: Vec::new(),
+            names: BTreeMap::new(),
             by_destination: Vec::new(),
             by_lid: Vec::new(),
         };
@@ -210,6 +214,10 @@ impl RoutesAsked {
             .unreachable()
             .map(|(mac, why)| Reason { mac: mac.to_string(), why: why.to_string() })
             .collect();
+        let named = table
+            .unreachable()
+            .filter_map(|(mac, _)| Some((mac.to_string(), self.names.of_host(mac)?.to_owned())));
+        answer.names = named.collect();
         answer.by_destination = self.by_destination(table, map, &names);
         answer.map = Some(json);
         answer
@@ -218,17 +226,10 @@ impl RoutesAsked {
     /// What each crossbar is called: as its only host, if it has just one and that has told its name, or else
     /// as in `called`.
     fn names_of_xbars(&self, map: &Map, called: &[String]) -> Vec<String> {
-        let mut hosts: Vec<Vec<Mac>> = vec![Vec::new(); map.xbars.len()];
-        for host in &map.hosts {
-            if let Some(at) = host.at.and_then(|at| hosts.get_mut(at.xbar as usize)) {
-                at.push(host.mac);
-            }
-        }
-        let name = |(hosts, called): (&Vec<Mac>, &String)| match hosts[..] {
-            [only] => self.names.of_host(only).map_or_else(|| called.clone(), str::to_owned),
-            _ => called.clone(),
+        let name = |(only, called): (Option<Mac>, &String)| {
+            only.and_then(|mac| self.names.of_host(mac)).map_or_else(|| called.clone(), str::to_owned)
         };
-        hosts.iter().zip(called).map(name).collect()
+        only_hosts(map).into_iter().zip(called).map(name).collect()
     }
 
     /// The hosts whose packets are forwarded by the destination alone. `called` is what each crossbar of the map is called.
@@ -367,6 +368,21 @@ mod tests {
         let (neighbour, _) = way.hop_names[1].rsplit_once(':').unwrap();
         assert_eq!(told.behind, [neighbour], "{told:?}");
         assert_eq!(told.ways, [way.hop_names[1..].to_vec()], "{told:?}");
+    }
+
+    #[test]
+    fn a_host_that_no_route_leads_to_is_told_with_its_name() {
+        let whole = asked(&[]);
+        let map = whole.map.clone().unwrap();
+        let lost = map.hosts[2];
+        let at = lost.at.unwrap().xbar;
+        let ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+        let mut cut_off = asked(&ends.filter(|end| end.xbar == at).collect::<Vec<_>>());
+        assert_eq!(cut_off.answer().names, BTreeMap::new());
+        cut_off.names = Names::of_hosts([(lost.mac, "n3".to_owned())].into());
+        let answer = cut_off.answer();
+        assert_eq!(answer.without_route[0].mac, lost.mac.to_string());
+        assert_eq!(answer.names, [(lost.mac.to_string(), "n3".to_owned())].into());
     }
 
     #[test]
