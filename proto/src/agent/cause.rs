@@ -224,16 +224,21 @@ impl Cause {
 }
 
 impl Cause {
-    /// The cause in the words of its [`Display`](fmt::Display), with hosts called as `call` says: a person knows them by their
-    /// names.
-    pub fn describe(&self, call: impl Fn(Mac) -> String) -> String {
+    /// The cause in the words of its [`Display`](fmt::Display), with hosts called as `call` says, and xbars by their tags as
+    /// `call_xbar` says: a person knows them by names.
+    pub fn describe(&self, call: impl Fn(Mac) -> String, call_xbar: impl Fn(u64) -> String) -> String {
         let mut text = String::new();
         // To write to a string does not fail.
-        let _infallible = self.write(&mut text, &call);
+        let _infallible = self.write(&mut text, &call, &call_xbar);
         text
     }
 
-    fn write(&self, f: &mut impl fmt::Write, call: &impl Fn(Mac) -> String) -> fmt::Result {
+    fn write(
+        &self,
+        f: &mut impl fmt::Write,
+        call: &impl Fn(Mac) -> String,
+        call_xbar: &impl Fn(u64) -> String,
+    ) -> fmt::Result {
         f.write_str(match self {
             Self::Start => "start",
             Self::ToldToRemap => "it is told to keep remapping",
@@ -289,13 +294,17 @@ impl Cause {
             Self::IdentityLost => "an xbar no longer tells its identity",
             Self::IdentityAppeared => "an xbar tells an identity that had none",
             Self::XbarReplaced { found, expected } => {
-                return write!(f, "xbar {found:016x} stands where {expected:016x} was");
+                return write!(f, "xbar {} stands where {} was", call_xbar(*found), call_xbar(*expected));
             }
             Self::CableMoved { tag, port, before } => {
-                return write!(f, "a cable leads to port {port} of xbar {tag:016x}, no longer {before}");
+                return write!(
+                    f,
+                    "a cable leads to port {port} of xbar {}, no longer {before}",
+                    call_xbar(*tag)
+                );
             }
             Self::CarrierLost { tag, port } => {
-                return write!(f, "port {port} of xbar {tag:016x} has lost its carrier");
+                return write!(f, "port {port} of xbar {} has lost its carrier", call_xbar(*tag));
             }
             Self::HostForXbar => "a host stands where an xbar was",
             Self::CableSilent => "a cable or an xbar no longer answers",
@@ -304,7 +313,7 @@ impl Cause {
             Self::CableDown(cause) => return write!(f, "{cause}"),
             Self::DoubtConfirmed { doubt, found } => {
                 write!(f, "{doubt}; checked: ")?;
-                return found.write(f, call);
+                return found.write(f, call, call_xbar);
             }
         })
     }
@@ -312,7 +321,7 @@ impl Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, &|mac| mac.to_string())
+        self.write(f, &|mac| mac.to_string(), &|tag| format!("{tag:016x}"))
     }
 }
 
@@ -375,15 +384,17 @@ mod tests {
             Cause::ContestedReplaced { found: mac, mac: expected },
             Cause::ContestedAlone { mac },
             Cause::DoubtConfirmed { doubt: CableCause::Silence, found: silent },
+            Cause::XbarReplaced { found: 7, expected: 8 },
+            Cause::CableMoved { tag: 7, port: 1, before: 2 },
+            Cause::CarrierLost { tag: 7, port: 1 },
             Cause::NoMapCame,
         ] {
-            let (shown, called) = (cause.to_string(), cause.describe(|mac| format!("({mac})")));
+            let (shown, called) =
+                (cause.to_string(), cause.describe(|mac| format!("({mac})"), |tag| format!("({tag:016x})")));
             assert_eq!(called.replace(['(', ')'], ""), shown);
-            assert_eq!(
-                called.contains("(02:00:00:00:00:01)"),
-                shown.contains("02:00:00:00:00:01"),
-                "{called}"
-            );
+            for known_by in ["02:00:00:00:00:01", "0000000000000007"] {
+                assert_eq!(called.contains(&format!("({known_by})")), shown.contains(known_by), "{called}");
+            }
         }
     }
 }

@@ -216,7 +216,7 @@ impl Driver {
             | FrameError::UnknownKey(_)
             | FrameError::BadTag(_) => {}
             _ if self.drop_lines.allows(self.now(), from) => {
-                debug!(from = self.called(from), %error, "dropped")
+                debug!(from = self.called(from), %error, "dropped");
             }
             _ => {}
         }

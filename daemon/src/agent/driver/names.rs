@@ -46,9 +46,16 @@ impl Driver {
         format!("{} of {}", version.counter, self.called(version.mac))
     }
 
-    /// A cause, with hosts called by their names.
+    /// A cause, with hosts called by their names, and nodes' crossbars by their hosts. The map may be gone that it is of.
     pub(super) fn cause_in_words(&self, cause: &Cause) -> String {
-        cause.describe(|mac| self.called(mac))
+        let xbar_called = |tag| {
+            let host = self.known.only_host_at(tag);
+            match host.and_then(|mac| self.host.directory().name_of(mac)) {
+                Some(name) => format!("{} ({})", name.as_str().escape_debug(), tag_in_words(tag)),
+                None => tag_in_words(tag),
+            }
+        };
+        cause.describe(|mac| self.called(mac), xbar_called)
     }
 
     /// Ends of cables of a map in words, as boards have them.

@@ -91,6 +91,13 @@ impl KnownFabric {
         self.cables.shown().map(move |(ends, _)| (ends.map(|end| end.to_string()), ends.map(&host)))
     }
 
+    /// The only host at the xbar with this tag, as that of a node; `None` if it has no host or several.
+    pub fn only_host_at(&self, tag: u64) -> Option<Mac> {
+        let mut at =
+            self.places.iter().filter(|(_, end)| end.xbar == XbarName::Tagged(tag)).map(|(&mac, _)| mac);
+        at.next().filter(|_| at.next().is_none())
+    }
+
     fn end_of_dead(&self, cable: &DeadCable) -> Option<NamedEnd> {
         match cable.tag_number() {
             Some(tag) => Some(NamedEnd { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
@@ -338,6 +345,7 @@ mod tests {
         known.see(&map);
         let all = [[mac(0), mac(1)], [mac(0), mac(2)], [mac(1), mac(2)]];
         assert_eq!(hosts(&known), all);
+        assert_eq!((known.only_host_at(10), known.only_host_at(9)), (mac(0), None));
         // A node that is gone is still called by its host.
         map.hosts.truncate(2);
         known.see(&map);
@@ -345,6 +353,7 @@ mod tests {
         map.hosts.push(Host { mac: Mac::from_position(7), ..map.hosts[0] });
         known.see(&map);
         assert_eq!(hosts(&known), [[None, mac(1)], [None, mac(2)], [mac(1), mac(2)]]);
+        assert_eq!(known.only_host_at(10), None);
     }
 
     #[test]
