@@ -120,10 +120,14 @@ fn run_scenario(
     args: &Args,
     format: Format,
 ) -> Result<ExitCode, CliError> {
+    if format == Format::Text {
+        // Whoever repeats a run that fails is to see what was drawn.
+        output::print(&scenario::drawn(scenario))?;
+    }
     let outcome = scenario.run_captured(sink, frame_writer(args, &scenario.fabric)?)?;
     output::print(&match format {
         Format::Json => format!("{}\n", scenario::to_json(scenario, &outcome)),
-        Format::Text => scenario::to_text(scenario, &outcome),
+        Format::Text => scenario::came_of_it(scenario, &outcome),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -305,7 +305,7 @@ fn put_map(batch: &mut Batch<'_>, table: &str, number: u32, stripped: Stripped, 
                 list.nest(LIST_ELEMENT, |inside| {
                     inside.nest(ELEMENT_KEY, |key| key.put(DATA_VALUE, &[high, low, 0, 0]));
                     inside.nest(ELEMENT_DATA, |data| {
-                        put_verdict(data, Verdict::GoTo(&stripped.chain(element)))
+                        put_verdict(data, Verdict::GoTo(&stripped.chain(element)));
                     });
                 });
             }

@@ -171,6 +171,7 @@ mod tests {
             map: None,
             routes: Vec::new(),
             without_route: Vec::new(),
+            names: std::collections::BTreeMap::new(),
             by_destination,
             by_lid: Vec::new(),
         };

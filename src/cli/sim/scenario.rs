@@ -34,24 +34,27 @@ pub(super) fn to_json(scenario: &Scenario, outcome: &Outcome) -> serde_json::Val
     })
 }
 
-/// The report for people.
-pub(super) fn to_text(scenario: &Scenario, outcome: &Outcome) -> String {
+/// What was drawn, for people.
+pub(super) fn drawn(scenario: &Scenario) -> String {
     let (map, setup) = (&scenario.fabric.map, &scenario.setup);
     let (hosts, xbars) = (plural(map.hosts.len(), "host"), plural(map.xbars.len(), "xbar"));
     let cables = plural(map.cables.len(), "cable");
     let settings = settings(setup).join(", ");
     let faults: String = setup.faults.text.lines().map(|line| format!("fault         {line}\n")).collect();
+    let kind = kind(setup.xbars);
+    format!("fabric        {hosts}, {xbars}{kind}, {cables}\nsettings      {settings}\n{faults}")
+}
+
+/// What came of it, for people.
+pub(super) fn came_of_it(scenario: &Scenario, outcome: &Outcome) -> String {
+    let setup = &scenario.setup;
     let [healing_ms, circle_ms, revival_ms] = [outcome.healing, outcome.circle, outcome.revival].map(ms);
     format!(
-        "fabric        {hosts}, {xbars}{}, {cables}\n\
-         settings      {settings}\n\
-         {faults}\
-         agreed        {healing_ms:.3} ms of virtual time after healing\n\
+        "agreed        {healing_ms:.3} ms of virtual time after healing\n\
          circles       for {circle_ms:.3} ms at most in routes of different maps, for {revival_ms:.3} ms where cables \
          revived\n\
          {}\
          seed          {}\n",
-        kind(setup.xbars),
         sent(setup.users.as_ref(), &outcome.users),
         setup.seed,
     )

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::RouteKey;
-use mapper_machine::kernel::{Kernel, Notice};
+use mapper_machine::kernel::{Connected, Kernel, Notice};
 use mapper_machine::link::interface::Interface;
 use tracing::warn;
 
@@ -39,7 +39,7 @@ impl ConnectedRoutes {
             Ok(found) => found,
             Err(error) => return (0, vec![with_causes(&error)]),
         };
-        self.keys = all.iter().map(|connected| connected.key()).collect();
+        self.keys = all.iter().map(Connected::key).collect();
         let (mut put_back, mut troubles) = (0, Vec::new());
         for connected in missing {
             match kernel.put_connected(&connected) {
