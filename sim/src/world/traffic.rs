@@ -226,8 +226,9 @@ impl Traffic {
     }
 
     /// Attributes to each fault the part of a gap that lies behind it, up to the next fault: see
-    /// [`FaultEffect::kept_gap`] and [`FaultEffect::mapped_gap`].
-    fn note_parts(effects: &mut [FaultEffect], gap: Gap) {
+    /// [`FaultEffect::kept_gap`] and [`FaultEffect::mapped_gap`]. The pair sent a frame each `between`. What is kept counts from the
+    /// first of them behind the fault: a path that no frame has taken since there was a map is watched from then on.
+    fn note_parts(effects: &mut [FaultEffect], gap: Gap, between: Duration) {
         let mut until = gap.to;
         for effect in effects.iter_mut().rev().skip_while(|effect| effect.at >= gap.to) {
             let behind = |moment: Instant| until.since(gap.from.max(moment).min(until));
@@ -237,7 +238,8 @@ impl Traffic {
                 // From then on the pair waited for the new map.
                 let waited_from = gap.no_safe_route_at.filter(|&at| at >= effect.at && at < until);
                 let kept_until = waited_from.unwrap_or(until);
-                *longest = kept_until.since(gap.from.max(effect.at).min(kept_until)).max(*longest);
+                *longest =
+                    kept_until.since(gap.first_behind(effect.at, between).min(kept_until)).max(*longest);
             }
             if let (Some(longest), Some(after)) = (&mut effect.mapped_gap, effect.new_map_after) {
                 *longest = behind(effect.at + after).max(*longest);
@@ -249,14 +251,20 @@ impl Traffic {
         }
     }
 
+    /// The time from one frame of a host to another to its next to the same one.
+    fn between_frames(&self, host: u32) -> Duration {
+        self.interval * self.pairs[host as usize].len() as u32
+    }
+
     /// Takes in the gaps of a host's pairs that are over.
     fn settle(&mut self, host: u32, now: Instant) {
+        let between = self.between_frames(host);
         for pair in &mut self.pairs[host as usize] {
             while let Some(gap) = pair.expire(now) {
                 self.longest_gap = self.longest_gap.max(gap.to.since(gap.from));
                 Self::list(&mut self.gaps, gap);
                 Self::note(&mut self.effects, gap, &mut pair.hit_at);
-                Self::note_parts(&mut self.effects, gap);
+                Self::note_parts(&mut self.effects, gap, between);
             }
         }
         // The only promise about gaps of broadcasts is that they end.

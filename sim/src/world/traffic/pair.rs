@@ -22,6 +22,15 @@ pub(super) struct Gap {
     pub(super) no_safe_route_at: Option<Instant>,
 }
 
+impl Gap {
+    /// When the first of its frames was sent that was not sent before this moment, if one was sent each `between`.
+    pub(super) fn first_behind(&self, moment: Instant, between: Duration) -> Instant {
+        let before = moment.as_nanos().saturating_sub(self.from.as_nanos());
+        let frames = before.div_ceil((between.as_nanos() as u64).max(1));
+        self.from + Duration::from_nanos(frames * between.as_nanos() as u64)
+    }
+}
+
 /// How often a host's flows had to leave their routes and its frames came back so far. As long as none of
 /// these counts changes, flows keep to their routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -102,7 +102,7 @@ impl World {
                 report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
                 Traffic::list(&mut report.gaps, gap);
                 Traffic::note(&mut report.faults, gap, &mut pair.hit_at.clone());
-                Traffic::note_parts(&mut report.faults, gap);
+                Traffic::note_parts(&mut report.faults, gap, traffic.between_frames(from));
                 if let Some(effect) = report.faults.iter_mut().rev().find(|effect| effect.at <= gap.from) {
                     effect.still_without += 1;
                 }
