@@ -71,12 +71,17 @@ impl KernelPath {
     }
 
     /// Has the kernel send nothing more to unlisted hosts out of ports that now lead elsewhere or nowhere.
-    /// The ways out of them were found for the cables as they were before, and no new map will replace them.
+    /// The ways out of them were found for the cables as they were before, and no new map will replace them. A port that
+    /// led nowhere when the map came may get its old cable again, or another.
     pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
         let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
         let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
+        let is_new = |(port, _): &(&u8, &KernelPort)| self.agent_port.is_some() && !before.contains_key(port);
+        let new: BTreeMap<u8, KernelPort> =
+            self.ports.iter().filter(is_new).map(|(&port, it)| (port, it.clone())).collect();
         self.change_unlisted(|it, numbers| {
-            it.destination.lose_ways(|way| changed.contains(&way.port), numbers)
+            let leads_elsewhere = it.destination.lose_recabled(&it.table, &new, numbers);
+            it.destination.lose_ways(|way| changed.contains(&way.port), numbers) || leads_elsewhere
         });
     }
 

@@ -68,18 +68,18 @@ impl Destination {
     }
 
     /// Forgets the ways out of ports of the own crossbar that lead elsewhere than in the table's map. Such a way was set
-    /// aside when the cable was moved, and came back with the others.
+    /// aside when the cable was moved, and came back with the others. Returns whether there were any.
     pub(in super::super) fn lose_recabled(
         &mut self,
         table: &RouteTable,
         ports: &BTreeMap<u8, KernelPort>,
         numbers: &mut Numbers,
-    ) {
+    ) -> bool {
         let leads_elsewhere = |way: &Way| {
             let (hop, port) = (way.hops.first(), ports.get(&way.port));
             hop.zip(port).is_some_and(|(&hop, port)| !leads_as_mapped(table, hop, port))
         };
-        self.lose_ways(leads_elsewhere, numbers);
+        self.lose_ways(leads_elsewhere, numbers)
     }
 
     /// Whether a nexthop that an earlier run has left leads along a route of the table. Where there is a way along it, `may_take`

@@ -341,6 +341,35 @@ fn a_way_that_was_set_aside_does_not_come_back_over_a_cable_that_was_moved_since
 }
 
 #[test]
+fn a_port_that_gets_another_cable_after_a_while_without_one_ends_the_ways_to_a_host_that_is_not_listed() {
+    for (moves, goes_on) in [(false, true), (true, false)] {
+        let mut ring = Ring::new(4, |_| ABLE);
+        let mut ports: Vec<_> = ring.nodes[0].kernel.ports.values().cloned().collect();
+        // The last node, which is beside this one, has no power: its cables have no carrier, and the map lacks it.
+        let is_its = |cable: &Cable| cable.a.xbar == 3 || cable.b.xbar == 3;
+        let its = map(4, 2).cables.into_iter().filter(is_its);
+        let dead = DeadCables::from(its.flat_map(|cable| [cable.a, cable.b]).collect::<BTreeSet<_>>());
+        let repaired = Arc::new(ring.nodes[0].table.repair(&dead).unwrap());
+        ring.install(0, &repaired);
+        ring.set_ports(0, &[1]);
+        let mut without = map(4, 3);
+        without.hosts.retain(|host| host.mac != mac(3));
+        without.cables.retain(|cable| !is_its(cable));
+        without.xbars.truncate(3);
+        ring.install(0, &table_of(&without, 0));
+        let port = ports.iter_mut().find(|port| port.cabled.port == 2).unwrap();
+        if moves {
+            (port.tag, port.cabled.neighbour_port) = (Some(2), 3);
+        }
+        let now = ring.now;
+        ring.nodes[0].kernel.set_ports(now, ports);
+        let wanted = ring.nodes[0].kernel.wanted();
+        let leaves_by_it = wanted.nexthops.values().any(|nexthop| nexthop.interface() == interface(2));
+        assert_eq!(leaves_by_it, goes_on, "moved: {moves}");
+    }
+}
+
+#[test]
 fn a_host_that_falls_silent_is_sent_packets_for_a_while_and_goes_on_when_it_is_back() {
     let mut ring = Ring::new(3, |_| ABLE);
     let before = ring.nodes[0].kernel.wanted();
