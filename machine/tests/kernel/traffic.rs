@@ -75,6 +75,13 @@ fn possible() -> Vec<(Packing, bool)> {
     packings.into_iter().flat_map(both).collect()
 }
 
+/// A crossbar of this many ports, whose packets have compressed segments; none if the kernel knows no such segments.
+fn star_with_compression(arms: u8) -> Option<(Machine, Vec<Machine>)> {
+    let is_compressed = |(packing, _): &(Packing, bool)| *packing == Packing::Compressed;
+    let (packing, force_forwarding) = possible().into_iter().find(is_compressed)?;
+    Some(star(arms, packing, force_forwarding))
+}
+
 #[test]
 fn a_crossbar_of_several_ports_sends_each_packet_out_of_the_port_that_its_segment_says() {
     if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
@@ -96,9 +103,7 @@ fn packets_take_the_shortcuts_of_a_crossbar_only_from_its_ports_and_the_routes_w
     if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
         return;
     }
-    let compressed = |possible: &(Packing, bool)| possible.0 == Packing::Compressed;
-    let Some((packing, force_forwarding)) = possible().into_iter().find(compressed) else { return };
-    let (middle, machines) = star(3, packing, force_forwarding);
+    let Some((middle, machines)) = star_with_compression(3) else { return };
     let Machine { namespace, mut kernel, .. } = middle;
     let all = Shortcuts::of(&kernel.dump().unwrap());
     let mut set = |shortcuts: &Shortcuts| namespace.enter(|| kernel.set_shortcuts(shortcuts));
@@ -152,9 +157,7 @@ fn a_crossbar_may_have_as_many_ports_with_shortcuts_as_there_are_elements() {
     if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
         return;
     }
-    let compressed = |possible: &(Packing, bool)| possible.0 == Packing::Compressed;
-    let Some((packing, force_forwarding)) = possible().into_iter().find(compressed) else { return };
-    let (middle, machines) = star(2, packing, force_forwarding);
+    let Some((middle, machines)) = star_with_compression(2) else { return };
     let Machine { namespace, mut kernel, .. } = middle;
     let mut all = Shortcuts::of(&kernel.dump().unwrap());
     if !mapper_needs::or_skip(

@@ -259,6 +259,11 @@ impl Args {
         let in_kernels = self.data_path.in_kernels();
         setup.kernels = in_kernels.is_some();
         setup.kernel_choice = in_kernels.unwrap_or_default();
+        if setup.kernels && self.traffic.is_none() && !self.each.each_fault {
+            return Err(
+                "nobody sends packets that could go by --data-path: say how many (--traffic RATE)".into()
+            );
+        }
         let runs_on = self.each.each_fault || self.faults.is_some();
         if self.traffic.is_some() && self.until == Until::Configured && !runs_on {
             return Err(

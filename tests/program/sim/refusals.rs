@@ -49,6 +49,7 @@ fn what_cannot_be_is_refused_before_the_run() {
         (&["--until", "1e18"][..], 2),
         (&["--passes", "65"], 2),
         (&["--data-path", "srv6"], 2),
+        (&["--nodes", "--data-path", "srv6"], 1),
         (&["--max-hops", "24"], 2),
         (&["--replay", "trace", "--seed", "2"], 2),
         (&["--replay", "trace", "ring:n=2"], 2),
