@@ -117,6 +117,9 @@ impl Explorer {
         }
         self.dirty = true;
         if ending == Ending::Gone {
+            if let Some(at) = entry {
+                self.empty_port(at);
+            }
             return;
         }
         self.known.xbar_mut(tree.branches[branch].root).branches_left_out =
@@ -130,6 +133,16 @@ impl Explorer {
             self.parts.told.push(Told { at, xbars: within.len(), fell_silent });
             self.proofs.disbelieve_port(at);
         }
+    }
+
+    /// Takes a port for empty whose far end is not there any more. It is not asked again: whoever answers and falls
+    /// silent in turn must not keep the exploration busy. The map does not show it in use, so the span of a plain
+    /// xbar, by which its ports are numbered, must not count it either.
+    fn empty_port(&mut self, at: At) {
+        let at = self.known.root(at);
+        let port = self.known.xbar_mut(at.node).port_mut(at.delta);
+        port.far = None;
+        port.settle();
     }
 
     /// Leaves out all of the parts of which a branch was left out: they have no hosts, so nobody needs the

@@ -30,8 +30,13 @@ fn beset(map: &Map, endless: Endless) -> OracleFabric {
 /// All but the stranger is mapped, whole; and nothing that the stranger made up.
 #[track_caller]
 fn maps_the_rest(map: &Map, endless: Endless, settings: &ExploreSettings, why: &str) -> Run {
-    let mut fabric = beset(map, endless);
-    let run = explore(&mut fabric, 0, settings);
+    maps_the_rest_of(&mut beset(map, endless), settings, why)
+}
+
+/// All but the stranger of this fabric is mapped, whole; and nothing that the stranger made up.
+#[track_caller]
+fn maps_the_rest_of(fabric: &mut OracleFabric, settings: &ExploreSettings, why: &str) -> Run {
+    let run = explore(fabric, 0, settings);
     let found = run.map.as_ref().unwrap_or_else(|error| panic!("{why}: {error}"));
     found.check().unwrap_or_else(|defect| panic!("{why}: {defect}"));
     is_isomorphic(found, &fabric.knowable(0)).unwrap_or_else(|defect| panic!("{why}: {defect}"));
@@ -90,6 +95,28 @@ fn what_falls_silent_ends_early() {
             // All tries of the questions that wait, and of whether it is still there.
             assert!(run.took < until + Duration::from_millis(30), "{why}: {:?}", run.took);
         }
+    }
+}
+
+#[test]
+fn a_port_whose_far_end_fell_silent_says_nothing_of_how_wide_a_plain_xbar_is() {
+    // Ports count from 1 here. The stranger is at the first of the plain xbar's eight, and a tagged xbar at the last.
+    let mut b = Builder::default();
+    let (plain, tagged) = (b.xbar(8, false), b.xbar(8, true));
+    b.cable((plain, 8), (tagged, 1));
+    for at in [(plain, 3), (plain, 5), (tagged, 2), (plain, 1)] {
+        b.host(Some(at));
+    }
+    let settings = ExploreSettings { plain_ports: 8, ..proving() };
+    let until = Duration::from_millis(4);
+    for (ports, shape) in SHAPES {
+        let endless = Endless { ports, answering: u8::MAX, slow_by: Duration::from_micros(200), until };
+        let mut fabric = beset(&b.map, endless);
+        fabric.first_port = 1;
+        let run = maps_the_rest_of(&mut fabric, &settings, shape);
+        let found = run.map.unwrap();
+        assert!(!found.xbars[0].ports_known, "{shape}: no port in use is the first");
+        assert_eq!(found.hosts.iter().filter_map(|host| host.at).map(|at| at.port).min(), Some(0), "{shape}");
     }
 }
 
