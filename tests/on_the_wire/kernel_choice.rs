@@ -28,12 +28,37 @@ fn without_segments_of_the_kernel_packets_go_by_their_destination_and_the_log_sa
 }
 
 #[test]
-fn beside_kernels_with_segments_one_without_is_named_by_all_and_what_to_do() {
+fn beside_a_kernel_without_segments_all_nodes_go_by_destination_and_say_for_whose_sake() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(4);
+    let start = |at: usize, options: &[&str]| ring.start_addressed(at, options);
+    let mut daemons: Vec<_> = (0..3).map(|at| start(at, &["--log-level", "info"])).collect();
+    for daemon in &mut daemons {
+        daemon.read_log_until("users' packets go by srv6: ");
+    }
+    // The fourth closes the ring, so that packets of the others go through it, too.
+    let _lacking = start(3, &["--kernel-avoid", "segments"]);
+    for daemon in &mut daemons {
+        daemon.read_log_until("users' packets go by routes: kernels forward by the destination, by proved tables, as that of n4");
+    }
+    (0..4).for_each(|at| ring.wait_for_kind(at, "routes"));
+    for at in 0..4 {
+        for to in (0..4).filter(|&to| to != at) {
+            wait_for_pings(&ring.machines[at], &format!("10.1.0.{}", to + 1));
+        }
+        assert!(!ring.text(at, "ip nexthop show").contains("seg6"), "n{} wraps nothing", at + 1);
+    }
+}
+
+#[test]
+fn beside_machines_that_cannot_go_by_destination_a_kernel_without_segments_is_named_by_all_and_what_to_do() {
     if !can_carry_ip() {
         return;
     }
     let ring = Ring::new(3);
-    let _daemons: Vec<_> = [&["--kernel-avoid", "segments"][..], &[], &[]]
+    let _daemons: Vec<_> = [&["--kernel-avoid", "segments"][..], &[], &["--data-path", "srv6"]]
         .iter()
         .enumerate()
         .map(|(at, options)| ring.start_addressed(at, options))

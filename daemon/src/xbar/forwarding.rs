@@ -15,6 +15,7 @@ use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::LeftNeighbours;
 use mapper_fib::{Change, NexthopId, Objects};
+use mapper_host::kernel_path::ByDestination;
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, InUse, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
@@ -268,16 +269,16 @@ impl Forwarding {
         self.abilities.left_unused
     }
 
-    /// Whether routes by destination are used: where they were chosen, or where the kernel has no segments. A crossbar
-    /// that sends its own packets by segments forwards those of others by segments, too, where their destination is
-    /// all that they say, and then they may be too long.
-    pub(crate) const fn routes(&self) -> bool {
-        let wanted = match self.choice {
-            DataPathChoice::Routes => true,
-            DataPathChoice::Auto => !self.segments(),
-            DataPathChoice::Srv6 | DataPathChoice::Tap => false,
-        };
-        wanted && self.needs.forwards
+    /// When routes by destination are used: where they were chosen, or where the kernel has no segments; and unless the user
+    /// wants segments, with others whose kernels have none.
+    pub(crate) const fn routes(&self) -> ByDestination {
+        match self.choice {
+            _ if !self.needs.forwards => ByDestination::Never,
+            DataPathChoice::Routes => ByDestination::Always,
+            DataPathChoice::Auto if self.segments() => ByDestination::WithOthers,
+            DataPathChoice::Auto => ByDestination::Always,
+            DataPathChoice::Srv6 | DataPathChoice::Tap => ByDestination::Never,
+        }
     }
 
     /// What neighbours are told of the kernel of a crossbar alone, which knows no destinations.

@@ -31,6 +31,7 @@ use std::time::Duration;
 use mapper_proto::wire::ServiceNumber;
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
+use crate::kernel_path::ByDestination;
 use crate::service::{Place, Question, Service};
 use body::{Body, Compared};
 pub use name::{HostName, NotAName};
@@ -113,12 +114,17 @@ impl Gossip {
         is_picked: impl Fn(IpAddr) -> bool,
     ) {
         let addresses = Addresses::new(all, is_picked);
-        self.say(0, |record| record.addresses = addresses.with_rates(record.addresses.rates()));
+        self.say(0, |record| record.addresses = addresses.with_the_rest_of(&record.addresses));
     }
 
     /// Says how fast this host's interfaces are.
     pub(crate) fn set_rates(&mut self, rates: PortRates) {
         self.say(0, |record| record.addresses = record.addresses.with_rates(rates));
+    }
+
+    /// Says when this host's kernel goes by destination.
+    pub(crate) fn set_by_destination(&mut self, by_destination: ByDestination) {
+        self.say(0, |record| record.addresses = record.addresses.with_by_destination(by_destination));
     }
 
     /// Changes this host's own record, and raises its revision, to `wanted` if that is more.

@@ -3,7 +3,8 @@
 //! A record is laid out as the host's address (6 bytes), its revision (4), the length of its name (1, 0 for
 //! no name) and the name, the count of its addresses (1), and each address as its kind (1), the length of its
 //! prefix in bits (1) and its bytes. Behind these stands how fast the host's interfaces are ([`PortRates`]).
-//! The kind is 4 or 6, the version of IP, and 128 more if the host picked the address and would give way to
+//! The count has 64 more if the host's kernel goes by destination for the sake of others, and 128 more if it does so
+//! always ([`ByDestination`]). The kind is 4 or 6, the version of IP, and 128 more if the host picked the address and would give way to
 //! another that has it.
 
 use std::net::IpAddr;
@@ -13,11 +14,15 @@ use mapper_proto::{IpNetworkAddress, Mac};
 
 use super::HostName;
 use super::rates::PortRates;
+use crate::kernel_path::ByDestination;
 
 /// The most addresses in a record, so that any record fits a message.
 pub(super) const MOST_ADDRESSES: usize = 16;
 /// The bit of an address's kind that says that the host picked the address.
 const PICKED: u8 = 0x80;
+/// The bits of the count of addresses that say when the host's kernel goes by destination.
+const WITH_OTHERS: u8 = 0x40;
+const ALWAYS: u8 = 0x80;
 
 /// What a host says of itself. There are as many of these as pairs of hosts in a simulator, so they are small.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -27,8 +32,8 @@ pub(super) struct Record {
     pub(super) addresses: Addresses,
 }
 
-/// The addresses of a host, each no more than once, and how fast its interfaces are. Without any of these it takes no
-/// memory of its own.
+/// The addresses of a host, each no more than once, how fast its interfaces are, and when its kernel goes by destination.
+/// Without any of these it takes no memory of its own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Addresses(Option<Arc<Listed>>);
 
@@ -38,6 +43,7 @@ struct Listed {
     /// A bit for each address that the host picked.
     picked: u16,
     rates: PortRates,
+    by_destination: ByDestination,
 }
 
 impl Addresses {
@@ -60,6 +66,22 @@ impl Addresses {
         Listed { rates, ..listed }.into_shared()
     }
 
+    /// A copy that says this of when the kernel goes by destination.
+    pub(super) fn with_by_destination(&self, by_destination: ByDestination) -> Self {
+        let listed = self.0.as_deref().cloned().unwrap_or_default();
+        Listed { by_destination, ..listed }.into_shared()
+    }
+
+    /// A copy with all that `other` says beside addresses.
+    pub(super) fn with_the_rest_of(&self, other: &Self) -> Self {
+        self.with_rates(other.rates()).with_by_destination(other.by_destination())
+    }
+
+    /// When the kernel goes by destination.
+    pub(super) fn by_destination(&self) -> ByDestination {
+        self.0.as_ref().map_or(ByDestination::Never, |listed| listed.by_destination)
+    }
+
     /// How fast the interfaces are.
     pub(super) fn rates(&self) -> PortRates {
         self.0.as_ref().map_or_else(PortRates::default, |listed| listed.rates.clone())
@@ -78,7 +100,8 @@ impl Addresses {
 
 impl Listed {
     fn into_shared(self) -> Addresses {
-        let is_empty = self.all.is_empty() && self.rates.is_empty();
+        let says_nothing = self.rates.is_empty() && self.by_destination == ByDestination::Never;
+        let is_empty = self.all.is_empty() && says_nothing;
         Addresses((!is_empty).then(|| Arc::new(self)))
     }
 
@@ -108,7 +131,12 @@ impl Record {
         // Both lengths fit a byte: names have at most 64 bytes, and there are at most 16 addresses.
         bytes.push(name.len() as u8);
         bytes.extend(name);
-        bytes.push(self.addresses.all().len() as u8);
+        let by_destination = match self.addresses.by_destination() {
+            ByDestination::Never => 0,
+            ByDestination::WithOthers => WITH_OTHERS,
+            ByDestination::Always => ALWAYS,
+        };
+        bytes.push(self.addresses.all().len() as u8 | by_destination);
         for (address, is_picked) in self.addresses.iter() {
             let picked = if is_picked { PICKED } else { 0 };
             match address.ip() {
@@ -138,8 +166,14 @@ impl Record {
             name => Some(std::str::from_utf8(name).ok()?.parse().ok()?),
         };
         let [count] = take(bytes)?;
-        let mut listed = Listed::default();
-        for _ in 0..count {
+        let by_destination = match count & (WITH_OTHERS | ALWAYS) {
+            0 => ByDestination::Never,
+            WITH_OTHERS => ByDestination::WithOthers,
+            ALWAYS => ByDestination::Always,
+            _ => return None,
+        };
+        let mut listed = Listed { by_destination, ..Listed::default() };
+        for _ in 0..count & !(WITH_OTHERS | ALWAYS) {
             let [kind, prefix_bits] = take(bytes)?;
             let ip = match kind & !PICKED {
                 4 => IpAddr::from(take::<4>(bytes)?),
@@ -178,13 +212,19 @@ pub(super) mod tests {
         let name = proptest::option::of("[^\\pC]{1,16}");
         let addresses = proptest::collection::vec(address(), 0..20);
         let rates = proptest::collection::vec(any::<(u8, u32)>(), 0..9);
-        (any::<[u8; 6]>(), any::<u32>(), name, addresses, any::<bool>(), rates).prop_map(
-            |(mac, revision, name, addresses, is_picked, mut rates)| {
+        (any::<[u8; 6]>(), any::<u32>(), name, addresses, any::<[bool; 3]>(), rates).prop_map(
+            |(mac, revision, name, addresses, [is_picked, goes, always], mut rates)| {
                 let name = name.map(|name| name.parse().unwrap());
                 let addresses = Addresses::new(addresses, |ip| is_picked && ip.is_ipv4());
                 rates.sort_unstable();
                 rates.dedup_by_key(|(port, _)| *port);
-                let addresses = addresses.with_rates(PortRates::new(rates));
+                let by_destination = match (goes, always) {
+                    (false, _) => ByDestination::Never,
+                    (true, false) => ByDestination::WithOthers,
+                    (true, true) => ByDestination::Always,
+                };
+                let addresses =
+                    addresses.with_rates(PortRates::new(rates)).with_by_destination(by_destination);
                 (Mac(mac), Record { revision, name, addresses })
             },
         )
@@ -219,6 +259,13 @@ pub(super) mod tests {
             &[2, 1, 0, 250, 2, 0, 10],
         ];
         assert_eq!(bytes, golden.concat());
+        for (by_destination, bit) in [(ByDestination::WithOthers, 0x40), (ByDestination::Always, 0x80)] {
+            let (mut said, mut expected) = (Vec::new(), bytes.clone());
+            let addresses = record.addresses.with_by_destination(by_destination);
+            Record { addresses, ..record.clone() }.write(Mac([2, 0, 0, 0, 0, 9]), &mut said);
+            expected[13] |= bit;
+            assert_eq!(said, expected);
+        }
         assert!(Record::read(&mut &bytes[..bytes.len() - 1]).is_none());
         let mut empty = Vec::new();
         Record::default().write(Mac([2, 0, 0, 0, 0, 9]), &mut empty);
@@ -230,11 +277,12 @@ pub(super) mod tests {
         let read = |tail: &[u8]| Record::read(&mut &[&[2, 0, 0, 0, 0, 9, 0, 0, 1, 2][..], tail].concat()[..]);
         assert!(read(&[0, 1, 4, 24, 10, 1, 0, 3, 0]).is_some());
         let seventeen: Vec<u8> = (1..=17).flat_map(|last| [4, 24, 10, 1, 0, last]).collect();
-        // Among these are a name that would ring a bell, a version of IP that there is not, prefixes that are
+        // Among these are a name that would ring a bell, a kernel that goes by destination both always and at times, a version of IP that there is not, prefixes that are
         // none or too long, a loopback address, the address of a network, and an address twice.
         for bad in [
             &[][..],
             &[1, 7, 0],
+            &[0, 0xc0, 0],
             &[0, 1, 5, 24, 10, 1, 0, 3, 0],
             &[0, 1, 4, 0, 10, 1, 0, 3, 0],
             &[0, 1, 4, 33, 10, 1, 0, 3, 0],

@@ -13,6 +13,7 @@ use super::rates::PortRates;
 use super::record::{MOST_ADDRESSES, Record};
 use super::sums::{Buckets, bucket_of};
 use super::told::Told;
+use crate::kernel_path::ByDestination;
 use crate::routes::Basis;
 
 /// How many records of hosts that left the map are kept at most, so that these hosts can be named when they
@@ -87,6 +88,11 @@ impl Directory {
     /// How fast a host's interfaces are, as far as it has said so.
     pub fn rates_of(&self, mac: Mac) -> PortRates {
         self.get(mac).map_or_else(PortRates::default, |record| record.addresses.rates())
+    }
+
+    /// When a host's kernel goes by destination, as far as the host has said so.
+    pub(crate) fn by_destination_of(&self, mac: Mac) -> ByDestination {
+        self.get(mac).map_or(ByDestination::Never, |record| record.addresses.by_destination())
     }
 
     /// The revision of what a host has told of itself, if it has told something.

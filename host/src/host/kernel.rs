@@ -6,10 +6,12 @@ use std::net::IpAddr;
 use mapper_fib::probe::{DATAGRAM_BYTES, Datagram};
 use mapper_fib::{Change, NexthopId};
 use mapper_proto::Instant;
-use mapper_proto::{IpNetworkAddress, Mac};
+use mapper_proto::IpNetworkAddress;
 
 use super::Host;
-use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe};
+use crate::kernel_path::{
+    ByDestination, KernelAbilities, KernelPath, KernelPort, KernelProbe, LeftRoutes, needed_by,
+};
 
 impl Host {
     /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. To be called only
@@ -22,11 +24,10 @@ impl Host {
         self.soundings.use_kernel(seed);
     }
 
-    /// Says whose the addresses were to which an earlier run has left routes in the kernel: see
-    /// [`addresses_left`](crate::kernel_path::addresses_left).
-    pub fn set_left_addresses(&mut self, left: BTreeMap<IpAddr, Mac>) {
+    /// Says what an earlier run has left in the kernel. To be called before it is said what the kernel can do.
+    pub fn set_left_routes(&mut self, now: Instant, left: LeftRoutes) {
         if let Some(kernel) = &mut self.kernel {
-            kernel.set_left_addresses(left);
+            kernel.set_left(now, left);
         }
     }
 
@@ -47,6 +48,9 @@ impl Host {
         if !went_by_destination && kernel.goes_by_destination() {
             self.route_newest();
         }
+        // An agent alone forwards nothing.
+        let by_destination = agent_port.map_or(ByDestination::Never, |_| abilities.by_destination);
+        self.services.gossip_mut().set_by_destination(by_destination);
         self.settle(now);
     }
 
@@ -128,11 +132,18 @@ impl Host {
     pub(super) fn tell_kernel_addresses(&mut self, now: Instant) {
         let Some(kernel) = &mut self.kernel else { return };
         let directory = self.services.gossip().directory();
+        let map = self.table.as_ref().map(|table| table.basis().map());
+        let whom = map.and_then(|map| needed_by(map, |mac| directory.by_destination_of(mac)));
+        let is_switched_on = kernel.keep_company(now, whom);
         kernel.set_own_addresses(now, directory.addresses_of(self.own).to_vec());
         kernel.set_addresses(now, |mac| {
             let all = directory.addresses_of(mac).iter().map(IpNetworkAddress::ip);
             all.filter(|&ip| directory.host_with(ip).eq([mac])).collect()
         });
+        // The table in use has no next hops by destination yet.
+        if is_switched_on {
+            self.route_newest();
+        }
     }
 
     /// Does what is due of the kernel path, and has the paths watched that the kernel sends packets along.

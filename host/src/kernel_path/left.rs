@@ -77,28 +77,44 @@ impl Left {
     }
 }
 
-/// Whose each address was to which a run has left routes in the kernel, as far as that can be told: all addresses of a host
-/// lead to groups of one number, and one of them may be the one that the fabric gave the host. `host_with` knows that
-/// address.
-pub fn addresses_left(there: &Objects, host_with: impl Fn(Ipv6Addr) -> Option<Mac>) -> BTreeMap<IpAddr, Mac> {
-    let routed = there.routes.iter().filter_map(|(key, route)| match route {
-        Route::Group { group, .. } => Some((group.0 / 2, key.to.ip)),
-        _ => None,
-    });
-    let routed: Vec<(u32, IpAddr)> = routed.collect();
-    let known = routed.iter().filter_map(|&(number, ip)| match ip {
-        IpAddr::V6(ip) => Some((number, host_with(ip)?)),
-        IpAddr::V4(_) => None,
-    });
-    let hosts: BTreeMap<u32, Mac> = known.collect();
-    routed.iter().filter_map(|(number, ip)| Some((*ip, *hosts.get(number)?))).collect()
+/// What an earlier run has left in the kernel, as far as a run that follows must know it before there are routes of a map.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LeftRoutes {
+    /// Whose each address was to which there are routes, as far as that can be told.
+    pub(super) addresses: BTreeMap<IpAddr, Mac>,
+    /// Whether packets went by their destination.
+    pub(super) by_destination: bool,
+}
+
+impl LeftRoutes {
+    /// What is left among the objects that are there. All addresses of a host lead to groups of one number, and one of them may be
+    /// the one that the fabric gave the host. `host_with` knows that address.
+    pub fn of(there: &Objects, host_with: impl Fn(Ipv6Addr) -> Option<Mac>) -> Self {
+        let routed = there.routes.iter().filter_map(|(key, route)| match route {
+            Route::Group { group, .. } => Some((group.0 / 2, key.to.ip)),
+            _ => None,
+        });
+        let routed: Vec<(u32, IpAddr)> = routed.collect();
+        let known = routed.iter().filter_map(|&(number, ip)| match ip {
+            IpAddr::V6(ip) => Some((number, host_with(ip)?)),
+            IpAddr::V4(_) => None,
+        });
+        let hosts: BTreeMap<u32, Mac> = known.collect();
+        let addresses = routed.iter().filter_map(|(number, ip)| Some((*ip, *hosts.get(number)?))).collect();
+        let by_destination = there.nexthops.values().any(|it| matches!(it, Nexthop::Gateway { .. }));
+        Self { addresses, by_destination }
+    }
 }
 
 impl KernelPath {
-    /// Says whose the addresses were to which an earlier run has left routes: see [`addresses_left`].
-    pub fn set_left_addresses(&mut self, left: BTreeMap<IpAddr, Mac>) {
-        self.left.hosts = left.values().copied().collect();
-        self.left.addresses = left;
+    /// Says what an earlier run has left. If its packets went by their destination, so do those of this run until it is known
+    /// whether others need it.
+    pub fn set_left(&mut self, now: Instant, left: LeftRoutes) {
+        self.left.hosts = left.addresses.values().copied().collect();
+        self.left.addresses = left.addresses;
+        if left.by_destination {
+            self.go_on_by_destination(now);
+        }
     }
 
     /// Whether packets to this address may go on by a nexthop that an earlier run has left. As soon as there
@@ -113,11 +129,11 @@ impl KernelPath {
     /// before it, and it closes no circle with what the map has. A host that has let go of its routes keeps none of an earlier
     /// run either.
     pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
-        let Self { table, abilities, agent_port, ports, narrow, left, .. } = self;
+        let Self { table, agent_port, ports, narrow, left, .. } = self;
         let Some(table) = table else { return !self.has_let_go };
-        let (abilities, agent_port) = (*abilities, *agent_port);
+        let (abilities, agent_port) = (self.used_abilities(), *agent_port);
         let complete = self.complete == Some(table.version());
-        let tables = TablesByDestination::of(abilities, agent_port, complete);
+        let tables = TablesByDestination::of(self.goes_by_destination(), agent_port, complete);
         let around = Surroundings { abilities, agent_port, ports, narrow, tables };
         let has_route =
             |it: &Destination| it.has_route_along(nexthop, table, &around, |way| left.may_take(way));

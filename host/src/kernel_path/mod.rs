@@ -24,6 +24,7 @@
 //! What comes out are changes to the set of objects that the kernel is to hold. The driver carries them out
 //! before it sends any frame that was polled after them.
 
+mod company;
 mod destination;
 mod farewell;
 mod left;
@@ -53,15 +54,17 @@ use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
+use company::Company;
 use destination::Destination;
 use left::Left;
-pub use left::addresses_left;
+pub(crate) use company::needed_by;
+pub use left::LeftRoutes;
 use numbers::Numbers;
 use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
 pub use status::{Behind, CarriedRoute, KernelPathStatus, NotCarried};
-pub use surroundings::{KernelAbilities, KernelPort};
+pub use surroundings::{ByDestination, KernelAbilities, KernelPort};
 use unlisted::Unlisted;
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
@@ -96,6 +99,7 @@ enum Holding {
 #[derive(Debug)]
 pub struct KernelPath {
     abilities: KernelAbilities,
+    company: Company,
     /// The number of the crossbar's port to this agent, if they are in one machine.
     agent_port: Option<u8>,
     ports: BTreeMap<u8, KernelPort>,
@@ -144,6 +148,7 @@ impl KernelPath {
     pub fn new(seed: u64, first_number: u32, tap: u32) -> Self {
         Self {
             abilities: KernelAbilities::default(),
+            company: Company::default(),
             agent_port: None,
             ports: BTreeMap::new(),
             own: OwnAddresses::default(),
@@ -277,10 +282,15 @@ impl KernelPath {
             known.or_insert_with(|| back.unwrap_or_else(|| Destination::new(host, numbers.take()))).host =
                 host;
         }
-        // Within one map only dead cables change, and most hosts' ways avoid these before and after.
-        let renewed: Vec<Mac> = if is_same_map {
+        // Within one map only dead cables change, and most hosts' ways avoid these before and after; but where this host
+        // has not gone by destination so far, its table has had no next hops.
+        let has_hops = |table: &RouteTable| table.has_next_hops();
+        let gained_hops = has_hops(table) && !before.as_deref().is_some_and(has_hops);
+        let renewed: Vec<Mac> = if is_same_map && !gained_hops {
             let changed = |(_, it): &(&Mac, &Destination)| it.is_touched_by(table);
             self.destinations.iter().filter(changed).map(|(&mac, _)| mac).collect()
+        } else if is_same_map {
+            listed.into_keys().collect()
         } else {
             // Ways that differ between the tables by destination of the map before and of this map go out of
             // use before other hosts hear of this map's routes.
@@ -307,7 +317,7 @@ impl KernelPath {
     /// now.
     pub(crate) fn network_complete(&mut self, now: Instant, version: MapVersion) {
         let is_news = self.complete.replace(version) != Some(version);
-        if is_news && self.abilities.by_destination {
+        if is_news && self.goes_by_destination() {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.renew(now, mac));
         }
@@ -352,7 +362,8 @@ impl KernelPath {
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let unlisted = self.unlisted.values().map(|it| it.until).min();
         let prober = self.prober.poll_timeout(self.new_ways_from());
-        prober.into_iter().chain(unlisted).chain(self.farewell_at()).chain(self.left.poll_timeout()).min()
+        let others = self.farewell_at().into_iter().chain(self.left.poll_timeout());
+        prober.into_iter().chain(unlisted).chain(others).chain(self.company_at()).min()
     }
 
     /// All objects that the kernel is to hold.
@@ -383,7 +394,11 @@ impl KernelPath {
 
     /// Whether tables by destination are wanted.
     pub(crate) const fn goes_by_destination(&self) -> bool {
-        self.abilities.by_destination
+        match self.abilities.by_destination {
+            ByDestination::Never => false,
+            ByDestination::WithOthers => self.company.is_kept(),
+            ByDestination::Always => true,
+        }
     }
 
     /// Whether the kernel sends on what neighbours send it with nothing but a destination, so that they are to be told so. One
@@ -392,7 +407,7 @@ impl KernelPath {
     /// what it takes.
     pub fn forwards_by_destination(&self) -> bool {
         let is_in_step = self.table.as_ref().map_or(!self.has_let_go, |table| table.has_next_hops());
-        self.abilities.by_destination && self.agent_port.is_some() && is_in_step
+        self.goes_by_destination() && !self.company.is_parting() && self.agent_port.is_some() && is_in_step
     }
 
     fn version(&self) -> Option<MapVersion> {

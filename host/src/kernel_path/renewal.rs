@@ -9,7 +9,7 @@ use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
 
 use super::destination::Destination;
-use super::surroundings::{Surroundings, TablesByDestination};
+use super::surroundings::{ByDestination, Surroundings, TablesByDestination};
 use super::way::Way;
 use super::{KernelAbilities, KernelPath};
 use crate::routes::RouteTable;
@@ -32,8 +32,8 @@ impl KernelPath {
         let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
         let wanted = match (segments, by_destination) {
             (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
-            (false, true) => crossbar::neighbours(&ports),
-            (false, false) => Objects::default(),
+            (false, ByDestination::Always) => crossbar::neighbours(&ports),
+            (false, ByDestination::Never | ByDestination::WithOthers) => Objects::default(),
         };
         self.changes.extend(changes(&self.of_ports, &wanted));
         self.of_ports = wanted;
@@ -74,9 +74,9 @@ impl KernelPath {
 
     /// Derives the ways to a host anew from the table.
     pub(super) fn renew(&mut self, now: Instant, mac: Mac) {
+        let (by_destination, abilities) = (self.goes_by_destination(), self.used_abilities());
         let Self {
             table,
-            abilities,
             ports,
             agent_port,
             narrow,
@@ -89,8 +89,9 @@ impl KernelPath {
         } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let found = table.as_ref().map_or_else(Vec::new, |table| {
-            let (abilities, agent_port) = (*abilities, *agent_port);
-            let tables = TablesByDestination::of(abilities, agent_port, *complete == Some(table.version()));
+            let agent_port = *agent_port;
+            let tables =
+                TablesByDestination::of(by_destination, agent_port, *complete == Some(table.version()));
             let around = Surroundings { abilities, agent_port, ports, narrow, tables };
             destination.routes(table, &around)
         });

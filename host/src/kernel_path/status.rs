@@ -20,6 +20,8 @@ pub struct KernelPathStatus {
     pub by_segments: usize,
     /// How many hosts the kernel sends packets to by their destination alone.
     pub by_destination: usize,
+    /// The host for whose sake packets go by their destination though this kernel knows segments, if that is so and it is known.
+    pub for_sake_of: Option<Mac>,
     /// The hosts of the map to which the kernel sends no packets, with the reason.
     pub not_carried: Vec<(Mac, NotCarried)>,
     /// How many objects the kernel is to hold.
@@ -121,6 +123,7 @@ impl KernelPath {
         KernelPathStatus {
             by_segments,
             by_destination: carried().count() - by_segments,
+            for_sake_of: self.goes_along_for(),
             not_carried,
             objects: objects + self.of_ports.len(),
         }
@@ -131,7 +134,7 @@ impl KernelPath {
         let not_carried = self.destinations.iter().filter(|(_, it)| !it.is_carried());
         not_carried.map(|(&mac, it)| {
             let why = match () {
-                () if !self.abilities.segments && !self.abilities.by_destination => NotCarried::NotHere,
+                () if !self.abilities.segments && !self.goes_by_destination() => NotCarried::NotHere,
                 () if self.own.source_of_probes().is_none() => NotCarried::NoOwnAddress,
                 () if it.target().is_none() => NotCarried::NoAddress,
                 () if it.ways.is_empty() => NotCarried::NoWay,
@@ -145,9 +148,8 @@ impl KernelPath {
     /// Who is behind each port whose neighbour's kernel lacks what this one goes by, which neighbours tell each other.
     fn lacking_neighbours(&self) -> BTreeMap<u8, Behind> {
         let Some(table) = &self.table else { return BTreeMap::new() };
-        let goes_on = |port: &KernelPort| match self.abilities.segments {
-            true => port.by_segments,
-            false => port.by_destination,
+        let goes_on = |port: &KernelPort| {
+            if self.used_abilities().segments { port.by_segments } else { port.by_destination }
         };
         let lacking = self.ports.iter().filter(|(_, port)| !goes_on(port));
         lacking.map(|(&at, port)| (at, Behind { port: at, who: who_is_behind(table, port) })).collect()
@@ -158,7 +160,8 @@ impl KernelPath {
         let Some(table) = self.table.as_ref().filter(|_| !lacking.is_empty()) else {
             return NotCarried::NoWay;
         };
-        let ports: BTreeSet<u8> = match (self.abilities.segments, self.agent_port) {
+        let goes_by_segments = self.used_abilities().segments;
+        let ports: BTreeSet<u8> = match (goes_by_segments, self.agent_port) {
             (true, Some(_)) => {
                 table.paths_to(host).filter_map(|path| Some(path.hops.first()?.port)).collect()
             }
@@ -168,7 +171,7 @@ impl KernelPath {
         // One whose kernel has what is needed leaves a way, once all hosts have the map.
         let known = ports.iter().filter(|port| self.ports.contains_key(port));
         let behind: Option<Vec<Behind>> = known.map(|port| lacking.get(port).copied()).collect();
-        match (behind.as_deref(), self.abilities.segments) {
+        match (behind.as_deref(), goes_by_segments) {
             (Some(&[first, ..]), true) => NotCarried::NeighbourLacksSegments(first),
             (Some(&[first, ..]), false) => NotCarried::NeighbourLacksRoutes(first),
             _ => NotCarried::NoWay,

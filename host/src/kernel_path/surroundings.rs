@@ -14,10 +14,22 @@ pub struct KernelAbilities {
     pub segments: bool,
     /// It knows several elements in one address.
     pub compressed: bool,
-    /// It forwards by destination, where this host has a crossbar of its own.
-    pub by_destination: bool,
+    /// When it forwards by destination, where this host has a crossbar of its own.
+    pub by_destination: ByDestination,
     /// What it takes off the MTU of a route by segments.
     pub left_unused: LeftUnused,
+}
+
+/// When a host's kernel sends and forwards packets by their destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum ByDestination {
+    /// Never.
+    #[default]
+    Never,
+    /// Only for the sake of others: see [`Company`](super::company::Company).
+    WithOthers,
+    /// Always, and by nothing else.
+    Always,
 }
 
 impl KernelAbilities {
@@ -54,9 +66,9 @@ pub(super) enum TablesByDestination {
 }
 
 impl TablesByDestination {
-    /// The tables that a host with these abilities uses. `complete` says whether all hosts have its map.
-    pub(super) const fn of(abilities: KernelAbilities, agent_port: Option<u8>, complete: bool) -> Self {
-        match (abilities.by_destination, agent_port) {
+    /// The tables that a host uses which goes by destination, or not. `complete` says whether all hosts have its map.
+    pub(super) const fn of(goes_by_destination: bool, agent_port: Option<u8>, complete: bool) -> Self {
+        match (goes_by_destination, agent_port) {
             (true, Some(_)) if complete => Self::OfThisMap,
             (true, Some(_)) => Self::Alike,
             (false, _) | (_, None) => Self::Unused,

@@ -82,9 +82,10 @@ const TAP: u32 = 99;
 const LEFT_UNUSED: LeftUnused =
     LeftUnused::new([64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304]);
 const ABLE: KernelAbilities =
-    KernelAbilities { segments: true, compressed: true, by_destination: false, left_unused: LEFT_UNUSED };
+    KernelAbilities { segments: true, compressed: true, by_destination: ByDestination::Never, left_unused: LEFT_UNUSED };
 const PLAIN: KernelAbilities =
-    KernelAbilities { segments: false, compressed: false, by_destination: true, left_unused: LEFT_UNUSED };
+    KernelAbilities { segments: false, compressed: false, by_destination: ByDestination::Always, left_unused: LEFT_UNUSED };
+const WITH_OTHERS: KernelAbilities = KernelAbilities { by_destination: ByDestination::WithOthers, ..ABLE };
 
 /// The table of a node, with routes by destination.
 fn table_of(map: &Map, node: usize) -> Arc<RouteTable> {
@@ -119,6 +120,13 @@ impl Ring {
         };
         let nodes = (0..count).map(node).collect();
         let mut ring = Self { nodes, now: Instant::ZERO, cut: BTreeSet::new() };
+        let whom = needed_by(&map(count, 1), |of| {
+            let node = (0..count).find(|&node| mac(node) == of);
+            node.map_or(ByDestination::Never, |node| abilities(node).by_destination)
+        });
+        for node in &mut ring.nodes {
+            node.kernel.keep_company(Instant::ZERO, whom);
+        }
         for n in 0..count {
             ring.set_ports(n, &[1, 2]);
             let table = Arc::clone(&ring.nodes[n].table);
@@ -149,7 +157,7 @@ impl Ring {
                 tag: Some(far as u64 + 1),
                 mtu: 1500,
                 by_segments: self.nodes[far].obeys_segments,
-                by_destination: self.nodes[far].kernel.abilities.by_destination,
+                by_destination: self.nodes[far].kernel.forwards_by_destination(),
             }
         };
         let ports: Vec<_> = ports.iter().map(port).collect();

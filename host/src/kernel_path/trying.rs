@@ -9,6 +9,7 @@ use super::{KernelPath, KernelProbe, ways};
 impl KernelPath {
     /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
+        self.part_company(now);
         self.settle_doubts(&heard_at);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
         let Self { prober, destinations, own, agent_port, table, left, .. } = self;

@@ -45,8 +45,8 @@ pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilit
         }
         (false, DataPathChoice::Auto) if examined.forwards => {
             let what = format!(
-                "{lacks}, so packets go by plain routes to each destination where no machine of the fabric uses SRv6; \
-                 to and through machines that use it they go by the tap interface"
+                "{lacks}, so all nodes of the fabric go by plain routes to each destination; where a machine cannot (`mapper \
+                 xbar`, an agent alone, `--data-path srv6`), packets to and through those with SRv6 go by the tap interface"
             );
             Check::warning(name, what, format!("{enable}; or run all machines with `--data-path routes`"))
         }

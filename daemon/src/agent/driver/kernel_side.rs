@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::{NexthopId, probe};
-use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, addresses_left};
+use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
 use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
@@ -162,7 +162,8 @@ impl Driver {
         side.forwarding.keep_connected_routes_of(users.tap().index());
         self.host.use_kernel(seed, side.forwarding.first_number(), users.tap().index());
         let prefix = self.config.fabric_prefix;
-        self.host.set_left_addresses(addresses_left(&side.forwarding.take_found(), |ip| prefix.mac_of(ip)));
+        let left = LeftRoutes::of(&side.forwarding.take_found(), |ip| prefix.mac_of(ip));
+        self.host.set_left_routes(now, left);
         if self.config.keep_routes && self.config.map_once.is_some() {
             self.host.hold_kernel_routes_once_complete();
         }

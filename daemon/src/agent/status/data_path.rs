@@ -53,7 +53,7 @@ impl DataPath {
         kernel: ForwardingStatus,
         called: impl Fn(Mac) -> String,
     ) -> Self {
-        let KernelPathStatus { by_segments, by_destination, not_carried, objects } = path;
+        let KernelPathStatus { by_segments, by_destination, for_sake_of, not_carried, objects } = path;
         let (kind, why) = match (by_segments, by_destination) {
             (0, 0) if not_carried.is_empty() => (DataPathChoice::Tap, "there is no other host".to_owned()),
             (0, 0) => {
@@ -64,7 +64,13 @@ impl DataPath {
             (segments, routes) if segments >= routes => {
                 (DataPathChoice::Srv6, "kernels obey segments on proved routes".to_owned())
             }
-            _ => (DataPathChoice::Routes, "kernels forward by the destination, by proved tables".to_owned()),
+            _ => {
+                let mut why = "kernels forward by the destination, by proved tables".to_owned();
+                if let Some(mac) = for_sake_of {
+                    why += &format!(", as that of {} goes by nothing else", called(*mac));
+                }
+                (DataPathChoice::Routes, why)
+            }
         };
         let why = if choice == DataPathChoice::Auto { why } else { format!("{why}; data-path is {choice}") };
         let missing = not_carried.iter().take(MOST_MISSING);

@@ -37,6 +37,73 @@ fn tables_by_destination_wait_until_all_hosts_have_the_map() {
 }
 
 #[test]
+fn nodes_with_segments_go_by_destination_as_long_as_a_node_has_none() {
+    let mut ring = Ring::new(5, |node| if node == 2 { PLAIN } else { WITH_OTHERS });
+    ring.complete(&map(5, 2), &[0, 1, 2, 3, 4]);
+    assert_eq!(ring.check_plain(), 2 * 5 * 4);
+    let by = |ring: &Ring, node: usize| {
+        let KernelPathStatus { by_segments, by_destination, .. } = ring.nodes[node].kernel.status();
+        (by_segments, by_destination, ring.nodes[node].kernel.forwards_by_destination())
+    };
+    let others = [0, 1, 3, 4];
+    assert_eq!(others.map(|node| by(&ring, node)), [(0, 4, true); 4]);
+    // It leaves, or gets another kernel. Its own kernel may go on for a while, and needs the others then.
+    let begun = ring.now;
+    for node in others {
+        assert!(!ring.nodes[node].kernel.keep_company(begun, None));
+    }
+    ring.settle();
+    assert_eq!(others.map(|node| by(&ring, node)), [(0, 4, true); 4]);
+    // First they all say that they go their own ways, and then they do.
+    ring.now = begun + UNLISTED_FOR;
+    for node in others {
+        ring.nodes[node].kernel.handle_timeout(begun + UNLISTED_FOR, |_| None);
+    }
+    assert_eq!(others.map(|node| by(&ring, node)), [(0, 4, false); 4]);
+    others.into_iter().for_each(|node| ring.change(node));
+    ring.now = begun + UNLISTED_FOR + Duration::from_secs(1);
+    ring.wait(2);
+    // Where a route leads through the node without segments, no kernel obeys it.
+    for node in others {
+        let (by_segments, by_destination, forwards) = by(&ring, node);
+        assert!(by_segments >= 2 && (by_destination, forwards) == (0, false), "{node}: {by_segments}");
+    }
+    let alike = Ring::new(5, |_| WITH_OTHERS);
+    assert_eq!((alike.check(), alike.nodes[0].kernel.goes_by_destination()), (2 * 5 * 4, false));
+}
+
+#[test]
+fn a_run_that_follows_goes_on_by_destination_if_the_earlier_one_did() {
+    let says_of = |abilities: [KernelAbilities; 2]| {
+        let mut ring = Ring::new(3, |node| if node == 2 { abilities[1] } else { abilities[0] });
+        ring.complete(&map(3, 2), &[0, 1, 2]);
+        let left = ring.nodes[0].kernel.wanted();
+        let mut starting = KernelPath::new(0, 0, TAP);
+        starting.set_left(ring.now, LeftRoutes::of(&left, |_| None));
+        starting.set_abilities(ring.now, abilities[0], Some(AGENT));
+        starting.forwards_by_destination()
+    };
+    assert!(says_of([WITH_OTHERS, PLAIN]));
+    assert!(!says_of([WITH_OTHERS, WITH_OTHERS]), "it went by segments");
+    assert!(!says_of([ABLE, ABLE]));
+}
+
+#[test]
+fn who_cannot_go_by_destination_has_nobody_do_so_for_another_s_sake() {
+    let goes = |map: &Map, who: [ByDestination; 3]| {
+        needed_by(map, |of| (0..3).find(|&node| mac(node) == of).map_or(ByDestination::Never, |n| who[n]))
+    };
+    let (never, with_others, always) =
+        (ByDestination::Never, ByDestination::WithOthers, ByDestination::Always);
+    assert_eq!(goes(&map(3, 1), [with_others, always, with_others]), Some(mac(1)));
+    assert_eq!(goes(&map(3, 1), [with_others; 3]), None, "nobody needs it");
+    assert_eq!(goes(&map(3, 1), [never, always, with_others]), None, "a host without a crossbar, or one that is not known yet");
+    let mut with_xbar = map(4, 1);
+    with_xbar.hosts.retain(|host| host.mac != mac(3));
+    assert_eq!(goes(&with_xbar, [with_others, always, with_others]), None, "a crossbar that is no node's");
+}
+
+#[test]
 fn packets_by_destination_are_as_long_as_the_narrowest_cable_behind_the_next_node_carries() {
     // Node 3 has shorter frames on its cables than the others.
     let less = vec![(mac(3), LinkMtu { bytes: 1400, ports: 0b11 })];
@@ -106,8 +173,9 @@ proptest! {
     fn whoever_has_which_map_and_knows_who_else_has_it_no_packet_by_destination_loops(
         count in 3..7usize,
         steps in proptest::collection::vec((0..7usize, proptest::option::weighted(0.2, 0..8usize)), 1..40),
+        have_segments: [bool; 7],
     ) {
-        let mut ring = Ring::new(count, |_| PLAIN);
+        let mut ring = Ring::new(count, |node| if have_segments[node] { WITH_OTHERS } else { PLAIN });
         let mut newest = map(count, 1);
         let mut held = vec![1; count];
         for (node, cut) in steps {
@@ -127,6 +195,38 @@ proptest! {
             // `cross` asserts that no packet loops.
             ring.settle();
             ring.check_plain();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whoever_knows_that_others_need_it_no_packet_by_destination_meets_segments_that_are_not_its_own(
+        count in 3..6usize,
+        have_segments: [bool; 6],
+        steps in proptest::collection::vec((0..6usize, any::<bool>(), 0..20u64), 1..20),
+    ) {
+        let mut ring = Ring::new(count, |node| if have_segments[node] { WITH_OTHERS } else { PLAIN });
+        let version = ring.nodes[0].table.version();
+        for node in &mut ring.nodes {
+            node.kernel.network_complete(ring.now, version);
+        }
+        for (node, needed, seconds) in steps {
+            let now = ring.now;
+            ring.nodes[node % count].kernel.keep_company(now, needed.then(|| mac(0)));
+            // Hellos tell it before time goes on.
+            (0..count).for_each(|node| ring.set_ports(node, &[1, 2]));
+            ring.settle();
+            ring.check_plain();
+            // The two steps of going one's own way fall between others' and before them.
+            ring.now = ring.now + Duration::from_secs(4 * seconds);
+            for _ in 0..2 {
+                ring.settle();
+                (0..count).for_each(|node| ring.set_ports(node, &[1, 2]));
+                (0..count).for_each(|node| ring.change(node));
+                ring.check_plain();
+            }
         }
     }
 }

@@ -108,10 +108,10 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
     );
     // By the fabric's address of a host it is known whose all addresses were that the same run sent to by it.
     let host_with = |ip: Ipv6Addr| (0..4).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
-    let of_left = addresses_left(&left, |ip| host_with(ip).filter(|&of| of != mac(3)));
+    let of_left = LeftRoutes::of(&left, |ip| host_with(ip).filter(|&of| of != mac(3)));
     let known = [1, 2].into_iter().flat_map(|node| [v4(node), v6(node)].map(|ip| (ip, mac(node))));
-    assert_eq!(of_left, known.collect());
-    ring.nodes[0].kernel.set_left_addresses(of_left);
+    assert_eq!(of_left.addresses, known.collect());
+    ring.nodes[0].kernel.set_left(ring.now, of_left);
     assert_eq!(leads_on(&ring.nodes[0].kernel), [all[0], all[1], 0], "the second has told nothing yet");
     let revision = ring.nodes[0].kernel.revision();
     ring.nodes[0]
@@ -175,9 +175,9 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_
         ring.install(0, &table_of(&map, 0));
         let (began, kernel) = (ring.now, &mut ring.nodes[0].kernel);
         let host_with = |ip: Ipv6Addr| (0..COUNT).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
-        let of_left = addresses_left(&left, host_with);
-        let sent_to: BTreeSet<Mac> = of_left.values().copied().collect();
-        kernel.set_left_addresses(of_left);
+        let of_left = LeftRoutes::of(&left, host_with);
+        let sent_to: BTreeSet<Mac> = of_left.addresses.values().copied().collect();
+        kernel.set_left(ring.now, of_left);
         // How many hosts packets go on to.
         let go_on = |kernel: &KernelPath| {
             let leads = |to: &usize| left.nexthops.values().any(|it| kernel.leads_on(v6(*to), it));
@@ -234,7 +234,7 @@ fn what_an_earlier_run_left_goes_on_to_a_host_that_a_first_map_lacks_if_the_map_
         earlier.complete(&map(4, 2), &[0, 1, 2, 3]);
         let left = earlier.nodes[0].kernel.wanted();
         let host_with = |ip: Ipv6Addr| (0..4).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
-        let of_left = addresses_left(&left, host_with);
+        let of_left = LeftRoutes::of(&left, host_with);
         let mut ring = Ring::new(4, |_| abilities);
         let leads_on = |ring: &Ring, to: usize| {
             let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(to)) };
@@ -247,7 +247,7 @@ fn what_an_earlier_run_left_goes_on_to_a_host_that_a_first_map_lacks_if_the_map_
         alone.hosts.retain(|host| host.mac == mac(0));
         alone.xbars.truncate(1);
         alone.cables.clear();
-        ring.nodes[0].kernel.set_left_addresses(of_left);
+        ring.nodes[0].kernel.set_left(ring.now, of_left);
         ring.nodes[0].kernel.install(Instant::ZERO, &table_of(&alone, 0), BTreeMap::new());
         assert!(ring.nodes[0].kernel.misses_left_hosts());
         assert_eq!([1, 2, 3].map(|to| leads_on(&ring, to)), [goes_on; 3]);

@@ -14,7 +14,7 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::{LeftNeighbours, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
-use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort, addresses_left};
+use mapper_host::kernel_path::{ByDestination, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
@@ -86,7 +86,7 @@ impl Kernels {
 
     /// Whether some forward by destination.
     fn go_by_destination(&self) -> bool {
-        self.hosts.iter().any(|kernel| kernel.abilities.by_destination)
+        self.hosts.iter().any(|kernel| kernel.abilities.by_destination == ByDestination::Always)
     }
 
     /// Whether hosts have kernels at all.
@@ -97,7 +97,7 @@ impl Kernels {
 
 /// What a kernel can do, by the setting of its host and a number that was drawn for it.
 const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
-    let by_destination = match choice {
+    let is_told_to = match choice {
         KernelChoice::Auto | KernelChoice::Segments => false,
         KernelChoice::Routes => true,
         KernelChoice::Mixed => (drawn / 8).is_multiple_of(2),
@@ -107,11 +107,15 @@ const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
         KernelChoice::Segments => 8,
         KernelChoice::Auto | KernelChoice::Routes | KernelChoice::Mixed => drawn % 8,
     };
-    let segments = !by_destination && kind > 0;
+    let segments = !is_told_to && kind > 0;
     KernelAbilities {
         segments,
         compressed: segments && kind > 1,
-        by_destination: !segments || by_destination,
+        by_destination: match choice {
+            _ if !segments => ByDestination::Always,
+            KernelChoice::Segments => ByDestination::Never,
+            KernelChoice::Auto | KernelChoice::Routes | KernelChoice::Mixed => ByDestination::WithOthers,
+        },
         left_unused: LeftUnused::NOTHING,
     }
 }
@@ -193,7 +197,7 @@ impl World {
         kernel.left = LeftNeighbours::of(&kernel.objects);
         let first_number = kernel.first_free_number();
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
-        let left = addresses_left(&kernel.objects, |ip| {
+        let left = LeftRoutes::of(&kernel.objects, |ip| {
             let host = u32::from(ip.segments()[7]).checked_sub(1).filter(|&host| v6_of(host) == ip)?;
             Some(self.hosts.get(host as usize)?.own_mac)
         });
@@ -206,7 +210,7 @@ impl World {
         };
         if agent_port.is_some() {
             real.use_kernel(derive_seed(seed, PROBES, 0), first_number, TAP);
-            real.set_left_addresses(left);
+            real.set_left_routes(now, left);
             real.set_kernel_abilities(now, abilities, agent_port);
         }
         real.set_addresses(now, addresses);
