@@ -67,7 +67,9 @@ impl Company {
     fn follow(self, now: Instant, whom: Option<Mac>) -> Self {
         match self {
             _ if whom.is_some() => Self::Together { whom, unneeded_since: None },
-            Self::Together { whom, unneeded_since: None } => Self::Together { whom, unneeded_since: Some(now) },
+            Self::Together { whom, unneeded_since: None } => {
+                Self::Together { whom, unneeded_since: Some(now) }
+            }
             other => other,
         }
     }
@@ -135,7 +137,9 @@ impl KernelPath {
             destination.lose_ways(|way| is_of_other(&way.course), &mut self.numbers);
         }
         if goes_by_destination {
-            self.change_unlisted(|it, numbers| it.destination.lose_ways(|way| is_of_other(&way.course), numbers));
+            self.change_unlisted(|it, numbers| {
+                it.destination.lose_ways(|way| is_of_other(&way.course), numbers)
+            });
         }
         self.revision += 1;
         self.renew_all(now);

@@ -55,9 +55,9 @@ use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
 use company::Company;
+pub(crate) use company::needed_by;
 use destination::Destination;
 use left::Left;
-pub(crate) use company::needed_by;
 pub use left::LeftRoutes;
 use numbers::Numbers;
 use own_addresses::OwnAddresses;

@@ -76,16 +76,7 @@ impl KernelPath {
     pub(super) fn renew(&mut self, now: Instant, mac: Mac) {
         let (by_destination, abilities) = (self.goes_by_destination(), self.used_abilities());
         let Self {
-            table,
-            ports,
-            agent_port,
-            narrow,
-            complete,
-            destinations,
-            prober,
-            numbers,
-            silent,
-            ..
+            table, ports, agent_port, narrow, complete, destinations, prober, numbers, silent, ..
         } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let found = table.as_ref().map_or_else(Vec::new, |table| {

@@ -81,10 +81,18 @@ const TAP: u32 = 99;
 /// What Linux takes off the MTU of a route: 48 bytes, and 16 for each segment.
 const LEFT_UNUSED: LeftUnused =
     LeftUnused::new([64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304]);
-const ABLE: KernelAbilities =
-    KernelAbilities { segments: true, compressed: true, by_destination: ByDestination::Never, left_unused: LEFT_UNUSED };
-const PLAIN: KernelAbilities =
-    KernelAbilities { segments: false, compressed: false, by_destination: ByDestination::Always, left_unused: LEFT_UNUSED };
+const ABLE: KernelAbilities = KernelAbilities {
+    segments: true,
+    compressed: true,
+    by_destination: ByDestination::Never,
+    left_unused: LEFT_UNUSED,
+};
+const PLAIN: KernelAbilities = KernelAbilities {
+    segments: false,
+    compressed: false,
+    by_destination: ByDestination::Always,
+    left_unused: LEFT_UNUSED,
+};
 const WITH_OTHERS: KernelAbilities = KernelAbilities { by_destination: ByDestination::WithOthers, ..ABLE };
 
 /// The table of a node, with routes by destination.

@@ -37,7 +37,6 @@ mod routes;
 mod schedule;
 mod silence;
 mod study;
-mod unproved;
 mod xbar;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -67,7 +66,6 @@ use parts::Parts;
 use proofs::Proofs;
 use request::{Job, Pending};
 use schedule::Queues;
-use unproved::UnprovedClaims;
 
 /// What the user may set of an exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -196,7 +194,6 @@ pub struct Explorer {
     confirmations: Confirmations,
     greetings: Greetings,
     proofs: Proofs,
-    unproved: UnprovedClaims,
     parts: Parts,
     pending: BTreeMap<u32, Pending>,
     belated: Belated,
@@ -218,6 +215,8 @@ pub struct Explorer {
     /// Nodes before this one are of the earlier map.
     first_found: u32,
     cost: ExploreCost,
+    /// Whether it began anew as a cable may have been moved.
+    has_begun_anew: bool,
     outcome: Option<Result<Map, ExploreError>>,
     finished: bool,
 }
@@ -244,7 +243,6 @@ impl Explorer {
             confirmations: Confirmations::default(),
             greetings: Greetings::default(),
             proofs: Proofs::default(),
-            unproved: UnprovedClaims::default(),
             parts: Parts::default(),
             pending: BTreeMap::new(),
             belated: Belated::default(),
@@ -258,6 +256,7 @@ impl Explorer {
             incremental: false,
             first_found: 0,
             cost: ExploreCost::default(),
+            has_begun_anew: false,
             outcome: None,
             finished: false,
         }
@@ -434,14 +433,23 @@ impl Explorer {
         if self.begin_confirmations() {
             return;
         }
-        if self.unproved.has_changed() {
-            self.start_anew();
-            self.unproved = UnprovedClaims::of_new_beginning();
-            return;
-        }
         self.leave_out_rests();
         let map = self.map();
+        if !self.has_begun_anew && map.as_ref().is_ok_and(|map| self.disbelieves_more_than_told(map)) {
+            self.start_anew();
+            self.has_begun_anew = true;
+            return;
+        }
         self.end(map);
+    }
+
+    /// Whether the map has ports behind which nobody is believed, beside those of parts that are left out for what they cost.
+    /// A stranger may be there. Or a cable was moved meanwhile, and what was seen before and after does not fit together; then
+    /// nobody would look at that port again, and what is cabled there would never be found. So the exploration begins anew, but
+    /// only once, so that a stranger does not keep it from ending.
+    fn disbelieves_more_than_told(&self, map: &Map) -> bool {
+        let of_nobody = map.contested.iter().filter(|contested| contested.mac == Mac::NOBODY).count();
+        of_nobody > self.parts_left_out().len()
     }
 
     /// Ends the exploration, or begins it anew if it trusted an earlier map that does not hold.

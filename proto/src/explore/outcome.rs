@@ -23,10 +23,6 @@ impl Explorer {
             Job::Greet(greeting) => self.greeted(greeting, outcome),
             Job::Recheck(node) => self.rechecked(node, outcome),
             Job::Confirm { host, sent } => self.confirmed(host, sent, outcome),
-            Job::AskAgain(claim) => {
-                self.asked_again(claim, outcome);
-                Ok(())
-            }
         }
     }
 

@@ -133,7 +133,6 @@ impl Explorer {
             Job::Identify(node) | Job::Recheck(node) => node,
             Job::Compare(compare) => compare.sight,
             Job::Prove(proof) => proof.claimant(),
-            Job::AskAgain(claim) => claim.claimant(),
         };
         Some(self.known.root(At { node, delta: 0 }).node)
     }

@@ -227,14 +227,8 @@ impl Explorer {
                 self.hold(to);
                 self.proofs.todo.push_back(Proof { from, to, stamp: *stamp, tried, sent: 0, proof: None });
             }
-            None if tried >= MOST_CLAIMS => {
-                self.note_unproved(from, stamp);
-                self.disbelieve(from, sight);
-            }
+            None if tried >= MOST_CLAIMS => self.disbelieve(from, sight),
             None => {
-                if tried > 0 {
-                    self.note_unproved(from, stamp);
-                }
                 let sight = match sight {
                     Some(sight) => sight,
                     None => At { node: self.known.add_node(Some(from))?, delta: 0 },
@@ -306,7 +300,6 @@ impl Explorer {
 
     /// Ends a proof that no route can express: what is behind the port is not believed to be that xbar.
     pub(super) fn unprovable(&mut self, proof: &Proof) {
-        self.note_unproved(proof.from, &proof.stamp);
         self.release(proof);
         let root = self.known.root(proof.from);
         let sight = match self.known.xbar(root.node).far(root.delta).map(|far| self.known.far_root(far)) {

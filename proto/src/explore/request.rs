@@ -5,7 +5,6 @@ use super::knowledge::At;
 use super::proofs::Proof;
 use super::routes::WayOut;
 use super::schedule::Class;
-use super::unproved::Unproved;
 use super::{Explorer, RequestKind};
 use crate::Instant;
 use crate::wire::{Element, ProbeKind, Route};
@@ -40,8 +39,6 @@ pub(super) enum Job {
     Recheck(u32),
     /// Is this host, whose address another has too, still there? `sent` counts how often it was asked before.
     Confirm { host: u32, sent: u8 },
-    /// Does this port still show the tag whose claim was refuted?
-    AskAgain(Unproved),
 }
 
 /// A pair of ports that may be the ends of one cable.
@@ -79,7 +76,6 @@ impl Job {
             Self::FirstCable(_) | Self::Confirm { .. } => [None; 3],
             Self::Port(at, _) | Self::Greet(Greeting { at, .. }) => [Some(at.node), None, None],
             Self::Identify(node) | Self::Recheck(node) => [Some(node), None, None],
-            Self::AskAgain(claim) => [Some(claim.claimant()), None, None],
             Self::Compare(Compare { sight, from, to, .. }) => [Some(sight), Some(from.node), Some(to.node)],
             Self::Prove(proof) => {
                 let [from, to] = proof.nodes();
@@ -126,7 +122,6 @@ impl Explorer {
             Job::Confirm { host, .. } => self.confirmation_request(*host),
             Job::Greet(greeting) => self.greeting_request(*greeting),
             Job::Recheck(node) => self.recheck_request(*node),
-            Job::AskAgain(claim) => self.unproved_request(claim),
             Job::Prove(proof) => self.proof_request(proof),
             Job::Compare(compare) => {
                 let to = WayOut::out_of(&self.known, compare.to.node, compare.to.delta)?;
@@ -169,7 +164,7 @@ impl Explorer {
     pub(super) fn sent(&mut self, job: &Job) {
         match *job {
             Job::FirstCable(_) | Job::Compare(_) | Job::Prove(_) => {}
-            Job::Recheck(_) | Job::Confirm { .. } | Job::AskAgain(_) | Job::Greet(_) => {}
+            Job::Recheck(_) | Job::Confirm { .. } | Job::Greet(_) => {}
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 let xbar = self.known.xbar_mut(at.node);
@@ -191,7 +186,7 @@ impl Explorer {
         match *job {
             Job::Prove(proof) => self.unprovable(&proof),
             // No route leads there, so the host is taken for what it said.
-            Job::FirstCable(_) | Job::Confirm { .. } | Job::AskAgain(_) => {}
+            Job::FirstCable(_) | Job::Confirm { .. } => {}
             Job::Greet(greeting) => self.let_go(greeting),
             Job::Recheck(node) => self.known.xbar_mut(node).checks_sent = 0,
             Job::Port(at, _) => {

@@ -89,8 +89,7 @@ impl Explorer {
                 return Some((Job::Compare(compare), Class::Compare));
             }
             if !self.advance() {
-                let last = self.next_late().or_else(|| self.next_confirmation());
-                return last.or_else(|| self.next_unproved());
+                return self.next_late().or_else(|| self.next_confirmation());
             }
         }
     }

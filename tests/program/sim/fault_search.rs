@@ -192,6 +192,7 @@ fn seeds_that_once_failed_hold() {
         4_400_109_135,
         4_400_129_986,
         4_500_043_709,
+        4_700_089_708,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

@@ -97,7 +97,11 @@ fn who_cannot_go_by_destination_has_nobody_do_so_for_another_s_sake() {
         (ByDestination::Never, ByDestination::WithOthers, ByDestination::Always);
     assert_eq!(goes(&map(3, 1), [with_others, always, with_others]), Some(mac(1)));
     assert_eq!(goes(&map(3, 1), [with_others; 3]), None, "nobody needs it");
-    assert_eq!(goes(&map(3, 1), [never, always, with_others]), None, "a host without a crossbar, or one that is not known yet");
+    assert_eq!(
+        goes(&map(3, 1), [never, always, with_others]),
+        None,
+        "a host without a crossbar, or one that is not known yet"
+    );
     let mut with_xbar = map(4, 1);
     with_xbar.hosts.retain(|host| host.mac != mac(3));
     assert_eq!(goes(&with_xbar, [with_others, always, with_others]), None, "a crossbar that is no node's");

@@ -5,6 +5,7 @@ mod fabrics;
 mod faults;
 mod forged;
 mod incremental;
+mod moved;
 mod oracle;
 mod twins;
 
