@@ -145,6 +145,11 @@ impl KernelPath {
         self.renew_all(now);
     }
 
+    /// Whether neighbours are told not to send packets by their destination any more. A kernel that does nothing else goes on.
+    pub(super) fn is_parting(&self) -> bool {
+        self.abilities.by_destination == ByDestination::WithOthers && self.company.is_parting()
+    }
+
     /// For the sake of which host this one goes by destination, though its kernel knows segments.
     pub(super) const fn goes_along_for(&self) -> Option<Mac> {
         match (self.abilities.by_destination, self.company) {

@@ -407,7 +407,7 @@ impl KernelPath {
     /// what it takes.
     pub fn forwards_by_destination(&self) -> bool {
         let is_in_step = self.table.as_ref().map_or(!self.has_let_go, |table| table.has_next_hops());
-        self.goes_by_destination() && !self.company.is_parting() && self.agent_port.is_some() && is_in_step
+        self.goes_by_destination() && !self.is_parting() && self.agent_port.is_some() && is_in_step
     }
 
     fn version(&self) -> Option<MapVersion> {

@@ -84,6 +84,11 @@ fn a_run_that_follows_goes_on_by_destination_if_the_earlier_one_did() {
         starting.forwards_by_destination()
     };
     assert!(says_of([WITH_OTHERS, PLAIN]));
+    let mut plain = Ring::new(3, |_| PLAIN);
+    let left = LeftRoutes { by_destination: true, ..LeftRoutes::default() };
+    plain.nodes[0].kernel.set_left(plain.now, left);
+    plain.nodes[0].kernel.handle_timeout(plain.now + UNLISTED_FOR, |_| None);
+    assert!(plain.nodes[0].kernel.forwards_by_destination(), "a kernel that does nothing else goes on");
     assert!(!says_of([WITH_OTHERS, WITH_OTHERS]), "it went by segments");
     assert!(!says_of([ABLE, ABLE]));
 }
