@@ -230,8 +230,11 @@ impl Host {
         self.settle(now);
     }
 
-    /// Takes in how long frames may now be at this host: see [`Agent::set_mtu`].
+    /// Takes in how long frames may now be at this host: see [`Agent::set_mtu`]. Users' frames are as long at once.
     pub fn set_mtu(&mut self, now: Instant, mtu: LinkMtu) {
+        if let Some(data) = self.data.as_mut().filter(|_| mtu.bytes > 0) {
+            data.set_link_mtu(mtu.bytes.into());
+        }
         self.agent.set_mtu(now, mtu);
         self.settle(now);
     }

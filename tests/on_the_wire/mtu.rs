@@ -1,5 +1,5 @@
-//! Tests of cables that carry shorter frames than others: which boards name them, and what becomes of users'
-//! frames.
+//! Tests of cables that carry shorter frames than others, and of MTUs that change while agents run: which boards name
+//! them, and what becomes of the tap interfaces and users' frames.
 
 use serde_json::{Value, json};
 
@@ -70,10 +70,10 @@ fn a_cable_with_a_smaller_mtu_is_named_by_all_and_senders_learn_what_gets_throug
         "1500 bytes at port 2 of host h2 (02:00:00:00:00:02) and port 1 of host h1 (02:00:00:00:00:01);";
     let told = wait_for("all tell it people, and the third by the names of the two", || {
         let told = text(&lab);
-        let count = told.matches("cables of the map carry shorter frames than hosts send").count();
+        let count = told.matches("some cables of the map carry frames of 9000 bytes, and others shorter").count();
         (count == 3 && told.contains(named)).then_some(told)
     });
-    assert!(!told.contains("Network is fully configured"), "{told}");
+    assert_eq!(told.matches("Network is fully configured").count(), 3, "{told}");
     // The log tells it once, also where names come later.
     let lines =
         || lab.log("h3").lines().filter(|line| line.contains("1500 bytes at port 2 of host ")).count();
@@ -105,16 +105,85 @@ fn one_end_that_is_too_small_is_named_by_all_until_it_is_mended() {
         ((by_others, by_itself) == (2, 1)).then_some(())
     });
     lab.ip("h1", "link set p1 mtu 9000");
-    let configured = || {
-        let told = text(&lab);
-        (told.matches("Network is fully configured").count() == 3).then_some(told)
+    // Agents that send by the tap interface alone have given up the privilege to set its MTU, so they say what to do.
+    let command = "`ip link set ip0 mtu 8917`";
+    let is_mended = |told: &str, commands: usize| {
+        told.matches("Network is fully configured").count() == 3
+            && !told.contains("1500 bytes at")
+            && told.matches(command).count() == commands
     };
-    let told = wait_for("all say that the network is configured", configured);
-    assert!(!told.contains("1500 bytes at"), "{told}");
+    let told = wait_for("none names the end any more", || Some(text(&lab)).filter(|told| is_mended(told, 1)));
+    assert!(told.contains("the tap interface's MTU is 1417, and the cables of the fabric carry"), "{told}");
+    lab.ip("h1", "link set ip0 mtu 8917");
+    wait_for("nothing is left to do", || is_mended(&text(&lab), 0).then_some(()));
     // An interface whose MTU becomes too small while the agents run is named, too.
     lab.ip("h2", "link set p1 mtu 4000");
     let named = |boards: &[Value]| {
         boards.iter().all(|board| board["narrow_cables"][0]["ends"][0]["host"] == "02:00:00:00:00:02")
     };
     lab.wait_until("all name the other cable", named);
+}
+
+/// The MTUs of the tap interfaces of all nodes.
+fn taps(lab: &Lab) -> [u32; 3] {
+    NODES.map(|node| lab.run(&["exec", node, "cat", "/sys/class/net/ip0/mtu"]).trim().parse().unwrap())
+}
+
+/// Waits until all nodes reach each other by packets of this many bytes that nobody may take apart, by whatever carries
+/// users' packets and by the tap interfaces: kernels send packets of the service 12 by these, and the answers to them.
+fn wait_for_full_size(lab: &Lab, what: &str, mtu: u32) {
+    let payload_bytes = (mtu - 28).to_string();
+    for from in NODES {
+        for to in (1..=3).filter(|to| from != format!("h{to}")) {
+            let to = format!("10.77.0.{to}");
+            for service in ["0", "12"] {
+                let words = ["exec", from, "ping", "-Q", service, "-M", "do", "-c", "1", "-W", "2", "-s"];
+                let ping = [&words[..], &[payload_bytes.as_str(), to.as_str()]].concat();
+                let what = format!("{what}: {from} to {to}, service {service}");
+                wait_for(&what, || lab.try_run(&ping).status.success().then_some(()));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_tap_interfaces_follow_the_least_cable_while_agents_run() {
+    if !can_carry_ip() {
+        return;
+    }
+    let lab = Lab::up("ring:n=3,hosts=1", &["--nodes", "--", "--liveness-interval-ms", "200"]);
+    lab.wait_for_network("the whole ring", 3, 3);
+    lab.wait_for_pings("all reach each other", &[]);
+    assert_eq!(taps(&lab), [1417; 3]);
+    let set = |ends: &[(&str, &str)], mtu: u32| {
+        ends.iter().for_each(|(node, port)| lab.ip(node, &format!("link set {port} mtu {mtu}")));
+    };
+    let follow = |what: &str, expected: [u32; 3]| {
+        wait_for(what, || (taps(&lab) == expected).then_some(()));
+    };
+    let all = NODES.map(|node| [(node, "p1"), (node, "p2")]).concat();
+    set(&all, 9000);
+    follow("all follow to longer frames", [8917; 3]);
+    wait_for_full_size(&lab, "longer packets", 8917);
+
+    let one_cable = [("h1", "p1"), ("h2", "p2")];
+    set(&one_cable, 1500);
+    follow("all follow to shorter frames, also the host that is not at that cable", [1417; 3]);
+    wait_for_full_size(&lab, "shorter packets", 1417);
+    let told = wait_for("all are configured and name the cable", || {
+        let told = text(&lab);
+        let count = |words| told.matches(words).count();
+        (count("Network is fully configured") == 3 && count("1500 bytes at port") == 3).then_some(told)
+    });
+    assert!(!told.contains("the tap interface's MTU"), "{told}");
+
+    // What the user chose stays, unless cables carry less.
+    lab.ip("h3", "link set ip0 mtu 1300");
+    set(&one_cable, 4000);
+    follow("the others follow to longer frames", [3917, 3917, 1300]);
+    lab.ip("h3", "link set ip0 mtu 3917");
+    set(&one_cable, 9000);
+    follow("all follow again", [8917; 3]);
+    wait_for_full_size(&lab, "longer packets again", 8917);
+    assert!(!text(&lab).contains("warning:"), "{}", text(&lab));
 }

@@ -11,7 +11,7 @@ use crate::namespace::Namespace;
 const MAC: Mac = Mac::from_position(7);
 
 /// Runs `inside` with a tokio runtime in a new namespace, if this machine lets the test make one.
-fn in_namespace(inside: impl FnOnce() + Send) {
+fn in_namespace(inside: impl FnOnce(&Namespace) + Send) {
     if !can_make_taps() {
         return;
     }
@@ -19,18 +19,22 @@ fn in_namespace(inside: impl FnOnce() + Send) {
     namespace.ip("link set lo up");
     namespace.enter(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async { inside() });
+        runtime.block_on(async { inside(&namespace) });
     });
 }
 
 #[test]
 fn an_interface_is_made_as_asked_for_and_gone_with_its_owner() {
-    in_namespace(|| {
+    in_namespace(|namespace| {
         let tap = Tap::create("t0", MAC, 1417).unwrap();
         let interface = Interface::look_up(tap.name()).unwrap().unwrap();
         assert_eq!((interface.mac, interface.mtu), (MAC, 1417));
         assert!(interface.up && interface.carrier && interface.ethernet);
         assert_eq!(tap.refused(), 0);
+        namespace.ip("link set t0 down");
+        tap.set_mtu(8917).unwrap();
+        let interface = Interface::look_up(tap.name()).unwrap().unwrap();
+        assert_eq!((interface.mac, interface.mtu, interface.up), (MAC, 8917, false), "all else stays");
         drop(tap);
         // A process that another test is starting just now has a copy of the descriptor until it executes its program,
         // and the kernel takes the interface away with the last copy.
@@ -40,7 +44,7 @@ fn an_interface_is_made_as_asked_for_and_gone_with_its_owner() {
 
 #[test]
 fn a_name_that_cannot_be_had_is_refused_with_why() {
-    in_namespace(|| {
+    in_namespace(|_| {
         assert!(matches!(Tap::create("lo", MAC, 1417), Err(TapError::NameTaken { .. })));
         assert!(matches!(Tap::create("a/b", MAC, 1417), Err(TapError::BadName { .. })));
         let _owner = Tap::create("t0", MAC, 1417).unwrap();

@@ -82,6 +82,12 @@ impl CableStatus {
         self.state == "joined" && self.mtu.is_some() && self.mtu != theirs
     }
 
+    /// The longest frame that the cable carries at both ends, in bytes, if the interface here has this MTU.
+    pub fn carries(&self, mtu: u32) -> u32 {
+        let theirs = self.neighbour.as_ref().filter(|_| self.state == "joined").map(|it| it.mtu);
+        theirs.map_or(mtu, |theirs| theirs.min(mtu))
+    }
+
     /// What is wrong with the cable of an interface, in words, and what to do; `None` if nothing is.
     pub fn trouble(&self, interface: &str) -> Option<String> {
         let Self { state, neighbour, looped_to, shared_with, mtu } = self;

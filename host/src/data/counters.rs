@@ -26,7 +26,10 @@ pub enum DataDrop {
     ForeignSource,
     /// The frame does not fit this host's link together with its route.
     #[error("the frame is too long for the link")]
-    TooLong,
+    TooLong {
+        /// The longest frame of the user that gets through, in bytes.
+        most_bytes: usize,
+    },
     /// The frame fits this host's link, but every way to the destination has a cable that it does not fit.
     #[error("a cable on the way carries no frames of that length")]
     TooLongForCable {

@@ -41,6 +41,7 @@ pub struct PathInUse {
 /// A broadcast or multicast goes to each host of the map once, as a copy made here.
 pub struct DataPath {
     own: Mac,
+    /// The longest frames that this host's link carries, in bytes.
     link_mtu: usize,
     pub(super) destinations: Option<Destinations>,
     /// How long frames may be by the newest map, until a table of that map is installed.
@@ -75,6 +76,14 @@ impl DataPath {
             again: Vec::new(),
             answer: None,
             status: DataStatus::default(),
+        }
+    }
+
+    /// Takes in how long the payloads are that the link carries from now on, in bytes. Flows keep their paths.
+    pub(crate) fn set_link_mtu(&mut self, link_mtu: u32) {
+        self.link_mtu = link_mtu as usize;
+        if let Some(destinations) = &mut self.destinations {
+            destinations.set_link_mtu(self.link_mtu);
         }
     }
 
@@ -124,7 +133,7 @@ impl DataPath {
             }
             Err(reason) => {
                 self.status.dropped.count(reason.into());
-                if let DataDrop::TooLongForCable { most_bytes } = reason {
+                if let DataDrop::TooLong { most_bytes } | DataDrop::TooLongForCable { most_bytes } = reason {
                     self.answer = too_big::answer(frame, most_bytes);
                 }
             }
@@ -207,18 +216,18 @@ impl DataPath {
         }
         let frame_bytes = Data::len_bytes(&path.way.back, frame);
         let link_bytes = path.way.there.as_bytes().len() + frame_bytes;
+        let most_bytes = (path.most_bytes + frame.len()).saturating_sub(link_bytes);
         if link_bytes > self.link_mtu {
-            return Err(DataDrop::TooLong);
+            return Err(DataDrop::TooLong { most_bytes });
         }
         if link_bytes > path.most_bytes {
-            let most_bytes = (path.most_bytes + frame.len()).saturating_sub(link_bytes);
             return Err(DataDrop::TooLongForCable { most_bytes });
         }
         let write = |token, room: &mut [u8]| Data::write(token, &path.way.back, frame, room).ok();
         let (route, data) = self
             .sent
             .push(now, (to, tries), path.way.there.as_bytes(), frame_bytes, write)
-            .ok_or(DataDrop::TooLong)?;
+            .ok_or(DataDrop::TooLong { most_bytes })?;
         send(route, data);
         path.longest.0 = path.longest.0.max(link_bytes);
         path.frames += 1;

@@ -93,6 +93,11 @@ impl Destinations {
         self.epoch += 1;
     }
 
+    /// Takes in how long the frames are that this host's link carries from now on, in bytes.
+    pub(super) fn set_link_mtu(&mut self, link_mtu: usize) {
+        self.epoch += u64::from(std::mem::replace(&mut self.link_mtu, link_mtu) != link_mtu);
+    }
+
     pub(super) fn table(&self) -> &Arc<RouteTable> {
         &self.table
     }

@@ -38,6 +38,6 @@ use mapper_proto::agent::PathId;
 
 pub use counters::{DataCount, DataDrop, DataDropKind, DataStatus};
 pub use data_path::{DataPath, PathInUse};
-pub use mtu::{MtuTooSmall, tap_mtu};
+pub use mtu::{MIN_TAP_MTU, MtuTooSmall, tap_mtu};
 pub use notices::DeadPort;
 pub use uses::PathTraffic;

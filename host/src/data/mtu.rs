@@ -8,7 +8,7 @@ use super::ethernet::{HEADER_BYTES, VLAN_TAG_BYTES};
 /// The most bytes that one element of a route takes.
 const MAX_ELEMENT_BYTES: usize = 2;
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
-const MIN_TAP_MTU: usize = 1280;
+pub const MIN_TAP_MTU: u32 = 1280;
 
 /// The error for a link whose frames are too short for IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -26,8 +26,8 @@ pub struct MtuTooSmall {
 /// The MTU of the tap interface, in bytes: the link's less all that a data frame adds with the
 /// longest routes there may be, there and back, and with a VLAN tag in the user's frame.
 ///
-/// The routes in use are mostly shorter than the longest. But an MTU that changed with each map would break
-/// connections that learned it, so this one does not depend on the map.
+/// The routes in use are mostly shorter than the longest. But an MTU that changed with the length of routes would change
+/// with most maps, so the longest that there may be count.
 ///
 /// # Errors
 /// If less is left than IPv6 needs.
@@ -39,8 +39,9 @@ pub fn tap_mtu(link_mtu: u32, max_hops: u8) -> Result<u32, MtuTooSmall> {
     let fits_the_link = link_mtu.saturating_sub(added);
     let fits_the_protocol = Data::MAX_PAYLOAD_BYTES - route_bytes - header_bytes;
     let left = fits_the_link.min(fits_the_protocol);
-    if left < MIN_TAP_MTU {
-        return Err(MtuTooSmall { link_mtu, needed: added + MIN_TAP_MTU });
+    let least = MIN_TAP_MTU as usize;
+    if left < least {
+        return Err(MtuTooSmall { link_mtu, needed: added + least });
     }
     Ok(left as u32)
 }

@@ -14,7 +14,7 @@ const IFF_UP: u32 = 1;
 
 /// Gives an interface an address and an MTU, and sets it up.
 pub(super) fn set_up(index: u32, mac: Mac, mtu: u32) -> io::Result<()> {
-    change(index, |attributes| {
+    change(index, IFF_UP, |attributes| {
         attributes.put(IFLA_ADDRESS, &mac.0);
         attributes.put_u32(IFLA_MTU, mtu);
     })
@@ -22,12 +22,18 @@ pub(super) fn set_up(index: u32, mac: Mac, mtu: u32) -> io::Result<()> {
 
 /// Sets an interface up, and leaves everything else about it as it is.
 pub(super) fn set_up_only(index: u32) -> io::Result<()> {
-    change(index, |_| {})
+    change(index, IFF_UP, |_| {})
 }
 
-fn change(index: u32, attributes: impl FnOnce(&mut Attributes<'_>)) -> io::Result<()> {
+/// Gives an interface an MTU, and leaves everything else about it as it is.
+pub(super) fn set_mtu(index: u32, mtu: u32) -> io::Result<()> {
+    change(index, 0, |attributes| attributes.put_u32(IFLA_MTU, mtu))
+}
+
+/// Changes an interface, and sets these of its flags.
+fn change(index: u32, flags: u32, attributes: impl FnOnce(&mut Attributes<'_>)) -> io::Result<()> {
     // The fields of ifinfomsg are family and type (both unspecified), index, flags, and which flags to
     // change.
-    let fixed = [0, index, IFF_UP, IFF_UP].map(u32::to_ne_bytes).concat();
+    let fixed = [0, index, flags, flags].map(u32::to_ne_bytes).concat();
     RequestSocket::open()?.carry_out(RTM_NEWLINK, 0, &fixed, attributes)
 }

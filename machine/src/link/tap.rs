@@ -195,6 +195,18 @@ impl Tap {
         }
     }
 
+    /// Gives the interface another MTU, in bytes. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_mtu(&self, mtu: u32) -> Result<(), TapError> {
+        set_link::set_mtu(self.index, mtu).map_err(|source| TapError::Io {
+            name: self.name.clone(),
+            doing: "setting its MTU",
+            source,
+        })
+    }
+
     /// The interface's number in its network namespace.
     pub fn index(&self) -> u32 {
         self.index

@@ -2,9 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use mapper_daemon::agent::status::{
-    AddressClash, Board, BoardPort, DeadCable, Mismatch, dead_ports, unequal_mtus,
-};
+use mapper_daemon::agent::status::{AddressClash, Board, BoardPort, DeadCable, Mismatch, dead_ports};
 use mapper_daemon::xbar::cable::CableStatus;
 
 /// Whether the network can be used, and if not, what is missing.
@@ -22,14 +20,10 @@ pub(super) fn verdict(board: &Board) -> String {
         "configured" if !board.dead_cables.is_empty() => {
             "cables of the map are dead, and routes lead around them"
         }
-        "configured" if !board.narrow_cables.is_empty() => {
-            "cables of the map carry shorter frames than hosts send"
-        }
-        "configured" if cables(board).any(CableStatus::mtus_differ) => {
+        // A cable between hosts that carries less than others is named, and frames are no longer than it carries. What no
+        // map shows are the ports of crossbars without an agent: frames of other hosts may be lost there.
+        "configured" if board.narrow_cables.is_empty() && cables(board).any(CableStatus::mtus_differ) => {
             "the two ends of a cable carry frames of different length"
-        }
-        "configured" if unequal_mtus(&board.ports).is_some() => {
-            "the ports of this node carry frames of different length"
         }
         "configured" => return "Network is fully configured.".to_owned(),
         "starting" if board.level == 0 => "this board never maps (level 0), and no mapper has come forward",
@@ -118,6 +112,7 @@ mod tests {
     use crate::cli::board_info::describe::describe_board;
     use crate::cli::board_info::describe::tests::configured;
     use mapper_daemon::agent::status::{NarrowCable, Reason};
+    use mapper_daemon::xbar::cable::NeighbourStatus;
     use mapper_proto::agent::FrameDrop;
 
     fn reason() -> Reason {
@@ -133,10 +128,6 @@ mod tests {
             Board { network_configured: false, ..configured() },
             Board { unreachable: vec![reason()], ..configured() },
             Board { dead_cables: vec![DeadCable::default()], ..configured() },
-            Board {
-                narrow_cables: vec![NarrowCable { mtu: 1500, longest: 9000, ends: Vec::new() }],
-                ..configured()
-            },
             in_state("starting"),
             in_state("mapping"),
             in_state("passive"),
@@ -152,6 +143,20 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_network_with_cables_that_carry_less_than_others_is_configured() {
+        let neighbour = NeighbourStatus { mtu: 1500, ..NeighbourStatus::default() };
+        let (state, mtu) = ("joined".to_owned(), Some(9000));
+        let differs = CableStatus { state, mtu, neighbour: Some(neighbour), ..CableStatus::default() };
+        let unknown_to_map = Board { cable: Some(differs), ..configured() };
+        let text = describe_board(&unknown_to_map);
+        assert!(text.contains("not fully configured: the two ends of a cable carry"), "{text}");
+        let narrow_cables = vec![NarrowCable { mtu: 1500, longest: 9000, ends: Vec::new() }];
+        let warnings = vec!["1500 bytes at eth1 of this host".to_owned()];
+        let text = describe_board(&Board { narrow_cables, warnings, ..unknown_to_map });
+        assert!(text.contains("Network is fully configured.\n  warning: 1500 bytes at eth1"), "{text}");
     }
 
     #[test]

@@ -91,17 +91,27 @@ impl Attachment {
         status.ports.iter().filter(|port| self.outer.has(port.port)).map(BoardPort::from).collect()
     }
 
-    /// How long frames may be now, by the MTU of the interfaces; `None` while there are no interfaces.
+    /// How long frames may be now, by the MTU of the interfaces; `None` while there are no interfaces. A port
+    /// without carrier has no cable that frames could take, so it counts only if no port has any.
     pub(super) fn link_mtu(&self) -> Option<LinkMtu> {
         let found = match &self.crossbar {
             Some(_) => {
-                let ports = self.outer_ports();
+                let ports = with_carrier(self.outer_ports());
                 LinkMtu::of_ports(ports.iter().filter_map(|port| Some((port.port, port.mtu?))))
             }
             // The interface of an agent alone has no port number, so 0 is given.
             None => LinkMtu::of_ports(self.link.mtu().map(|mtu| (0, mtu))),
         };
         (found.bytes > 0).then_some(found)
+    }
+
+    /// The longest frame that the cables of this machine carry, at both of their ends, in bytes; `None` while
+    /// there are no interfaces.
+    pub(super) fn least_cable(&self) -> Option<u32> {
+        let ports = with_carrier(self.outer_ports());
+        let ports = ports.iter().filter_map(|port| Some(port.cable.carries(port.mtu?)));
+        let alone = self.cable().and_then(|cable| Some(cable.carries(self.link.mtu()?)));
+        ports.chain(alone).min()
     }
 
     /// What is known of the cable of an agent alone; `None` for a node, whose ports have one each.
@@ -187,6 +197,14 @@ impl Attachment {
         let crossbar = Some(Rc::new(switch));
         Ok(Self { link: own.into(), mac, mtu, crossbar, outer, hellos, held_back, identity })
     }
+}
+
+/// Those of these ports that have carrier, or all if none has.
+fn with_carrier(mut ports: Vec<BoardPort>) -> Vec<BoardPort> {
+    if ports.iter().any(|port| port.carrier) {
+        ports.retain(|port| port.carrier);
+    }
+    ports
 }
 
 /// Sets an interface up if it is down. Returns it as it was found, or `None` if it does not exist. If the

@@ -75,7 +75,10 @@ impl Driver {
             tokio::select! {
                 () = self.attachment.link.recv_batch(&mut batch) => self.take_frames(&batch),
                 ready = user_ready(&self.users) => self.take_user_frames(&mut buffer, ready)?,
-                () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
+                () = carrier_changed(&mut self.carriers) => {
+                    self.follow_carriers();
+                    self.follow_mtu();
+                }
                 () = hello_due(&self.attachment) => self.exchange_hellos(),
                 said = from_kernel(&mut self.kernel, self.host.kernel_path()) => self.take_from_kernel(said),
                 () = self.timer.sleep_until(wake_at) => {

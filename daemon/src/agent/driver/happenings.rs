@@ -123,6 +123,7 @@ impl Driver {
         for conflict in map.address_conflicts() {
             warn!(mac = self.called(conflict.mac), "{conflict}");
         }
+        self.follow_tap_mtu();
         self.warn_of_changes();
     }
 
@@ -155,6 +156,7 @@ impl Driver {
     }
 
     fn network_complete(&mut self, version: MapVersion) {
+        self.follow_tap_mtu();
         self.warn_of_changes();
         if self.host.table().is_none_or(|table| table.hosts().next().is_none()) {
             // A network that has only this host is complete, too, but nobody waits for that.

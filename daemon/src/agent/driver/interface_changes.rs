@@ -28,11 +28,17 @@ impl Driver {
         if let Ok(side) = &mut self.kernel {
             side.forwarding.look_soon();
         }
+        self.follow_mtu();
+        self.follow_rates();
+        self.followers.changed();
+    }
+
+    /// Tells the host how long frames may be now, and has the tap interface follow.
+    pub(super) fn follow_mtu(&mut self) {
         if let Some(mtu) = self.mtu_said() {
             self.host.set_mtu(self.now(), mtu);
         }
-        self.follow_rates();
-        self.followers.changed();
+        self.follow_tap_mtu();
     }
 
     /// How long frames may be at this host, which other hosts are told; `None` if it carries no users'

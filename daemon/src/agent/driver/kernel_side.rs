@@ -199,7 +199,10 @@ impl Driver {
     /// Acts on what the kernel has said.
     pub(super) fn take_from_kernel(&mut self, said: FromKernel) {
         match said {
-            FromKernel::Neighbours => self.follow_neighbours(),
+            FromKernel::Neighbours => {
+                self.follow_neighbours();
+                self.follow_tap_mtu();
+            }
             FromKernel::Recheck => self.recheck_kernel(),
             FromKernel::Datagram(Arrived { bytes, len, from, arrived_ns }) => {
                 let answer =

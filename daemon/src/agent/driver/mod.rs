@@ -25,6 +25,7 @@ mod resolution;
 mod shown;
 mod soundings;
 mod state;
+mod tap_mtu;
 mod user_interface;
 mod warnings;
 
@@ -36,7 +37,7 @@ use mapper_machine::link::LinkError;
 use mapper_machine::link::held_address::AddressMonitor;
 use mapper_machine::link::interface::InterfaceMonitor;
 use mapper_machine::metrics::Exporter;
-use mapper_machine::options::ServiceConfig;
+use mapper_machine::options::{DataPathChoice, ServiceConfig};
 use mapper_machine::privileges::{self, Needs};
 use mapper_machine::process::Starter;
 use mapper_machine::service::{self, Ran, ServiceError};
@@ -139,9 +140,12 @@ async fn serve(
     attachment.keep_identity(&config);
     let kernel = KernelSide::open(&config, &attachment)?;
     // What the kernel is to hold changes with every map, an address that is picked may have to be given up for another,
-    // and ports that come later are set up, as long as the daemon runs.
+    // ports that come later are set up,
+    // and the tap interface has the MTU that cables carry, as long as the daemon runs. Who chose the tap interface alone
+    // for users' packets is given a process without that privilege, which says on the board if the MTU should be another.
     let picks = users.is_some() && !config.networks.is_empty();
-    let network_administration = picks || kernel.is_ok() || !config.patterns.is_empty();
+    let sets_mtu = users.is_some() && config.data_path != DataPathChoice::Tap;
+    let network_administration = picks || sets_mtu || kernel.is_ok() || !config.patterns.is_empty();
     let hosts_file = config.hosts_file.as_deref().map(|path| HostsFile::open(path, config.mark()));
     let hosts_file = hosts_file.transpose().map_err(DaemonError::HostsFile)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, network_administration, files: false })

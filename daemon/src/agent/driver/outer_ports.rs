@@ -260,6 +260,7 @@ impl Driver {
         self.attachment.outer.tell_named(&self.config.ports);
         self.follow_carriers();
         self.follow_patterns();
+        self.follow_mtu();
         self.warn_of_changes();
     }
 }

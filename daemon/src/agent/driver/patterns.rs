@@ -180,5 +180,6 @@ impl Driver {
         }
         self.attachment.keep_new_ports(&self.config);
         self.follow_carriers();
+        self.follow_mtu();
     }
 }

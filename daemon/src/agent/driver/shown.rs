@@ -143,7 +143,7 @@ impl Driver {
                 .collect(),
             learned: self.learned_shown(),
             told: directory.hosts().chain([self.host.own()]).map(told).collect(),
-            link_mtu: attachment.link_mtu().map_or(attachment.mtu, |mtu| mtu.bytes.into()),
+            link_mtu: self.least_cable().unwrap_or(attachment.mtu),
             max_hops: self.config.route_options().max_hops,
         }
     }

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use mapper_host::data::{DataStatus, tap_mtu};
+use mapper_host::data::{DataStatus, MIN_TAP_MTU, MtuTooSmall, tap_mtu};
 use mapper_proto::Mac;
 use tracing::{info, warn};
 
+use super::tap_mtu::TapMtu;
 use crate::agent::DaemonError;
 use crate::agent::options::Config;
 use crate::agent::status;
@@ -17,7 +18,11 @@ use mapper_machine::link::tap::Tap;
 /// The host's Ethernet interface over the fabric.
 pub(super) struct UserInterface {
     tap: Tap,
-    mtu: u32,
+    mtu: TapMtu,
+    /// Why the cables carry too little for IP, if they do.
+    too_small: Option<MtuTooSmall>,
+    /// Why the tap does not have the MTU that the cables carry, in words.
+    mtu_kept: Option<String>,
     mac: Mac,
     /// The tap as the kernel described it last; `None` if it is gone.
     seen: Option<Interface>,
@@ -50,7 +55,8 @@ impl UserInterface {
         info!(tap = name, mtu, "the tap interface is up");
         let seen = Interface::look_up(name)?;
         let without = without.map(|error| with_causes(&error));
-        Ok(Some(Self { tap, mtu, mac, seen, by_prefix, without }))
+        let mtu = TapMtu::new(mtu);
+        Ok(Some(Self { tap, mtu, too_small: None, mtu_kept: None, mac, seen, by_prefix, without }))
     }
 
     /// Takes in a change of any interface of the machine; it need not be the tap.
@@ -64,6 +70,7 @@ impl UserInterface {
                     self.give_address_again();
                 }
                 self.seen = Some(now.clone());
+                self.look_at_mtu(&now.name);
             }
             InterfaceChange::Gone { index } if *index == seen.index => self.seen = None,
             InterfaceChange::Now(_) | InterfaceChange::Gone { .. } => {}
@@ -71,6 +78,8 @@ impl UserInterface {
                 if let Ok(now) = Interface::look_up(self.tap.name()) {
                     self.seen = now;
                 }
+                let name = self.tap.name().to_owned();
+                self.look_at_mtu(&name);
             }
         }
     }
@@ -83,6 +92,53 @@ impl UserInterface {
         match self.tap.add_address(address) {
             Ok(()) => info!(tap, %address, "the tap interface was set up again and gets its address again"),
             Err(error) => warn!("{}; set it again, or restart the agent", with_causes(&error)),
+        }
+    }
+
+    /// Takes in which MTU the interface was seen with, under this name. If that is another than this process gave it, it is
+    /// looked up: what was seen may be of the time before, and must not be taken for the user's choice.
+    fn look_at_mtu(&mut self, name: &str) {
+        let Some(seen) = self.seen.as_mut().filter(|seen| seen.mtu != self.mtu.given()) else { return };
+        let Ok(Some(now)) = Interface::look_up(name) else { return };
+        if seen.index != now.index {
+            return;
+        }
+        seen.mtu = now.mtu;
+        if self.mtu.found(now.mtu) {
+            self.mtu_kept = None;
+            info!(tap = name, mtu = now.mtu, "somebody gave the tap interface another MTU");
+        }
+    }
+
+    /// Takes in what is left for users' packets of the frames that all cables carry, and gives the interface that MTU, if
+    /// it is another. `is_settled` says whether more than before may be used.
+    pub(super) fn follow_cables(&mut self, left: Result<u32, MtuTooSmall>, is_settled: impl FnOnce() -> bool) {
+        self.too_small = left.err();
+        let Some(mtu) = self.mtu.follow(left.unwrap_or(MIN_TAP_MTU), is_settled) else { return };
+        match self.tap.set_mtu(mtu) {
+            Ok(()) => {
+                info!(tap = self.tap.name(), mtu, "the tap interface gets the MTU that all cables carry");
+                self.mtu.give(mtu);
+                self.mtu_kept = None;
+                self.seen.iter_mut().for_each(|seen| seen.mtu = mtu);
+            }
+            Err(error) => self.mtu_kept = Some(with_causes(&error)),
+        }
+    }
+
+    /// What is wrong with the tap interface's MTU, in words. It is called `name`, and was seen with the MTU `now`.
+    fn mtu_warning(&self, name: &str, now: u32) -> Option<String> {
+        let fits = self.mtu.fits();
+        let set = format!("`ip link set {name} mtu {fits}`");
+        match (&self.too_small, &self.mtu_kept) {
+            (Some(why), _) => Some(format!("packets of the tap interface may be lost: {why}")),
+            (None, Some(why)) if now != fits => Some(format!(
+                "the tap interface's MTU is {now}, and the cables of the fabric carry packets of {fits} bytes, but                  this process could not set it: {why}; {set}"
+            )),
+            (None, None) if now > fits => Some(format!(
+                "the tap interface's MTU was set to {now}, but only {fits} bytes fit into a frame that all cables of                  the fabric carry: longer packets may be lost; {set}"
+            )),
+            _ => None,
         }
     }
 
@@ -99,19 +155,11 @@ impl UserInterface {
     /// What others did to the tap interface that keeps frames from passing, in words.
     pub(super) fn warnings(&self) -> Vec<String> {
         let Some(seen) = &self.seen else { return Vec::new() };
-        let (name, mtu, mac) = (self.tap.name(), self.mtu, self.mac);
+        let (name, mac) = (self.tap.name(), self.mac);
         let Interface { name: now, .. } = seen;
         let found = [
             (now != name, format!("the tap interface {name} is called {now} now")),
             (!seen.up, format!("the tap interface is down; `ip link set {now} up`")),
-            (
-                seen.mtu > mtu,
-                format!(
-                    "the tap interface's MTU was set to {}, but only {mtu} bytes fit into a frame of the fabric: \
-                     longer packets are lost; `ip link set {now} mtu {mtu}`",
-                    seen.mtu
-                ),
-            ),
             (
                 seen.mac != mac,
                 format!(
@@ -129,7 +177,7 @@ impl UserInterface {
             ),
         ];
         let found = found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning);
-        found.chain(self.without.clone()).collect()
+        found.chain(self.mtu_warning(now, seen.mtu)).chain(self.without.clone()).collect()
     }
 
     /// Waits until the user has a frame to send.
@@ -156,6 +204,7 @@ impl UserInterface {
 
     /// What a board shows of the tap interface; `counters` are those of its frames.
     pub(super) fn status(&self, counters: DataStatus) -> status::Tap {
-        status::Tap { name: self.tap.name().to_owned(), mtu: self.mtu, counters, refused: self.tap.refused() }
+        let mtu = self.seen.as_ref().map_or(self.mtu.given(), |seen| seen.mtu);
+        status::Tap { name: self.tap.name().to_owned(), mtu, counters, refused: self.tap.refused() }
     }
 }

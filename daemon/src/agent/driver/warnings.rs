@@ -26,12 +26,12 @@ impl Driver {
             Some(switch) => switch.least_mtu(),
             None => attachment.link.mtu(),
         };
-        if let Some(mtu) = mtu.filter(|&mtu| mtu < attachment.mtu) {
+        let needed = self.config.needed_mtu();
+        if let Some(mtu) = mtu.filter(|&mtu| mtu < needed) {
             warnings.push(format!(
-                "an interface of {} carries {mtu} bytes, at the start it was {}: longer frames are lost; raise \
-                 its MTU again, or restart the agent",
+                "an interface of {} carries {mtu} bytes, but messages of the mapper need {needed}: they are lost; raise \
+                 its MTU again",
                 attachment.link.name(),
-                attachment.mtu
             ));
         }
         if let Some(map) = self.host.newest_map() {

@@ -80,8 +80,8 @@ impl NarrowCable {
             named.push("and more".to_owned());
         }
         Some(format!(
-            "frames of up to {longest} bytes are sent, and cables of the map carry shorter ones: {}; longer frames \
-             are lost there; set the MTU alike at both ends of all cables of the fabric",
+            "some cables of the map carry frames of {longest} bytes, and others shorter ones: {}; the tap interfaces of \
+             all hosts keep to the shortest; set the MTU alike at both ends of all cables of the fabric",
             named.join("; ")
         ))
     }
@@ -134,7 +134,7 @@ mod tests {
         let both = of(&[(2, narrow(0b10)), (3, narrow(0b1))]);
         let warning = NarrowCable::warning(&both, &|_| "n2 (its address)".to_owned()).unwrap();
         let named = "1500 bytes at port 1 (eth1) of this host and port 2 of host n2 (its address);";
-        assert!(warning.contains("frames of up to 9000 bytes") && warning.contains(named), "{warning}");
+        assert!(warning.contains("frames of 9000 bytes") && warning.contains(named), "{warning}");
         let two = of(&[(1, narrow(0)), (2, narrow(0b10))]);
         let warning = NarrowCable::warning(&two, &str::to_owned).unwrap();
         let named = "1500 bytes at port 2 of host 02:00:00:00:00:02; 1500 bytes at the interface of host \

@@ -129,7 +129,7 @@ pub struct PathsAsked {
     pub rates: BTreeMap<Mac, PortRates>,
     /// What was learned of names and addresses that hosts do not announce.
     pub learned: Vec<KnownLearned>,
-    /// The MTU of this host's interfaces, in bytes.
+    /// The longest frame that all cables of the fabric carry, in bytes. The tap interface sends none that are longer.
     pub link_mtu: u32,
     /// How many xbars a route passes at most.
     pub max_hops: u8,

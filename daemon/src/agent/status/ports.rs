@@ -64,17 +64,17 @@ pub fn dead_ports(ports: &[BoardPort]) -> Option<String> {
     (!dead.is_empty()).then(|| dead.join(", "))
 }
 
-/// Says in words that some ports carry shorter frames than others; `None` if all carry the same. Frames of
-/// other hosts that fit the larger ports are lost at the smaller ones if their routes lead there.
+/// Says in words that some ports that have carrier carry shorter frames than others; `None` if all carry the same.
 pub fn unequal_mtus(ports: &[BoardPort]) -> Option<String> {
-    let known = || ports.iter().filter_map(|port| Some((port.mtu?, port.interface.as_str())));
+    let cabled = || ports.iter().filter(|port| port.carrier);
+    let known = || cabled().filter_map(|port| Some((port.mtu?, port.interface.as_str())));
     let (most, _) = known().max()?;
     let small: Vec<_> =
         known().filter(|&(mtu, _)| mtu < most).map(|(mtu, name)| format!("{name} {mtu}")).collect();
     (!small.is_empty()).then(|| {
         format!(
-            "ports carry frames of different length: {}, where another carries {most}: longer frames of other \
-             hosts are lost there; set the MTU alike at both ends of all cables of the fabric",
+            "ports carry frames of different length: {}, where another carries {most}: the tap interface keeps to the \
+             shortest; set the MTU alike at both ends of all cables of the fabric",
             small.join(", ")
         )
     })
@@ -86,10 +86,16 @@ mod tests {
 
     #[test]
     fn ports_that_carry_less_than_another_are_named() {
-        let port =
-            |interface: &str, mtu| BoardPort { interface: interface.to_owned(), mtu, ..BoardPort::default() };
+        let of = |interface: &str, mtu, carrier| BoardPort {
+            interface: interface.to_owned(),
+            mtu,
+            carrier,
+            ..BoardPort::default()
+        };
+        let port = |interface: &str, mtu| of(interface, mtu, true);
         let equal = [port("eth1", Some(9000)), port("eth2", Some(9000)), port("eth3", None)];
         assert_eq!(unequal_mtus(&equal), None);
+        assert_eq!(unequal_mtus(&[port("eth1", Some(9000)), of("eth2", Some(1500), false)]), None);
         let text = unequal_mtus(&[port("eth1", Some(9000)), port("eth2", Some(1500))]).unwrap();
         assert!(text.contains("eth2 1500, where another carries 9000"), "{text}");
     }

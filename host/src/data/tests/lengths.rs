@@ -19,6 +19,25 @@ fn the_longest_frame_of_the_tap_is_sent_and_one_that_does_not_fit_the_link_is_no
     assert_eq!(path.status().dropped[DataDropKind::TooLong], 1);
 }
 
+#[test]
+fn frames_are_as_long_as_the_link_carries_now_and_the_kernel_is_told_if_that_is_less() {
+    let map = map("ring:n=4,hosts=1");
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let mut long = frame(own, other, 1);
+    let (route, data) = outbound(&mut path, NOW, &long).remove(0);
+    long.resize(long.len() + 4000 - route.len() - data.len(), 0);
+    assert_eq!(outbound(&mut path, NOW, &long), []);
+    path.set_link_mtu(4000);
+    assert_eq!(outbound(&mut path, NOW, &long).len(), 1);
+    path.set_link_mtu(3999);
+    assert_eq!(outbound(&mut path, NOW, &long), []);
+    let answer = path.take_answer().unwrap();
+    let mtu = u16::from_be_bytes([answer[14 + 20 + 6], answer[14 + 20 + 7]]);
+    assert_eq!(usize::from(mtu), long.len() - 1 - 14);
+    assert_eq!(path.status().dropped[DataDropKind::TooLong], 2);
+}
+
 /// A ring of four hosts in which both cables from the second host's xbar carry frames of at most `mtu` bytes.
 fn ring_with_a_small_host(mtu: u32) -> Map {
     let mut map = map("ring:n=4,hosts=1");
