@@ -70,7 +70,8 @@ fn a_cable_with_a_smaller_mtu_is_named_by_all_and_senders_learn_what_gets_throug
         "1500 bytes at port 2 of host h2 (02:00:00:00:00:02) and port 1 of host h1 (02:00:00:00:00:01);";
     let told = wait_for("all tell it people, and the third by the names of the two", || {
         let told = text(&lab);
-        let count = told.matches("some cables of the map carry frames of 9000 bytes, and others shorter").count();
+        let count =
+            told.matches("some cables of the map carry frames of 9000 bytes, and others shorter").count();
         (count == 3 && told.contains(named)).then_some(told)
     });
     assert_eq!(told.matches("Network is fully configured").count(), 3, "{told}");
@@ -186,4 +187,38 @@ fn the_tap_interfaces_follow_the_least_cable_while_agents_run() {
     follow("all follow again", [8917; 3]);
     wait_for_full_size(&lab, "longer packets again", 8917);
     assert!(!text(&lab).contains("warning:"), "{}", text(&lab));
+}
+
+#[test]
+fn long_packets_reach_hosts_at_wide_cables_though_the_way_to_another_host_is_narrow() {
+    if !can_carry_ip() {
+        return;
+    }
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes", "--", "--liveness-interval-ms", "200"]);
+    lab.wait_for_network("the whole ring", 4, 4);
+    let nodes = ["h1", "h2", "h3", "h4"];
+    // Both cables of h4 are narrow, and h2 is at none of them.
+    let narrow = [("h3", "p1"), ("h4", "p2"), ("h4", "p1"), ("h1", "p2")];
+    let wide =
+        nodes.iter().flat_map(|&node| [(node, "p1"), (node, "p2")]).filter(|end| !narrow.contains(end));
+    for (node, port) in wide {
+        lab.ip(node, &format!("link set {port} mtu 9000"));
+    }
+    lab.wait_until("all know which cables are narrow", |boards| {
+        boards.iter().all(|board| {
+            board["network_configured"] == true
+                && board["narrow_cables"].as_array().is_some_and(|cables| cables.len() == 2)
+        })
+    });
+    lab.wait_for_pings("all reach each other", &[]);
+    let mtu = lab.run(&["exec", "h2", "cat", "/sys/class/net/ip0/mtu"]);
+    assert_eq!(mtu.trim(), "1417", "frames of the tap interface reach all hosts, whatever route they take");
+    let ping = ["exec", "h2", "ping", "-M", "do", "-c", "1", "-W", "2", "-s", "8000", "10.77.0.1"];
+    wait_for("a long packet arrives", || lab.try_run(&ping).status.success().then_some(()));
+    for address in ["10.77.0.1", "fd77::1"] {
+        let ping = [&ping[..ping.len() - 1], &[address]].concat();
+        wait_for(address, || lab.try_run(&ping).status.success().then_some(()));
+    }
+    let route = lab.run(&["exec", "h2", "ip", "route", "get", "10.77.0.1"]);
+    assert!(!route.contains(" mtu 14"), "nothing has lowered what the kernel sends: {route}");
 }

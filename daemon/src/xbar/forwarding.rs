@@ -14,7 +14,7 @@ use std::time::Duration;
 use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::LeftNeighbours;
-use mapper_fib::{Change, NexthopId, Objects};
+use mapper_fib::{Change, NexthopId, Objects, Table};
 use mapper_host::kernel_path::ByDestination;
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, InUse, Kernel, KernelError};
@@ -308,6 +308,15 @@ impl Forwarding {
     /// the kernels do not.
     pub(crate) const fn keep_connected_routes_of(&mut self, tap: u32) {
         self.connected.keep_of(tap);
+    }
+
+    /// Has the routes for packets that are too long for segments say this MTU, in bytes; with 0 that of the tap interface
+    /// counts. `wanted` is what the kernel is to hold, of which these routes are put again.
+    pub(crate) fn set_mtu_of_too_long(&mut self, mtu: u32, wanted: &Objects) {
+        self.kernel.set_mtu_of_too_long(mtu);
+        let too_long = wanted.routes.iter().filter(|(key, _)| key.table == Table::TooLong);
+        let again: Vec<_> = too_long.map(|(key, route)| Change::PutRoute(*key, route.clone())).collect();
+        self.carry_out(&again);
     }
 
     /// Has the outer headers of packets by segments come from this address of the machine.

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use mapper_fib::object::TOO_LONG;
-use mapper_fib::{Change, Rule};
+use mapper_fib::{Change, Rule, Table};
 use rustix::thread::CapabilitySet;
 
 use super::{
@@ -100,7 +100,7 @@ impl Kernel {
                 sequence = self.socket.next_sequence();
             }
             start_of_last = bytes.len();
-            encode(&mut bytes, &changes[at], sequence);
+            encode(&mut bytes, &changes[at], sequence, self.mtu_of_too_long);
             sent += 1;
         }
         add_flags(&mut bytes[start_of_last..], NLM_F_ACK);
@@ -184,8 +184,9 @@ fn name(change: &Change) -> String {
     }
 }
 
-/// Appends the message that carries a change out.
-fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32) {
+/// Appends the message that carries a change out. `mtu_of_too_long` is what routes for packets that are too long for segments
+/// say as their MTU.
+fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32, mtu_of_too_long: u32) {
     let header = |kind, flags| Header { kind, flags: NLM_F_REQUEST | flags, sequence, port: 0 };
     let put = |kind| header(kind, NLM_F_CREATE | NLM_F_REPLACE);
     let remove = |kind| header(kind, 0);
@@ -219,7 +220,12 @@ fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32) {
             write(bytes, remove(RTM_DELRULE), &rule::fixed(rule), |inside| rule::put(inside, rule));
         }
         Change::PutRoute(key, route) => {
-            write(bytes, put(RTM_NEWROUTE), &route::fixed(*key), |inside| route::put(inside, *key, route));
+            write(bytes, put(RTM_NEWROUTE), &route::fixed(*key), |inside| {
+                route::put(inside, *key, route);
+                if key.table == Table::TooLong && mtu_of_too_long > 0 {
+                    route::put_mtu(inside, mtu_of_too_long);
+                }
+            });
         }
         Change::RemoveRoute(key) => {
             let fixed = route::fixed_to_remove(*key);
@@ -236,7 +242,7 @@ fn remove_nexthop(bytes: &mut Vec<u8>, header: Header, number: u32) {
 mod tests {
     use std::net::{IpAddr, Ipv6Addr};
 
-    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table};
+    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Strips};
     use mapper_proto::Mac;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -342,7 +348,7 @@ mod tests {
 
     fn encoded(change: &Change) -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode(&mut bytes, change, 7);
+        encode(&mut bytes, change, 7, 0);
         bytes
     }
 

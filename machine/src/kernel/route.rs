@@ -155,10 +155,15 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
                 attributes.put_ip(RTA_PREFSRC, source);
             }
             if mtu > 0 {
-                attributes.nest(RTA_METRICS, |inside| inside.put_u32(RTAX_MTU, mtu));
+                put_mtu(attributes, mtu);
             }
         }
     }
+}
+
+/// Puts the MTU that a route says.
+pub(super) fn put_mtu(attributes: &mut Attributes<'_>, mtu: u32) {
+    attributes.nest(RTA_METRICS, |inside| inside.put_u32(RTAX_MTU, mtu));
 }
 
 /// The protocol number of a route that is told, and the number of its table.

@@ -77,6 +77,11 @@ fn every_kind_of_object_is_read_back_as_it_was_installed() {
         let again = changes(&Objects::default(), &wanted);
         assert!(machine.kernel.apply(&again).is_empty());
         assert_eq!(machine.kernel.dump().unwrap(), wanted);
+        // Routes that are put again with an MTU take the places of those without.
+        machine.kernel.set_mtu_of_too_long(8917);
+        assert!(machine.kernel.apply(&again).is_empty());
+        assert_eq!(machine.kernel.dump().unwrap(), wanted);
+        machine.kernel.set_mtu_of_too_long(0);
     }
     assert!(machine.kernel.remove_all_of_ours().unwrap().is_empty());
     assert!(machine.kernel.dump().unwrap().is_empty());

@@ -19,6 +19,10 @@ use mapper_machine::link::tap::Tap;
 pub(super) struct UserInterface {
     tap: Tap,
     mtu: TapMtu,
+    /// The longest packet that this host's own cables carry in a frame, in bytes.
+    by_own: u32,
+    /// What routes for packets that are too long for segments say as their MTU, and that of the interface when they did.
+    said: (u32, u32),
     /// Why the cables carry too little for IP, if they do.
     too_small: Option<MtuTooSmall>,
     /// Why the tap does not have the MTU that the cables carry, in words.
@@ -55,8 +59,20 @@ impl UserInterface {
         info!(tap = name, mtu, "the tap interface is up");
         let seen = Interface::look_up(name)?;
         let without = without.map(|error| with_causes(&error));
-        let mtu = TapMtu::new(mtu);
-        Ok(Some(Self { tap, mtu, too_small: None, mtu_kept: None, mac, seen, by_prefix, without }))
+        let (mtu, by_own) = (TapMtu::new(mtu), mtu);
+        let said = (0, by_own);
+        Ok(Some(Self {
+            tap,
+            mtu,
+            by_own,
+            said,
+            too_small: None,
+            mtu_kept: None,
+            mac,
+            seen,
+            by_prefix,
+            without,
+        }))
     }
 
     /// Takes in a change of any interface of the machine; it need not be the tap.
@@ -111,10 +127,31 @@ impl UserInterface {
     }
 
     /// Takes in what is left for users' packets of the frames that all cables carry, and gives the interface that MTU, if
-    /// it is another. `is_settled` says whether more than before may be used.
-    pub(super) fn follow_cables(&mut self, left: Result<u32, MtuTooSmall>, is_settled: impl FnOnce() -> bool) {
+    /// it is another; and what is left, `by_own`, of those that this host's own cables carry. `is_settled` says whether more
+    /// than before may be used. Returns what routes for packets that are too long for segments are to say as their MTU, in
+    /// bytes, if they are to be put again; 0 if they need say nothing.
+    pub(super) fn follow_cables(
+        &mut self,
+        left: Result<u32, MtuTooSmall>,
+        by_own: u32,
+        is_settled: impl Fn() -> bool,
+    ) -> Option<u32> {
+        if by_own < self.by_own || by_own > self.by_own && is_settled() {
+            self.by_own = by_own;
+        }
         self.too_small = left.err();
-        let Some(mtu) = self.mtu.follow(left.unwrap_or(MIN_TAP_MTU), is_settled) else { return };
+        if let Some(mtu) = self.mtu.follow(left.unwrap_or(MIN_TAP_MTU), is_settled) {
+            self.set_mtu(mtu);
+        }
+        // Where the user gave the interface another MTU, that counts for all packets.
+        let (given, fits) = (self.mtu.given(), self.mtu.fits());
+        let of_too_long = if given == fits && self.by_own > fits { self.by_own } else { 0 };
+        // The kernel gives routes of IPv6 out of an interface the MTU that the interface gets.
+        let said = (of_too_long, given);
+        (std::mem::replace(&mut self.said, said) != said).then_some(of_too_long)
+    }
+
+    fn set_mtu(&mut self, mtu: u32) {
         match self.tap.set_mtu(mtu) {
             Ok(()) => {
                 info!(tap = self.tap.name(), mtu, "the tap interface gets the MTU that all cables carry");
