@@ -105,13 +105,15 @@ impl Attachment {
         (found.bytes > 0).then_some(found)
     }
 
-    /// The longest frame that the cables of this machine carry, at both of their ends, in bytes; `None` while
-    /// there are no interfaces.
+    /// The longest frame that the cables of this machine carry, at both of their ends, in bytes; `None` while no interface has
+    /// carrier.
     pub(super) fn least_cable(&self) -> Option<u32> {
-        let ports = with_carrier(self.outer_ports());
-        let ports = ports.iter().filter_map(|port| Some(port.cable.carries(port.mtu?)));
-        let alone = self.cable().and_then(|cable| Some(cable.carries(self.link.mtu()?)));
-        ports.chain(alone).min()
+        let ports = self.outer_ports();
+        let cabled = ports.iter().filter(|port| port.carrier);
+        let of_ports = cabled.filter_map(|port| Some(port.cable.carries(port.mtu?)));
+        let alone = self.cable().filter(|_| self.link.carrier());
+        let of_alone = alone.and_then(|cable| Some(cable.carries(self.link.mtu()?)));
+        of_ports.chain(of_alone).min()
     }
 
     /// What is known of the cable of an agent alone; `None` for a node, whose ports have one each.

@@ -33,9 +33,10 @@ impl Driver {
         self.followers.changed();
     }
 
-    /// Tells the host how long frames may be now, and has the tap interface follow.
+    /// Tells the host how long frames may be now, and has the tap interface follow. As long as no interface has carrier all
+    /// stays as it was, as nobody knows then by which cables frames will go.
     pub(super) fn follow_mtu(&mut self) {
-        if let Some(mtu) = self.mtu_said() {
+        if let Some(mtu) = self.mtu_said().filter(|_| self.attachment.least_cable().is_some()) {
             self.host.set_mtu(self.now(), mtu);
         }
         self.follow_tap_mtu();

@@ -87,8 +87,8 @@ impl Driver {
         }
     }
 
-    /// The longest frame that all cables of the fabric carry, as far as they are known, in bytes; `None` while this
-    /// machine has no interface to it.
+    /// The longest frame that all cables of the fabric carry, as far as they are known, in bytes; `None` while no
+    /// interface to it has carrier.
     pub(super) fn least_cable(&self) -> Option<u32> {
         let own = self.attachment.least_cable()?;
         let least = self.host.newest_map().and_then(|map| least_of_map(map));
