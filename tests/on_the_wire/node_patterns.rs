@@ -112,3 +112,43 @@ fn ports_come_and_go_are_renamed_and_keep_their_numbers_and_those_in_use_are_lef
     let _node = Daemon::start(&namespace, &words, "the agent runs");
     wait_for_ports(dir.path(), &["1=e3", "2=e7"]);
 }
+
+#[test]
+fn the_tap_has_the_mtu_of_the_ports_that_have_a_cable_also_where_frames_go_by_it_alone() {
+    if !can_make_taps() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().to_str().unwrap();
+    add(&namespace, "e1", "02:00:00:00:05:01");
+    for words in
+        ["link set e1 mtu 9000", "link set far-e1 mtu 9000", "link add e2 type veth peer name far-e2"]
+    {
+        namespace.ip(words);
+    }
+    let words = ["node", "--ports", "e*", "--tap", "e-tap", "--data-path", "tap", "--run-dir", run_dir];
+    let node = Daemon::start(&namespace, &words, "the agent runs");
+    wait_for_ports(dir.path(), &["1=e1", "2=e2"]);
+    let has_mtu = |mtu: u32| {
+        let found = || namespace.enter(|| Interface::look_up("e-tap").unwrap().unwrap().mtu);
+        wait_for(&format!("an MTU of {mtu}"), || (found() == mtu).then_some(()));
+    };
+    has_mtu(8917);
+    // A port that gets carrier later counts from then on, and one that is there only by name no more.
+    namespace.ip("link set far-e2 up");
+    has_mtu(1417);
+    namespace.ip("link set far-e2 down");
+    has_mtu(8917);
+    // Without any carrier nothing is known of the cables, and nothing changes.
+    namespace.ip("link set far-e1 down");
+    wait_for("no port has carrier", || {
+        let board = board(dir.path())?;
+        board["ports"].as_array()?.iter().all(|port| port["carrier"] == false).then_some(())
+    });
+    namespace.ip("link set e2 mtu 1600");
+    wait_for("it is seen", || (board(dir.path())?["ports"][1]["mtu"] == 1600).then_some(()));
+    has_mtu(8917);
+    let log = node.end();
+    assert!(!log.contains("could not set it"), "{log}");
+}
