@@ -140,9 +140,9 @@ async fn serve(
     attachment.keep_identity(&config);
     let kernel = KernelSide::open(&config, &attachment)?;
     // What the kernel is to hold changes with every map, an address that is picked may have to be given up for another,
-    // ports that come later are set up,
-    // and the tap interface has the MTU that cables carry, as long as the daemon runs. Who chose the tap interface alone
-    // for users' packets is given a process without that privilege, which says on the board if the MTU should be another.
+    // ports that come later are set up, and the tap interface has the MTU that cables carry, as long as the daemon runs. Who
+    // chose the tap interface alone for users' packets is given a process without that privilege, which says on the board if
+    // the MTU should be another.
     let picks = users.is_some() && !config.networks.is_empty();
     let sets_mtu = users.is_some() && config.data_path != DataPathChoice::Tap;
     let network_administration = picks || sets_mtu || kernel.is_ok() || !config.patterns.is_empty();

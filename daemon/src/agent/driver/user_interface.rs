@@ -170,10 +170,12 @@ impl UserInterface {
         match (&self.too_small, &self.mtu_kept) {
             (Some(why), _) => Some(format!("packets of the tap interface may be lost: {why}")),
             (None, Some(why)) if now != fits => Some(format!(
-                "the tap interface's MTU is {now}, and the cables of the fabric carry packets of {fits} bytes, but                  this process could not set it: {why}; {set}"
+                "the tap interface's MTU is {now}, and the cables of the fabric carry packets of {fits} bytes, but \
+                 this process could not set it: {why}; {set}"
             )),
             (None, None) if now > fits => Some(format!(
-                "the tap interface's MTU was set to {now}, but only {fits} bytes fit into a frame that all cables of                  the fabric carry: longer packets may be lost; {set}"
+                "the tap interface's MTU was set to {now}, but only {fits} bytes fit into a frame that all cables of \
+                 the fabric carry: longer packets may be lost; {set}"
             )),
             _ => None,
         }
