@@ -4,7 +4,7 @@
 
 mod read;
 
-pub use read::{FaultKind, ListedRoute, ListedRoutes, RouteFault, RouteReader};
+pub use read::{FaultKind, ListedRoute, ListedRoutes, ListedSegments, RouteFault, RouteReader};
 
 use std::fmt::Write as _;
 
@@ -33,6 +33,9 @@ pub struct RoutesJson {
     /// What the kernel of the host's machine, a node, forwards by the destination alone; left out where there is nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_destination: Vec<ByDestinationJson>,
+    /// By which segments that kernel sends; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_segments: Vec<BySegmentsJson>,
 }
 
 /// By which ports a kernel has packets to a host leave, and packets that pass it on their way there.
@@ -42,6 +45,20 @@ pub struct ByDestinationJson {
     pub to: String,
     /// The ports of the node's crossbar, by which ways are equally good.
     pub ports: Vec<u8>,
+}
+
+/// A list of segments (SRv6) by which a kernel sends its machine's packets to a host. A host may have several.
+///
+/// It is what the kernel was told to hold, and what the agent holds the kernel's tables against at each recheck; it is not
+/// read back when somebody asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BySegmentsJson {
+    /// The destination's address.
+    pub to: String,
+    /// The port of the machine that packets leave by, which is 0 where an agent is alone.
+    pub port: u8,
+    /// The segments of packets of IPv4, the first one first. Those of IPv6 end with another element and lead the same way.
+    pub segments: Vec<String>,
 }
 
 /// One route.
@@ -96,6 +113,7 @@ impl RoutesJson {
             map_version: VersionJson { mac: version.mac.to_string(), counter: version.counter },
             routes,
             by_destination: Vec::new(),
+            by_segments: Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! InfiniBand hold them; or, where none are named, the best tables that can be made for the fabric.
 
 mod by_destination;
+mod by_segments;
 mod source_routes;
 
 use std::fmt::Write as _;
@@ -53,7 +54,8 @@ pub struct Args {
     /// The layer (service level) of each pair of hosts; without it all are in layer 0.
     #[arg(long, value_name = "FILE", requires = "what", conflicts_with = "routes_dir")]
     sls: Option<PathBuf>,
-    /// Routes of hosts instead: a folder with hosts' mapper.routes/1, and in these what kernels forward by the destination.
+    /// Routes of hosts instead: a folder with hosts' mapper.routes/1, and in these what kernels forward by the destination or
+    /// send by segments.
     /// Only pairs from hosts that have a file there are judged.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["lmc", "reassign_lids"])]
     routes_dir: Option<PathBuf>,
@@ -87,6 +89,8 @@ struct Report {
     hosts_given: Option<usize>,
     /// From how many hosts to how many others, in pairs, kernels forward by the destination alone, if routes were checked.
     by_destination: Option<u64>,
+    /// Along how many routes of segments kernels send, if routes were checked.
+    by_segments: Option<u64>,
     proof: ProofReport,
     quality: QualityReport,
     notes: Vec<String>,
@@ -149,6 +153,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
         routes: None,
         hosts_given: None,
         by_destination: None,
+        by_segments: None,
         quality: QualityReport::of_selection(&subnet, &served, args.seed),
         proof: ProofReport::of_tables(&served.proof, &subnet, fabric),
         notes,
@@ -236,6 +241,7 @@ fn judge(
         routes: None,
         hosts_given: None,
         by_destination: None,
+        by_segments: None,
         quality: QualityReport::of_tables(subnet, &loaded.found, args.seed),
         proof: ProofReport::of_tables(&proof, subnet, fabric),
         notes,
@@ -264,6 +270,7 @@ impl Report {
             "routes": self.routes,
             "hosts_given": self.hosts_given,
             "by_destination": self.by_destination,
+            "by_segments": self.by_segments,
             "proof": self.proof.json(),
             "quality": self.quality.json(),
             "notes": self.notes,
@@ -297,6 +304,12 @@ impl Report {
                     "{text}kernels    forward by the destination for {} of hosts\n",
                     plural(pairs, "pair")
                 )
+            }
+            Some(0) | None => text,
+        };
+        let text = match self.by_segments {
+            Some(routes @ 1..) => {
+                format!("{text}kernels    send by segments along {}\n", plural(routes, "route"))
             }
             Some(0) | None => text,
         };

@@ -1,4 +1,5 @@
-//! What the kernels of all machines forward by the destination, proved together from what each of them tells.
+//! What the kernels of all machines forward by the destination or send by segments, proved together from what each of them
+//! tells.
 
 use std::fs;
 use std::path::Path;
@@ -60,6 +61,42 @@ fn routes_by_destination_in_the_kernels_of_all_machines_are_proved_together_and_
         output.status.code() == Some(3) && told.contains("can go in a circle, as kernels forward them")
     });
     assert!(circles.count() > 0);
+    assert!(check(&map, &routes).status.success());
+}
+
+#[test]
+fn segments_in_the_kernels_of_all_machines_are_proved_and_those_that_lead_elsewhere_are_named() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(4);
+    let _daemons = ring.start_all(&["--data-path", "srv6"], "srv6");
+    let dir = tempfile::tempdir().unwrap();
+    let (map, routes) = (dir.path().join("map.json"), dir.path().join("routes"));
+    // A busy machine may map anew meanwhile, and the kernels send by no segments before these are proved by probes.
+    wait_for("all segments are proved", || {
+        for at in 0..4 {
+            let words = ["--routes", "--routes-dir", routes.to_str()?, "--map-file", map.to_str()?];
+            ring.board(at, &words);
+        }
+        let output = check(&map, &routes);
+        let report = report(&output);
+        let all = report["by_segments"].as_u64()? >= 4 * 3;
+        (output.status.success() && all && report["hosts_given"] == 4).then_some(())
+    });
+    let path = fs::read_dir(&routes).unwrap().next().unwrap().unwrap().path();
+    let whole = read(&path);
+    let mut other = whole.clone();
+    let lists = other["by_segments"].as_array_mut().unwrap();
+    let near = lists.iter().position(|list| list["to"] != lists[0]["to"]).unwrap();
+    lists[0]["segments"] = lists[near]["segments"].clone();
+    lists[0]["port"] = lists[near]["port"].clone();
+    fs::write(&path, other.to_string()).unwrap();
+    let output = check(&map, &routes);
+    let told = report(&output)["proof"]["violations"][0].to_string();
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("by the segments fcbb:bb00:") && told.contains(", which lead to "), "{told}");
+    fs::write(&path, whole.to_string()).unwrap();
     assert!(check(&map, &routes).status.success());
 }
 

@@ -111,6 +111,7 @@ fn routes(fabric: &Fabric, tables: Option<&Routes>) -> RoutesInForce {
         names: without_route.iter().filter_map(named).collect(),
         without_route,
         by_destination: Vec::new(),
+        by_segments: Vec::new(),
         by_lid,
     }
 }

@@ -1,13 +1,14 @@
 //! `mapper.routes/1` files, read.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 use std::path::Path;
 
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::wire::{Element, Route};
 
-use super::{RouteJson, RoutesJson, SCHEMA};
+use super::{BySegmentsJson, RouteJson, RoutesJson, SCHEMA};
 use crate::blocks::quoted;
 use crate::{FormatError, Malformed, read_bounded};
 use mapper_routing::tables::Layers;
@@ -24,6 +25,8 @@ pub struct ListedRoutes {
     pub faults: Vec<RouteFault>,
     /// The ports by which the kernel of its machine has packets leave by their destination alone, by destination.
     pub by_destination: BTreeMap<u32, Vec<u8>>,
+    /// By which segments that kernel sends, in the order of the file.
+    pub by_segments: Vec<ListedSegments>,
     /// How many routes lead to hosts that the fabric does not have. They are passed over.
     pub strangers: u64,
 }
@@ -37,6 +40,17 @@ pub struct ListedRoute {
     pub layer: u8,
     /// The ports to leave by.
     pub hops: Vec<PortRef>,
+}
+
+/// Segments by which a kernel sends. Whether they are a route is not looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedSegments {
+    /// Where they are said to lead.
+    pub to: u32,
+    /// The port of the machine that packets are said to leave by.
+    pub port: u8,
+    /// The segments, the first one first.
+    pub segments: Vec<Ipv6Addr>,
 }
 
 /// A route that is well written, and that no frame can take.
@@ -113,6 +127,7 @@ impl<'a> RouteReader<'a> {
             routes: Vec::new(),
             faults: Vec::new(),
             by_destination: BTreeMap::new(),
+            by_segments: Vec::new(),
             strangers: 0,
         };
         for (nth, route) in json.routes.iter().enumerate() {
@@ -132,7 +147,24 @@ impl<'a> RouteReader<'a> {
                 None => listed.strangers += 1,
             }
         }
+        for (nth, entry) in json.by_segments.iter().enumerate() {
+            let entry = self.segments(entry);
+            match entry.map_err(|problem| Malformed::within(format!("by_segments[{nth}]"), problem))? {
+                Some(segments) => listed.by_segments.push(segments),
+                None => listed.strangers += 1,
+            }
+        }
         Ok(Some(listed))
+    }
+
+    /// Segments; nothing if the fabric does not have the host that they are for.
+    fn segments(&self, json: &BySegmentsJson) -> Result<Option<ListedSegments>, String> {
+        let to = self.host(&json.to)?;
+        let address = |text: &String| {
+            text.parse().map_err(|_| format!("{} is no address of IPv6", quoted(text.as_bytes())))
+        };
+        let segments = json.segments.iter().map(address).collect::<Result<Vec<Ipv6Addr>, _>>()?;
+        Ok(to.map(|to| ListedSegments { to, port: json.port, segments }))
     }
 
     /// The host with this address, if the fabric has it.
@@ -213,15 +245,35 @@ mod tests {
             routes,
             faults: Vec::new(),
             by_destination: BTreeMap::new(),
+            by_segments: Vec::new(),
             strangers: 0,
         };
         assert_eq!(parse(&json), Ok(Some(listed.clone())));
         let by_destination = |to: &str| vec![ByDestinationJson { to: to.to_owned(), ports: vec![1, 2] }];
         let with = RoutesJson { by_destination: by_destination("02:00:00:00:00:02"), ..json.clone() };
         listed.by_destination.insert(1, vec![1, 2]);
-        assert_eq!(parse(&with), Ok(Some(listed)));
+        assert_eq!(parse(&with), Ok(Some(listed.clone())));
         let with = RoutesJson { by_destination: by_destination("h2"), ..json.clone() };
         assert_eq!(parse(&with).unwrap_err(), "by_destination[0]: `h2` is no address of a host");
+        let by_segments = |to: &str, segment: &str| RoutesJson {
+            by_segments: vec![BySegmentsJson {
+                to: to.to_owned(),
+                port: 1,
+                segments: vec![segment.to_owned()],
+            }],
+            ..json.clone()
+        };
+        let segment = "fcbb:bb00:f101:3:fff4::";
+        listed.by_destination.clear();
+        listed.by_segments =
+            vec![ListedSegments { to: 1, port: 1, segments: vec![segment.parse().unwrap()] }];
+        assert_eq!(parse(&by_segments("02:00:00:00:00:02", segment)), Ok(Some(listed)));
+        let error = parse(&by_segments("02:00:00:00:00:02", "f101")).unwrap_err();
+        assert_eq!(error, "by_segments[0]: `f101` is no address of IPv6");
+        assert_eq!(
+            parse(&by_segments("02:00:00:00:00:09", segment)).unwrap().map(|listed| listed.strangers),
+            Some(1)
+        );
 
         let broken = |change: &dyn Fn(&mut RoutesJson)| {
             let mut json = json.clone();

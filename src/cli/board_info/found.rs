@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    Board, ByDestination, ByLid, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
+    Board, ByDestination, ByLid, BySegments, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
 };
 use mapper_daemon::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use serde::Serialize;
@@ -41,6 +41,9 @@ struct BoardOutput<'a> {
     /// Hosts whose packets kernels forward by the destination alone, with the routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_destination: Option<&'a [ByDestination]>,
+    /// The segments by which kernels send, with the routes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_segments: Option<&'a [BySegments]>,
     /// The ways by the tables of switches of InfiniBand, if routes were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_lid: Option<&'a [ByLid]>,
@@ -180,6 +183,7 @@ impl Found {
             board,
             routes_in_force: told(nth).map(|told| told.map_or(&[][..], |told| &told.routes)),
             by_destination: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_destination)),
+            by_segments: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_segments)),
             by_lid: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_lid)),
         });
         Output { schema: "mapper.board-info/1", boards: boards.collect(), xbars: self.xbars.as_deref() }

@@ -1,5 +1,6 @@
 //! `mapper board-info --routes`: the routes that each board has in force.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::options::HostType;
 use mapper_daemon::agent::status::{
-    AgentRequest, ByDestination, ByLid, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
+    AgentRequest, ByDestination, ByLid, BySegments, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
     requests_socket_path,
 };
 use mapper_formats::json::VersionJson;
-use mapper_formats::routes::{ByDestinationJson, RouteJson, RoutesJson, SCHEMA, file_name};
+use mapper_formats::routes::{ByDestinationJson, BySegmentsJson, RouteJson, RoutesJson, SCHEMA, file_name};
 
 use crate::cli::{CliError, output};
 use mapper_machine::status::{self, Question, StatusSocketError};
@@ -85,6 +86,7 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
             "  route to {name} in the kernel by its destination, out of {ports}, {packets} packets"
         );
     }
+    text += &in_the_kernel_alone(routes);
     for ByLid { to, name, lid, layer, hop_names, .. } in &routes.by_lid {
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
         let via: Vec<_> = hop_names.iter().map(|hop| hop.escape_debug().to_string()).collect();
@@ -97,6 +99,20 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
         let _infallible = writeln!(text, "  no route to {name}{}: {}", host.mac, host.why);
     }
     text
+}
+
+/// Describes the segments by which the kernel sends though no route of the agent has them: packets take these ways all the
+/// same.
+fn in_the_kernel_alone(routes: &RoutesInForce) -> String {
+    let told: BTreeSet<(&str, &[String])> =
+        routes.routes.iter().map(|route| (route.to.as_str(), route.segments.as_slice())).collect();
+    let alone = routes.by_segments.iter().filter(|it| !told.contains(&(&it.to, &it.segments)));
+    let line = |BySegments { to, name, port, segments, packets }: &BySegments| {
+        let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
+        let segments = segments.join(" ");
+        format!("  route to {name} in the kernel by {segments}, out of port {port}, {packets} packets\n")
+    };
+    alone.map(line).collect()
 }
 
 /// Writes the routes of each board to a file of its own, as `mapper.routes/1`, for `mapper check`.
@@ -119,12 +135,18 @@ pub(super) fn write_dir<'a>(
         };
         let by_destination =
             |it: &ByDestination| ByDestinationJson { to: it.to.clone(), ports: it.ports.clone() };
+        let by_segments = |it: &BySegments| BySegmentsJson {
+            to: it.to.clone(),
+            port: it.port,
+            segments: it.segments.clone(),
+        };
         let json = RoutesJson {
             schema: SCHEMA.to_owned(),
             host: board.host.clone(),
             map_version: VersionJson { mac: version.mac.clone(), counter: version.counter },
             routes: board.routes.iter().map(route).collect(),
             by_destination: board.by_destination.iter().map(by_destination).collect(),
+            by_segments: board.by_segments.iter().map(by_segments).collect(),
         };
         output::write_file(&dir.join(file_name(host)), &(serde_json::to_string(&json)? + "\n"))?;
     }
@@ -153,7 +175,70 @@ pub(super) fn write_map<'a>(
 
 #[cfg(test)]
 mod tests {
+    use mapper_daemon::agent::status::MapVersionDto;
+
     use super::*;
+
+    fn nothing() -> RoutesInForce {
+        RoutesInForce {
+            host: String::new(),
+            map_version: None,
+            map: None,
+            routes: Vec::new(),
+            without_route: Vec::new(),
+            names: std::collections::BTreeMap::new(),
+            by_destination: Vec::new(),
+            by_segments: Vec::new(),
+            by_lid: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn segments_that_no_route_of_the_agent_has_are_shown_and_all_are_written_to_files() {
+        let by_segments = |last: &str| BySegments {
+            to: "02:00:00:00:00:02".to_owned(),
+            name: "h2".to_owned(),
+            port: 1,
+            segments: vec![format!("fcbb:bb00:f101:{last}:fff4::")],
+            packets: 5,
+        };
+        let route = RouteInForce {
+            to: "02:00:00:00:00:02".to_owned(),
+            name: "h2".to_owned(),
+            host_type: 0,
+            hops: Vec::new(),
+            via: Vec::new(),
+            hop_names: Vec::new(),
+            layer: 0,
+            bytes: String::new(),
+            segments: by_segments("3").segments,
+            packets: 5,
+            used_for: RouteUse::Spare,
+            frames: 0,
+        };
+        let routes = RoutesInForce {
+            host: "02:00:00:00:00:01".to_owned(),
+            map_version: Some(MapVersionDto { mac: "02:00:00:00:00:01".to_owned(), counter: 1 }),
+            routes: vec![route],
+            by_segments: vec![by_segments("3"), by_segments("4")],
+            ..nothing()
+        };
+        let text = describe(&routes);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        let alone = "  route to h2 02:00:00:00:00:02 in the kernel by fcbb:bb00:f101:4:fff4::, out of port 1, 5 packets\n";
+        assert!(text.ends_with(alone), "{text}");
+
+        let dir = tempfile::tempdir().unwrap();
+        write_dir(dir.path(), [&routes]).unwrap();
+        let file = fs::read(dir.path().join("02-00-00-00-00-01.json")).unwrap();
+        let json: RoutesJson = serde_json::from_slice(&file).unwrap();
+        let last = BySegmentsJson {
+            to: "02:00:00:00:00:02".to_owned(),
+            port: 1,
+            segments: vec!["fcbb:bb00:f101:4:fff4::".to_owned()],
+        };
+        assert_eq!((json.by_segments.len(), &json.by_segments[1]), (2, &last));
+    }
 
     #[test]
     fn of_a_route_by_destination_who_is_behind_each_port_stands_in_its_line() {
@@ -165,16 +250,7 @@ mod tests {
             ways: vec![vec!["h2:3".to_owned()], vec!["h3:2".to_owned(), "h2:3".to_owned()]],
             packets: 2,
         };
-        let routes = |by_destination| RoutesInForce {
-            host: String::new(),
-            map_version: None,
-            map: None,
-            routes: Vec::new(),
-            without_route: Vec::new(),
-            names: std::collections::BTreeMap::new(),
-            by_destination,
-            by_lid: Vec::new(),
-        };
+        let routes = |by_destination| RoutesInForce { by_destination, ..nothing() };
         let start = "  route to h2 02:00:00:00:00:02 in the kernel by its destination, out of";
         assert_eq!(
             describe(&routes(vec![by.clone()])),

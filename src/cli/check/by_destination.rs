@@ -27,14 +27,14 @@ pub(super) struct Kernels<'a> {
     pairs: u64,
 }
 
-/// What was proved of it.
+/// What was proved of what kernels forward by the destination, or send by segments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Forwarded {
-    /// For how many pairs of hosts kernels forward so.
-    pub(super) pairs: u64,
-    /// To how many hosts packets can go in a circle.
+    /// For how many pairs of hosts kernels forward so, or along how many routes of segments they send.
+    pub(super) count: u64,
+    /// To how many hosts packets can go in a circle, or along how many routes.
     pub(super) loops: u64,
-    /// How many ports lead nowhere, or to another host.
+    /// How many ports or routes lead nowhere, or to another host.
     pub(super) broken: u64,
     /// Whether packets to several hosts can wait for each other in a circle.
     pub(super) cycle: bool,
@@ -89,7 +89,7 @@ impl<'a> Kernels<'a> {
 
     /// Proves all that was added.
     pub(super) fn prove(&self, names: &Describer<'_>) -> Forwarded {
-        let mut forwarded = Forwarded { pairs: self.pairs, ..Forwarded::default() };
+        let mut forwarded = Forwarded { count: self.pairs, ..Forwarded::default() };
         let mut turns = BTreeSet::new();
         let (mut handed_over, mut unknown) = (0u64, BTreeSet::new());
         for (&to, ports) in &self.towards {
@@ -270,8 +270,8 @@ mod tests {
         for from in 0..hosts {
             let of_host = entries.iter().filter(|(at, ..)| *at == from);
             let by_destination = of_host.map(|&(_, to, ports)| (to, ports.to_vec())).collect();
-            let (routes, faults) = (Vec::new(), Vec::new());
-            kernels.add(&ListedRoutes { from, routes, faults, by_destination, strangers: 0 });
+            let (routes, faults, by_segments) = (Vec::new(), Vec::new(), Vec::new());
+            kernels.add(&ListedRoutes { from, routes, faults, by_destination, by_segments, strangers: 0 });
         }
         let shown = names::Names::of(&fabric);
         kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn what_leads_to_each_destination_by_every_port_is_proved() {
         let forwarded = proved(&[(0, 2, &[1, 2]), (1, 2, &[1]), (3, 2, &[2])], 4);
-        let expected = Forwarded { pairs: 3, longest: 3, ..Forwarded::default() };
+        let expected = Forwarded { count: 3, longest: 3, ..Forwarded::default() };
         assert_eq!(forwarded, expected);
     }
 

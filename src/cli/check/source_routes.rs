@@ -1,4 +1,4 @@
-//! Proves hosts' routes from their files: source routes, and what kernels forward by the destination alone.
+//! Proves hosts' routes from their files: source routes, and what kernels forward by the destination alone or send by segments.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::Report;
 use super::by_destination::{Forwarded, Kernels};
+use super::by_segments::Senders;
 use crate::cli::CliError;
 use crate::cli::judgement::{ApartReport, Describer, ProofReport, QualityReport, nothing_to_prove};
 use mapper_fabric::wording::counted;
@@ -75,6 +76,8 @@ struct Checked<'a> {
     routes: u64,
     /// What kernels forward by the destination alone.
     kernels: Kernels<'a>,
+    /// What kernels send by segments.
+    senders: Senders<'a>,
     /// How many files are of hosts that the fabric does not have, and the first of these files.
     strangers: (u64, Option<PathBuf>),
     /// How many routes lead to hosts that the fabric does not have.
@@ -154,6 +157,7 @@ impl<'a> Checked<'a> {
             proof: Part::default(),
             routes: 0,
             kernels: Kernels::new(topology),
+            senders: Senders::new(topology, max_hops),
             strangers: (0, None),
             to_strangers: 0,
             quality: QualityLists::new(topology),
@@ -190,7 +194,10 @@ impl<'a> Checked<'a> {
                 }
             }
         });
-        read.iter().for_each(|host| self.kernels.add(host));
+        for host in read {
+            self.kernels.add(host);
+            self.senders.add(host);
+        }
         self.quality.add(read);
     }
 
@@ -266,24 +273,31 @@ impl<'a> Checked<'a> {
         let circles: Vec<_> = (self.layers.par_iter())
             .map(|union| union.as_ref().and_then(|union| union.prove_acyclic().err()))
             .collect();
-        let cycles = circles.iter().flatten().count();
+        let mut cycles = circles.iter().flatten().count();
         for (layer, cycle) in (0..).zip(&circles) {
             violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
         }
-        let Forwarded {
-            pairs,
-            loops: kernel_loops,
+        let Part { unreachable, mut loops, mut other, mut longest, .. } = self.proof;
+        // Segments say nothing of layers, so packets by them wait in layer 0, where a circle of frames alone is told already.
+        let of_agents = (self.layers[0].as_ref()).filter(|_| circles[0].is_none());
+        let by_segments = self.senders.prove(&names, of_agents);
+        let by_destination = self.kernels.prove(&names);
+        let (segment_lists, pairs) = (by_segments.count, by_destination.count);
+        for Forwarded {
+            count: _,
+            loops: more_loops,
             broken,
             cycle,
             longest: of_kernels,
             violations: told,
             notes: more,
-        } = self.kernels.prove(&names);
-        violations.extend(told);
-        notes.extend(more);
-        let cycles = cycles + usize::from(cycle);
-        let Part { unreachable, loops, other, longest, .. } = self.proof;
-        let (loops, other, longest) = (loops + kernel_loops, other + broken, longest.max(of_kernels));
+        } in [by_destination, by_segments]
+        {
+            violations.extend(told);
+            notes.extend(more);
+            cycles += usize::from(cycle);
+            (loops, other, longest) = (loops + more_loops, other + broken, longest.max(of_kernels));
+        }
         let (quality, note) = match given < all {
             false => self.quality.measure(seed),
             true => (QualityReport::default(), None),
@@ -297,6 +311,7 @@ impl<'a> Checked<'a> {
             routes: Some(self.routes),
             hosts_given: Some(given),
             by_destination: Some(pairs),
+            by_segments: Some(segment_lists),
             proof: ProofReport {
                 reachable: unreachable == 0,
                 loop_free: loops == 0,

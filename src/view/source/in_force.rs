@@ -124,6 +124,7 @@ mod tests {
             without_route: Vec::new(),
             names: BTreeMap::new(),
             by_destination: Vec::new(),
+            by_segments: Vec::new(),
             by_lid: Vec::new(),
         };
         let mut in_force = InForce::default();

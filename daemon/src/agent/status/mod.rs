@@ -42,7 +42,7 @@ pub use port_paths::{KnownPort, PathEnd, PathFound, PathTo};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
 pub use requests::{AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path};
 pub use routes::{
-    ByDestination, ByLid, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce,
+    ByDestination, ByLid, BySegments, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce,
 };
 pub use socket::{ask, bind, bind_at, socket_path, units};
 pub use soundings::{

@@ -1,5 +1,7 @@
 //! The routes in force, which an agent tells on request, as JSON.
 
+mod by_segments;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use super::{MapVersionDto, Reason, only_hosts};
 use mapper_host::data::PathTraffic;
 use mapper_host::kernel_path::CarriedRoute;
 use mapper_host::routes::RouteTable;
+
+pub use by_segments::BySegments;
 
 /// The most bytes of an answer that a client reads, which is room for 10,000 hosts with eight routes each.
 pub const MAX_ROUTES_BYTES: usize = 64 << 20;
@@ -39,6 +43,9 @@ pub struct RoutesInForce {
     pub names: BTreeMap<String, String>,
     /// Hosts whose packets this kernel and those of the crossbars forward by the destination alone.
     pub by_destination: Vec<ByDestination>,
+    /// By which segments this kernel sends, whether or not a route above has the same.
+    #[serde(default)]
+    pub by_segments: Vec<BySegments>,
     /// On InfiniBand, the way to each host by the tables that this agent wrote; none if another manager did.
     #[serde(default)]
     pub by_lid: Vec<ByLid>,
@@ -167,6 +174,7 @@ impl RoutesAsked {
             without_route: Vec::new(),
             names: BTreeMap::new(),
             by_destination: Vec::new(),
+            by_segments: Vec::new(),
             by_lid: Vec::new(),
         };
         let Some(table) = &self.table else { return answer };
@@ -219,6 +227,7 @@ impl RoutesAsked {
             .filter_map(|(mac, _)| Some((mac.to_string(), self.names.of_host(mac)?.to_owned())));
         answer.names = named.collect();
         answer.by_destination = self.by_destination(table, map, &names);
+        answer.by_segments = by_segments::told(&self.carried, &self.names);
         answer.map = Some(json);
         answer
     }

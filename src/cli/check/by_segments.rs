@@ -1,0 +1,303 @@
+//! Proves the routes of segments (SRv6) by which kernels send, as they were told to hold them.
+//!
+//! Segments say by number which port to leave each crossbar by, and the agents' tables are not asked. So each list is walked
+//! over the map by its numbers alone, from the host's own crossbar, and must end at the host that it is for. Packets by
+//! segments queue at the same ports as the agents' frames, so both together must close no circle.
+
+use std::net::Ipv6Addr;
+
+use mapper_fib::segments::{Element, elements};
+use mapper_formats::routes::{ListedRoutes, ListedSegments};
+use mapper_proto::map::PortRef;
+use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof, Violation, walk};
+
+use super::by_destination::Forwarded;
+use crate::cli::judgement::Describer;
+
+/// What kernels of a fabric send by segments.
+pub(super) struct Senders<'a> {
+    topology: &'a Topology,
+    max_hops: u8,
+    /// How many routes by segments there are.
+    routes: u64,
+    /// Their dependencies; `None` without any.
+    union: Option<UnionProof<'a>>,
+    longest: usize,
+    loops: u64,
+    broken: u64,
+    /// The first of them that are wrong.
+    faults: Vec<Fault>,
+}
+
+/// What is wrong with a list of segments.
+struct Fault {
+    from: u32,
+    to: u32,
+    segments: Vec<Ipv6Addr>,
+    why: Why,
+}
+
+/// Why packets by some segments do not get where they shall.
+#[derive(Debug, PartialEq, Eq)]
+enum Why {
+    /// An address is no segment.
+    NoSegments,
+    /// They are not one port of the sender's, then ports of crossbars, then a delivery.
+    NoRoute,
+    /// They begin with this port, and the packets are said to leave by another one.
+    OtherPort(u8, u8),
+    /// The host that they leave has no cable.
+    NoCable,
+    /// They come to a host, and there are ports left to leave by.
+    BehindHost(u32),
+    /// They end at another host, or at a crossbar.
+    OtherEnd(At),
+    /// They do not follow the cables of the map.
+    Astray(Violation),
+}
+
+/// Where a packet has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Xbar(u32),
+    Host(u32),
+}
+
+impl<'a> Senders<'a> {
+    pub(super) const fn new(topology: &'a Topology, max_hops: u8) -> Self {
+        let (routes, longest, loops, broken) = (0, 0, 0, 0);
+        Self { topology, max_hops, routes, union: None, longest, loops, broken, faults: Vec::new() }
+    }
+
+    /// Adds what the kernel of a host's machine sends by segments, each list proved by itself.
+    pub(super) fn add(&mut self, host: &ListedRoutes) {
+        for listed in &host.by_segments {
+            self.routes += 1;
+            match self.follow(host.from, listed) {
+                Ok(hops) => {
+                    self.longest = self.longest.max(hops.len());
+                    let union = self.union.get_or_insert_with(|| UnionProof::new(self.topology));
+                    // It was walked just now, so it can be added.
+                    let _walked = union.add_route(host.from, listed.to, &hops);
+                }
+                Err(why) => self.fault(host.from, listed, why),
+            }
+        }
+    }
+
+    fn fault(&mut self, from: u32, listed: &ListedSegments, why: Why) {
+        match why {
+            Why::Astray(Violation::Loop { .. }) => self.loops += 1,
+            _ => self.broken += 1,
+        }
+        if self.faults.len() < TablesProof::MAX_LISTED {
+            self.faults.push(Fault { from, to: listed.to, segments: listed.segments.clone(), why });
+        }
+    }
+
+    /// The ports that packets by these segments leave by, which lead to the host that they are for.
+    fn follow(&self, from: u32, listed: &ListedSegments) -> Result<Vec<PortRef>, Why> {
+        let ports = ports(listed)?;
+        let mut at = match self.topology.attachment(from) {
+            Attachment::Port(port) => At::Xbar(port.xbar),
+            Attachment::Host(other) => At::Host(other),
+            Attachment::Nothing => return Err(Why::NoCable),
+        };
+        let mut hops = Vec::with_capacity(ports.len());
+        for port in ports {
+            let xbar = match at {
+                At::Xbar(xbar) => xbar,
+                At::Host(host) => return Err(Why::BehindHost(host)),
+            };
+            let hop = PortRef { xbar, port };
+            hops.push(hop);
+            at = match self.topology.far(hop) {
+                Far::Channel(channel) => At::Xbar(self.topology.head(channel).xbar),
+                Far::Host(host) => At::Host(host),
+                // Whatever follows, the walk below ends here, too.
+                Far::Nothing => break,
+            };
+        }
+        match walk(self.topology, from, listed.to, &hops, self.max_hops.into()) {
+            Ok(_) => Ok(hops),
+            Err(Violation::WrongEnd { .. }) => Err(Why::OtherEnd(at)),
+            Err(violation) => Err(Why::Astray(violation)),
+        }
+    }
+
+    /// Tells what was proved, together with the agents' own routes if these close no circle by themselves.
+    pub(super) fn prove(&self, names: &Describer<'_>, of_agents: Option<&UnionProof<'_>>) -> Forwarded {
+        let mut told = Forwarded {
+            count: self.routes,
+            loops: self.loops,
+            broken: self.broken,
+            longest: self.longest,
+            violations: self.faults.iter().map(|fault| fault.describe(names)).collect(),
+            ..Forwarded::default()
+        };
+        let Some(union) = &self.union else { return told };
+        let circle = union.prove_acyclic().err().map(|cycle| ("what kernels send by segments", cycle));
+        let circle = circle.or_else(|| {
+            let mut union = union.clone();
+            union.merge(of_agents?);
+            let cycle = union.prove_acyclic().err()?;
+            Some(("what kernels send by segments, together with the agents' own routes", cycle))
+        });
+        if let Some((whose, cycle)) = circle {
+            told.cycle = true;
+            told.violations.push(format!("{whose}: {}", names.deadlock(0, &cycle)));
+        }
+        told
+    }
+}
+
+/// The ports of crossbars that segments name.
+fn ports(listed: &ListedSegments) -> Result<Vec<u8>, Why> {
+    let elements = elements(&listed.segments).ok_or(Why::NoSegments)?;
+    let [Element::FirstPort(first), rest @ .., Element::DeliverV4 | Element::DeliverV6] = elements.as_slice()
+    else {
+        return Err(Why::NoRoute);
+    };
+    if *first != listed.port {
+        return Err(Why::OtherPort(*first, listed.port));
+    }
+    // The ports of a node's own crossbar are numbered from 1. An agent alone has port 0, and no crossbar of its own.
+    let own = Some(Ok(*first)).filter(|_| *first != 0);
+    let others = rest.iter().map(|element| match element {
+        Element::Port(port) => Ok(*port),
+        Element::FirstPort(_) | Element::DeliverV4 | Element::DeliverV6 => Err(Why::NoRoute),
+    });
+    own.into_iter().chain(others).collect()
+}
+
+impl Fault {
+    /// Describes it with the names of a fabric.
+    fn describe(&self, names: &Describer<'_>) -> String {
+        let shown = names.shown;
+        let why = match &self.why {
+            Why::NoSegments => "are no segments that crossbars obey".to_owned(),
+            Why::NoRoute => {
+                "are no route: that is a port of the sender's, ports of crossbars, and a delivery".to_owned()
+            }
+            Why::OtherPort(first, port) => {
+                format!("begin with port {first}, though the packets leave by port {port}")
+            }
+            Why::NoCable => "leave a host without a cable".to_owned(),
+            Why::BehindHost(host) => format!("go on behind {}, which is a host", shown.host(*host)),
+            Why::OtherEnd(At::Host(host)) => format!("lead to {}", shown.host(*host)),
+            Why::OtherEnd(At::Xbar(xbar)) => format!("end at {} and at no host", shown.xbar(*xbar)),
+            Why::Astray(Violation::Broken { hop, .. }) => {
+                format!("cannot leave {}: no cable leads on from there", names.port(*hop))
+            }
+            Why::Astray(Violation::Loop { xbar, .. }) => format!("pass {} twice", shown.xbar(*xbar)),
+            Why::Astray(Violation::TooLong { hops, max_hops, .. }) => {
+                format!("have {hops} hops, but at most {max_hops} are allowed")
+            }
+            Why::Astray(violation) => format!("are wrong: {}", names.violation(violation)),
+        };
+        let segments: Vec<_> = self.segments.iter().map(ToString::to_string).collect();
+        let (from, to) = (shown.host(self.from), shown.host(self.to));
+        format!(
+            "the kernel of {from} sends packets to {to} by the segments {}, which {why}",
+            segments.join(" ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use mapper_fabric::{generate, names};
+
+    use super::*;
+
+    /// What is proved of a ring of four hosts whose kernels send by these segments: the number of the host, that of the
+    /// destination, the port to leave by, and the elements behind the block. Port 1 of each crossbar leads to port 2 of the
+    /// next, and the host is at port 3. The agents' own routes are given by the ports to leave by.
+    fn proved(entries: &[(u32, u32, u8, &str)], of_agents: &[(u32, u32, &[PortRef])]) -> Forwarded {
+        let fabric = generate("ring:n=4,hosts=1").unwrap();
+        let topology = Topology::from_map(&fabric.map).unwrap();
+        let mut senders = Senders::new(&topology, 4);
+        for &(from, to, port, elements) in entries {
+            let segments = vec![format!("fcbb:bb00:{elements}::").parse().unwrap()];
+            senders.add(&ListedRoutes {
+                from,
+                routes: Vec::new(),
+                faults: Vec::new(),
+                by_destination: BTreeMap::new(),
+                by_segments: vec![ListedSegments { to, port, segments }],
+                strangers: 0,
+            });
+        }
+        let mut union = UnionProof::new(&topology);
+        of_agents.iter().for_each(|&(from, to, hops)| union.add_route(from, to, hops).unwrap());
+        let shown = names::Names::of(&fabric);
+        senders.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown }, Some(&union))
+    }
+
+    #[test]
+    fn segments_that_lead_to_the_host_that_they_are_for_are_proved_of_nodes_and_of_agents_alone() {
+        let forwarded =
+            proved(&[(0, 1, 1, "f101:3:fff4"), (0, 2, 2, "f102:2:3:fff6"), (1, 2, 0, "f100:1:3:fff4")], &[]);
+        let expected = Forwarded { count: 3, longest: 3, ..Forwarded::default() };
+        assert_eq!(forwarded, expected);
+    }
+
+    #[test]
+    fn each_fault_is_named_with_host_destination_and_segments() {
+        let told = |entry| {
+            let forwarded = proved(&[entry], &[]);
+            assert_eq!((forwarded.count, forwarded.loops + forwarded.broken), (1, 1));
+            let [told] = forwarded.violations.as_slice() else { panic!("{forwarded:?}") };
+            told.clone()
+        };
+        let start = "the kernel of h1 sends packets to h3 by the segments fcbb:bb00:";
+        for (port, elements, why) in [
+            (1, "f101:3:fff4", "lead to h2"),
+            (1, "f101:1:fff4", "end at xbar3 and at no host"),
+            (1, "f101:9:3:fff4", "cannot leave xbar2 port 9: no cable leads on from there"),
+            (9, "f109:3:fff4", "cannot leave xbar1 port 9: no cable leads on from there"),
+            (1, "f101:3:1:fff4", "go on behind h2, which is a host"),
+            (3, "f103:fff4", "lead to h1"),
+            (1, "f101:2:1:1:3:fff4", "have 5 hops, but at most 4 are allowed"),
+            (2, "f101:1:3:fff4", "begin with port 1, though the packets leave by port 2"),
+            (1, "f201:1:3:fff4", "are no segments that crossbars obey"),
+            (
+                1,
+                "f101:1:3",
+                "are no route: that is a port of the sender's, ports of crossbars, and a delivery",
+            ),
+            (
+                1,
+                "f101:f101:3:fff4",
+                "are no route: that is a port of the sender's, ports of crossbars, and a delivery",
+            ),
+        ] {
+            assert_eq!(told((0, 2, port, elements)), format!("{start}{elements}::, which {why}"));
+        }
+        let twice = proved(&[(0, 2, 1, "f101:2:1:3:fff4")], &[]);
+        assert_eq!((twice.loops, twice.broken), (1, 0));
+        assert_eq!(twice.violations, [format!("{start}f101:2:1:3:fff4::, which pass xbar1 twice")]);
+    }
+
+    #[test]
+    fn packets_that_wait_for_each_other_in_a_circle_are_found_also_with_the_agents_own_routes() {
+        let round = [
+            (0, 2, 1, "f101:1:3:fff4"),
+            (1, 3, 1, "f101:1:3:fff4"),
+            (2, 0, 1, "f101:1:3:fff4"),
+            (3, 1, 1, "f101:1:3:fff4"),
+        ];
+        let circle = proved(&round, &[]);
+        assert!(circle.cycle && circle.violations.len() == 1, "{circle:?}");
+        assert!(circle.violations[0].starts_with("what kernels send by segments: layer 0 can deadlock"));
+        let most = proved(&round[..3], &[]);
+        assert_eq!((most.cycle, most.violations), (false, Vec::new()));
+        let last = [3, 0, 1].map(|xbar| PortRef { xbar, port: if xbar == 1 { 3 } else { 1 } });
+        let united = proved(&round[..3], &[(3, 1, &last)]);
+        assert!(united.cycle, "{united:?}");
+        let told = &united.violations[0];
+        assert!(told.contains("by segments, together with the agents' own routes: layer 0 can"), "{told}");
+    }
+}
