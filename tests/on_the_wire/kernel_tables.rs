@@ -100,6 +100,25 @@ fn segments_in_the_kernels_of_all_machines_are_proved_and_those_that_lead_elsewh
     assert!(check(&map, &routes).status.success());
 }
 
+#[test]
+fn segments_of_agents_alone_are_proved_from_the_crossbars_that_they_are_cabled_to() {
+    if !can_carry_ip() {
+        return;
+    }
+    let lab = Lab::up("ring:n=3,hosts=1", &["--xbars", "tagged", "--", "--data-path", "srv6"]);
+    lab.wait_for_network("the whole ring", 3, 3);
+    let dir = tempfile::tempdir().unwrap();
+    let (map, routes) = (dir.path().join("map.json"), dir.path().join("routes"));
+    wait_for("all segments are proved", || {
+        let words = ["boards", "--routes", "--routes-dir", routes.to_str()?, "--map-file", map.to_str()?];
+        // While maps change, boards may hold different ones.
+        lab.try_run(&words).status.success().then_some(())?;
+        let output = check(&map, &routes);
+        let all = report(&output)["by_segments"].as_u64()? >= 3 * 2;
+        (output.status.success() && all).then_some(())
+    });
+}
+
 fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
