@@ -26,7 +26,7 @@ pub enum ByDestination {
     /// Never.
     #[default]
     Never,
-    /// Only for the sake of others: see [`Company`](super::company::Company).
+    /// Only for the sake of others: where all hosts of the map are nodes that can, and the kernel of one does nothing else.
     WithOthers,
     /// Always, and by nothing else.
     Always,
