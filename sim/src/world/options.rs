@@ -68,7 +68,8 @@ impl Default for Options {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelChoice {
-    /// By segments where a kernel knows them, which is drawn from the seed, and otherwise by destination.
+    /// By segments where a kernel knows them, which is drawn from the seed, and otherwise by destination. Where one knows none
+    /// and all hosts are nodes, all go by destination.
     #[default]
     Auto,
     /// By segments at all hosts, whose kernels all know those of several elements.

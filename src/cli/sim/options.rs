@@ -149,7 +149,8 @@ pub struct Args {
     #[arg(long)]
     pub(super) nodes: bool,
     /// What users' packets go by between nodes, as with `--data-path` of `mapper node`: the tap interface, kernels by
-    /// segments (srv6) or by the destination (routes), or kernels of both kinds (mixed).
+    /// segments (srv6) or by the destination (routes), or kernels of both kinds (mixed), which all go by
+    /// the destination where all hosts are nodes.
     #[arg(long, value_name = "PATH", default_value = "tap", requires_ifs = [("srv6", "nodes"), ("routes", "nodes"), ("mixed", "nodes")])]
     pub(super) data_path: SimulatedPath,
     /// Agents sign what they say with a key that all have, as with --key-file.
