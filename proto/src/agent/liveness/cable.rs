@@ -16,9 +16,14 @@ use crate::map::{MapVersion, PortRef};
 use crate::wire::{Data, Message, Probe, ProbeKind, RoundTrip, Route};
 use crate::{Instant, Mac};
 
-/// The time between two tests of a cable, unless paths are checked less often; the first two may follow each
+/// The time between two tests of a cable, unless paths are checked less often; the first ones may follow each
 /// other faster.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// How many frames a test has that decides whether a cable is proved dead, as long as none is answered. Frames get
+/// lost for other reasons than dead cables, too.
+const FRAMES_OF_PROOF: u32 = 4;
+/// How many tests in a row that are not answered make the time to the next longer.
+const MOST_SILENCES: u32 = 8;
 /// How long a cable is tested after the driver last asked for it.
 const FORGET_AFTER: Duration = Duration::from_millis(1500);
 /// Most cables tested at once.
@@ -45,24 +50,78 @@ struct Tested {
     test: CableTest,
     /// When it was last said to be tested.
     repeated_at: Instant,
+    /// When the next frame is sent.
     due_at: Instant,
-    /// The test that is not answered yet.
-    waits_for: Option<u32>,
+    /// When the test under way ends.
+    ends_at: Instant,
+    /// The frames of the test under way, none of which was answered. Empty if there is none.
+    waits_for: Vec<u32>,
     /// How many tests in a row were answered.
     answers: u32,
+    /// How many tests in a row were not answered, up to as many as still matter.
+    silences: u32,
     /// Whether the last test was answered, as the driver knows.
     told: Option<bool>,
 }
 
 impl Tested {
-    /// The time from the test that is due now to the next. A cable is proved dead when its first test is not
-    /// answered. Some other ways take turns that are safe only once the cable is proved dead, and where there
-    /// are no others, users' traffic rests until then. So the first answer is not waited for longer than that
-    /// to a check of a path.
+    fn new(now: Instant, test: CableTest) -> Self {
+        Self {
+            test,
+            repeated_at: now,
+            due_at: now,
+            ends_at: now,
+            waits_for: Vec::new(),
+            answers: 0,
+            silences: 0,
+            told: None,
+        }
+    }
+
+    /// The time from a test to the next.
+    ///
+    /// A cable is proved dead when its first test is not answered. Some other ways take turns that are safe
+    /// only once the cable is proved dead, and where there are no others, users' traffic rests until then. So
+    /// the first test lasts no longer than the time between two checks of a path. If the cable lives and all
+    /// frames of the test got lost, those turns are not safe, and this should be known soon: the next tests
+    /// follow quickly at first.
     fn interval(&self, settings: &Settings) -> Duration {
-        let of_paths = settings.liveness_interval;
-        let is_first = self.told.is_none() && self.waits_for.is_none();
-        if is_first && !of_paths.is_zero() { of_paths } else { INTERVAL.max(of_paths) }
+        let (of_paths, longest) = (settings.liveness_interval, INTERVAL.max(settings.liveness_interval));
+        if of_paths.is_zero() || self.told == Some(true) {
+            return longest;
+        }
+        (of_paths * (1 << self.silences)).min(longest)
+    }
+
+    /// Begins the next frame to send, which has this number. Returns whether the driver has yet to hear that the last
+    /// test was not answered.
+    fn begin_frame(&mut self, now: Instant, id: u32, settings: &Settings) -> bool {
+        let is_repeated = !self.waits_for.is_empty() && now < self.ends_at;
+        let is_silent = !self.waits_for.is_empty() && !is_repeated;
+        if !self.waits_for.is_empty() {
+            self.answers = 0;
+        }
+        if is_silent {
+            self.silences = (self.silences + 1).min(MOST_SILENCES);
+        }
+        let is_news = is_silent && self.note(false);
+        let interval = self.interval(settings);
+        if !is_repeated {
+            self.waits_for.clear();
+            self.ends_at = now + interval;
+        }
+        self.waits_for.push(id);
+        let repeats = self.told != Some(false) && self.waits_for.len() < FRAMES_OF_PROOF as usize;
+        self.due_at = if repeats { self.ends_at.min(now + interval / FRAMES_OF_PROOF) } else { self.ends_at };
+        is_news
+    }
+
+    /// Takes in that the test under way was answered. Returns whether the driver has yet to hear of it.
+    fn take_answer(&mut self) -> bool {
+        self.waits_for.clear();
+        self.due_at = self.ends_at;
+        (self.answers, self.silences) = (self.answers + 1, 0);
+        self.note(true)
     }
 
     /// Notes whether a test was answered. Returns whether the driver has yet to hear of it.
@@ -96,21 +155,19 @@ impl CableTests {
 
     /// Ends the test that has come home or that a host answered. `None` if there is no such test.
     fn answered(&mut self, id: u32) -> Option<Answered> {
-        let (&(version, at), tested) = self.0.iter_mut().find(|(_, tested)| tested.waits_for == Some(id))?;
-        tested.waits_for = None;
-        tested.answers += 1;
-        let (is_news, is_alive) = (tested.note(true), tested.answers >= tested.test.answers);
+        let (&(version, at), tested) =
+            self.0.iter_mut().find(|(_, tested)| tested.waits_for.contains(&id))?;
+        let (is_news, is_alive) = (tested.take_answer(), tested.answers >= tested.test.answers);
         if is_alive {
             self.0.remove(&(version, at));
         }
         Some(Answered { version, at, is_news, is_alive })
     }
 
-    /// A cable whose next test is due.
-    fn next_due(&mut self, now: Instant, settings: &Settings) -> Option<(MapVersion, PortRef, &mut Tested)> {
+    /// A cable that a frame is due for.
+    fn next_due(&mut self, now: Instant) -> Option<(MapVersion, PortRef, &mut Tested)> {
         self.0.retain(|_, tested| now.since(tested.repeated_at) < FORGET_AFTER);
         let (&(version, at), tested) = self.0.iter_mut().find(|(_, tested)| tested.due_at <= now)?;
-        tested.due_at = now + tested.interval(settings);
         Some((version, at, tested))
     }
 }
@@ -124,18 +181,11 @@ impl Agent {
         if tests.len() >= LIMIT && !tests.contains_key(&(version, at)) {
             return;
         }
-        let fresh = Tested {
-            test: test.clone(),
-            repeated_at: now,
-            due_at: now,
-            waits_for: None,
-            answers: 0,
-            told: None,
-        };
-        let tested = tests.entry((version, at)).or_insert(fresh);
+        let tested = tests.entry((version, at)).or_insert_with(|| Tested::new(now, test.clone()));
         tested.repeated_at = now;
         if tested.test != test {
-            (tested.test, tested.answers, tested.waits_for) = (test, 0, None);
+            (tested.test, tested.answers) = (test, 0);
+            tested.waits_for.clear();
         }
     }
 
@@ -143,15 +193,10 @@ impl Agent {
     pub(super) fn test_cables(&mut self, now: Instant) {
         loop {
             let id = self.new_probe_id();
-            let Some((version, at, tested)) = self.liveness.cables.next_due(now, &self.settings) else {
-                return;
-            };
-            let unanswered = tested.waits_for.replace(id).is_some();
+            let Some((version, at, tested)) = self.liveness.cables.next_due(now) else { return };
+            let is_silent = tested.begin_frame(now, id, &self.settings);
             let CableTest { route, left, to, frame_bytes, .. } = tested.test.clone();
-            if unanswered {
-                tested.answers = 0;
-            }
-            if unanswered && tested.note(false) {
+            if is_silent {
                 self.event(Event::CableAsked { version, at, answered: false });
             }
             self.liveness.counts.count(LivenessCount::ChecksSent);

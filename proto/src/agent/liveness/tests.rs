@@ -486,3 +486,45 @@ fn a_cable_that_answers_no_test_is_proved_dead_as_soon_as_a_path_may_be_doubted(
     let proved_at = ms(0) + settings(1).liveness_interval;
     assert_eq!(pair.events, [(proved_at, Event::CableAsked { version, at, answered: false })]);
 }
+
+/// What is told of a live cable under test, if these frames of all that are sent get lost, counted from 1.
+fn told_of_live_cable(lost: impl Fn(u32) -> bool + 'static) -> Vec<(Instant, Event)> {
+    let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
+    let mut sent = 0;
+    let mut pair = Pair::new(1, move |_, _| {
+        sent += 1;
+        !lost(sent)
+    });
+    let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
+    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 30 };
+    pair.watcher.test_cable(pair.now, version, at, test);
+    pair.run_quietly_to(ms(1000));
+    pair.events
+}
+
+#[test]
+fn no_cable_is_proved_dead_as_a_few_frames_get_lost() {
+    for first in 1..8 {
+        for lost in 0..4 {
+            let events = told_of_live_cable(move |frame| (first..first + lost).contains(&frame));
+            let [(told_at, Event::CableAsked { answered: true, .. })] = events[..] else {
+                panic!("{lost} from {first}: {events:?}")
+            };
+            assert!(told_at < ms(0) + settings(1).liveness_interval, "{told_at:?}");
+        }
+    }
+}
+
+#[test]
+fn a_live_cable_that_was_taken_for_dead_answers_soon_though_tests_get_lost() {
+    // The four frames of the first test get lost, and the three tests after it.
+    let events = told_of_live_cable(|frame| frame <= 4 + 3);
+    let [
+        (dead_at, Event::CableAsked { answered: false, .. }),
+        (live_at, Event::CableAsked { answered: true, .. }),
+    ] = events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert!(live_at.since(dead_at) < Duration::from_millis(250), "from {dead_at:?} to {live_at:?}");
+}
