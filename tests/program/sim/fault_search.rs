@@ -193,6 +193,7 @@ fn seeds_that_once_failed_hold() {
         4_400_129_986,
         4_500_043_709,
         4_700_089_708,
+        5_000_039_067,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }
