@@ -4,9 +4,10 @@
 use serde_json::Value;
 
 use crate::daemon::Daemon;
-use crate::kernel_path::wait_for_pings;
+use crate::kernel_path::{pings, wait_for_pings};
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
+use crate::pinging::Pinging;
 use crate::ring::Ring;
 use crate::{MAPPER, can_carry_ip};
 
@@ -39,7 +40,7 @@ fn beside_a_kernel_without_segments_all_nodes_go_by_destination_and_say_for_whos
         daemon.read_log_until("users' packets go by srv6: ");
     }
     // The fourth closes the ring, so that packets of the others go through it, too.
-    let _lacking = start(3, &["--kernel-avoid", "segments"]);
+    let lacking = start(3, &["--kernel-avoid", "segments"]);
     for daemon in &mut daemons {
         daemon.read_log_until("users' packets go by routes: kernels forward by the destination, by proved tables, as that of n4");
     }
@@ -50,6 +51,23 @@ fn beside_a_kernel_without_segments_all_nodes_go_by_destination_and_say_for_whos
         }
         assert!(!ring.text(at, "ip nexthop show").contains("seg6"), "n{} wraps nothing", at + 1);
     }
+    // A minute after it has left, the others go by segments again, and what they send meanwhile arrives.
+    lacking.end();
+    wait_for("a map without it", || (ring.board(0, &[])["hosts"] == 3).then_some(()));
+    let pinging = Pinging::start(&ring.machines[0], "10.1.0.3");
+    for daemon in &mut daemons {
+        daemon.read_log_until("users' packets go by srv6: ");
+    }
+    wait_for("packets of n1 to both others go by segments", || {
+        (ring.board(0, &[])["data_path"]["installed"] == 2).then_some(())
+    });
+    assert_eq!(pings(&ring.machines[0], "10.1.0.3"), 20, "packets go by segments");
+    let (sent, answered) = pinging.end();
+    assert!(
+        sent > 3000 && sent - answered <= 5,
+        "{answered} of {sent} pings were answered while the others parted"
+    );
+    assert!(ring.text(0, "ip nexthop show").contains("seg6"));
 }
 
 #[test]
