@@ -22,6 +22,9 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How many frames a test has that decides whether a cable is proved dead, as long as none is answered. Frames get
 /// lost for other reasons than dead cables, too.
 const FRAMES_OF_PROOF: u32 = 4;
+/// With more cables under test than these, each test has one frame: lost frames alone do not make so many silent, and
+/// many hosts may test the same ones.
+const REPEATED_FOR: usize = 16;
 /// How many tests in a row that are not answered make the time to the next longer.
 const MOST_SILENCES: u32 = 8;
 /// How long a cable is tested after the driver last asked for it.
@@ -95,7 +98,7 @@ impl Tested {
 
     /// Begins the next frame to send, which has this number. Returns whether the driver has yet to hear that the last
     /// test was not answered.
-    fn begin_frame(&mut self, now: Instant, id: u32, settings: &Settings) -> bool {
+    fn begin_frame(&mut self, now: Instant, id: u32, (settings, may_repeat): (&Settings, bool)) -> bool {
         let is_repeated = !self.waits_for.is_empty() && now < self.ends_at;
         let is_silent = !self.waits_for.is_empty() && !is_repeated;
         if !self.waits_for.is_empty() {
@@ -111,7 +114,8 @@ impl Tested {
             self.ends_at = now + interval;
         }
         self.waits_for.push(id);
-        let repeats = self.told != Some(false) && self.waits_for.len() < FRAMES_OF_PROOF as usize;
+        let repeats =
+            may_repeat && self.told != Some(false) && self.waits_for.len() < FRAMES_OF_PROOF as usize;
         self.due_at = if repeats { self.ends_at.min(now + interval / FRAMES_OF_PROOF) } else { self.ends_at };
         is_news
     }
@@ -193,8 +197,9 @@ impl Agent {
     pub(super) fn test_cables(&mut self, now: Instant) {
         loop {
             let id = self.new_probe_id();
+            let may_repeat = self.liveness.cables.len() <= REPEATED_FOR;
             let Some((version, at, tested)) = self.liveness.cables.next_due(now) else { return };
-            let is_silent = tested.begin_frame(now, id, &self.settings);
+            let is_silent = tested.begin_frame(now, id, (&self.settings, may_repeat));
             let CableTest { route, left, to, frame_bytes, .. } = tested.test.clone();
             if is_silent {
                 self.event(Event::CableAsked { version, at, answered: false });
