@@ -9,8 +9,11 @@ use mapper_routing::engines::{Engine, NotRouted, Settings, Tried};
 pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> CliError {
     let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
     let each = |tried: &Tried| {
-        let why = tried.describe(subnet);
-        let why = if updn_tried { without_advice_of_updn(&why) } else { &why };
+        // Advice to use updn does not help if updn was refused as well.
+        let why = match updn_tried {
+            true => tried.describe_without(Engine::Updn, subnet),
+            false => tried.describe(subnet),
+        };
         format!("{}: {why}", tried.engine)
     };
     let mut all: Vec<String> = refused.tried.iter().map(each).collect();
@@ -30,10 +33,4 @@ fn advised(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> Option<
     let is_tried = |engine: Engine| refused.tried.iter().any(|tried| tried.engine == engine);
     let may_serve = |engine: &Engine| !is_tried(*engine) && engine.check(subnet, settings).is_ok();
     if is_tried(Engine::Lash) { None } else { [Engine::Lash, Engine::Nue].into_iter().find(may_serve) }
-}
-
-/// An engine's reason without its advice to use updn, which does not help if updn was refused as well.
-fn without_advice_of_updn(why: &str) -> &str {
-    let endings = [", or use updn", "; use updn", ", or try updn", "; try updn"];
-    endings.iter().find_map(|ending| why.strip_suffix(ending)).unwrap_or(why)
 }

@@ -28,7 +28,7 @@ mod trees;
 mod weighing;
 
 pub use opensm::{HopMatrix, hop_matrix};
-pub use refusal::{EngineError, OwnReason, Refusal, TooManyLayers, WhyNotServed};
+pub use refusal::{EngineError, Instead, OwnReason, Refusal, TooManyLayers, WhyNotServed};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use setting::Setting;
 pub use settings::{Balance, Settings, SubnetNode};

@@ -80,35 +80,92 @@ pub struct TooManyLayers {
     /// The number of the first layer.
     pub first: u8,
     /// What else to try.
-    pub instead: &'static str,
+    pub instead: Instead,
+}
+
+impl TooManyLayers {
+    /// Whether the user can allow more layers, of which there are only so many at all.
+    fn is_settable(&self) -> bool {
+        usize::from(self.first) + self.needed <= usize::from(Layers::MAX)
+    }
+
+    /// Its words without the advice to try another engine.
+    fn without_instead(&self) -> String {
+        let Self { needed, left, first, .. } = self;
+        let more = if self.is_settable() { "; allow more (--max-layers)" } else { "" };
+        format!("it would serve in {needed} layers, but there are {left} from layer {first} on{more}")
+    }
 }
 
 impl fmt::Display for TooManyLayers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { needed, left, first, instead } = self;
-        write!(f, "it would serve in {needed} layers, but there are {left} from layer {first} on; ")?;
-        // The user cannot allow more layers than there are at all.
-        if usize::from(*first) + needed <= usize::from(Layers::MAX) {
-            f.write_str("allow more (--max-layers), or ")?;
+        let join = if self.is_settable() { ", or" } else { ";" };
+        write!(f, "{}{join} try {}", self.without_instead(), self.instead)
+    }
+}
+
+/// An engine that may serve where another one refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instead {
+    /// The engine.
+    pub engine: Engine,
+    /// What speaks for it, in words that follow its name, if that has to be said.
+    pub merit: Option<&'static str>,
+}
+
+impl From<Engine> for Instead {
+    fn from(engine: Engine) -> Self {
+        Self { engine, merit: None }
+    }
+}
+
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.merit {
+            Some(merit) => write!(f, "{}, {merit}", self.engine),
+            None => self.engine.fmt(f),
         }
-        write!(f, "try {instead}")
+    }
+}
+
+/// An engine to use instead, as a reason of one engine's own advises it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Advice {
+    /// Nothing else helps.
+    Only(Engine),
+    /// The reason itself names something else that helps.
+    Or(Engine),
+}
+
+impl Advice {
+    const fn engine(self) -> Engine {
+        match self {
+            Self::Only(engine) | Self::Or(engine) => engine,
+        }
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Only(engine) => write!(f, "; use {engine}"),
+            Self::Or(engine) => write!(f, ", or use {engine}"),
+        }
     }
 }
 
 /// A reason that only one engine has: an error of a type of the engine's own.
 #[derive(Debug, Clone)]
-pub struct OwnReason(Arc<dyn StdError + Send + Sync>);
-
-impl OwnReason {
-    /// The reason as the engine's type, if it is of that type.
-    pub fn downcast<T: StdError + 'static>(&self) -> Option<&T> {
-        self.0.downcast_ref()
-    }
+pub struct OwnReason {
+    why: Arc<dyn StdError + Send + Sync>,
+    /// An engine to use instead. What `why` says does not name it.
+    instead: Option<Advice>,
 }
 
 impl fmt::Display for OwnReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.why.fmt(f)?;
+        self.instead.map_or(Ok(()), |advice| advice.fmt(f))
     }
 }
 
@@ -124,7 +181,39 @@ impl Eq for OwnReason {}
 impl Refusal {
     /// A reason that only one engine has.
     pub fn own(reason: impl StdError + Send + Sync + 'static) -> Self {
-        Self::Own(OwnReason(Arc::new(reason)))
+        Self::own_advising(reason, None)
+    }
+
+    /// A reason that only this engine has, and the engine to use instead, which the reason itself does not name.
+    pub(super) fn own_advising(
+        reason: impl StdError + Send + Sync + 'static,
+        instead: Option<Advice>,
+    ) -> Self {
+        Self::Own(OwnReason { why: Arc::new(reason), instead })
+    }
+
+    /// The engine that it advises to use instead.
+    pub fn instead(&self) -> Option<Engine> {
+        match self {
+            Self::TooManyLayers(layers) => Some(layers.instead.engine),
+            Self::Own(own) => own.instead.map(Advice::engine),
+            Self::LidMatrix { .. }
+            | Self::NoLayerLeft { .. }
+            | Self::TooManyXbars { .. }
+            | Self::NoTables => None,
+        }
+    }
+
+    /// Its words without the advice to use that engine.
+    pub fn without_instead(&self) -> String {
+        match self {
+            Self::TooManyLayers(layers) => layers.without_instead(),
+            Self::Own(own) => own.why.to_string(),
+            Self::LidMatrix { .. }
+            | Self::NoLayerLeft { .. }
+            | Self::TooManyXbars { .. }
+            | Self::NoTables => self.to_string(),
+        }
     }
 }
 
@@ -198,5 +287,44 @@ impl WhyNotServed {
     /// Whether it was not tried at all, though it might have served.
     pub fn is_left_out(&self) -> bool {
         matches!(self, Self::Disobeys(_) | Self::TakesLong { .. } | Self::SameWays { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Error)]
+    #[error("it is no tree{0}")]
+    struct NoTree(&'static str);
+
+    #[test]
+    fn an_engine_to_use_instead_is_left_out_with_the_words_that_lead_to_it() {
+        let layers = |needed| {
+            let instead = Engine::Updn.into();
+            Refusal::TooManyLayers(TooManyLayers { needed, left: 1, first: 0, instead })
+        };
+        let own = |more, advice| Refusal::own_advising(NoTree(more), advice);
+        for (refusal, without, with) in [
+            (own("", None), "it is no tree", ""),
+            (own("", Some(Advice::Only(Engine::Updn))), "it is no tree", "; use updn"),
+            (
+                own("; name the roots", Some(Advice::Or(Engine::Updn))),
+                "it is no tree; name the roots",
+                ", or use updn",
+            ),
+            (
+                layers(2),
+                "it would serve in 2 layers, but there are 1 from layer 0 on; allow more (--max-layers)",
+                ", or try updn",
+            ),
+            (layers(99), "it would serve in 99 layers, but there are 1 from layer 0 on", "; try updn"),
+        ] {
+            assert_eq!(refusal.instead().is_some(), !with.is_empty());
+            assert_eq!(
+                (refusal.without_instead().as_str(), refusal.to_string()),
+                (without, format!("{without}{with}"))
+            );
+        }
     }
 }

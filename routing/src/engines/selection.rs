@@ -28,6 +28,14 @@ impl Tried {
         };
         failed.unwrap_or_else(|| self.why_not.to_string())
     }
+
+    /// The same, without the advice to use this engine instead, as it is known not to serve either.
+    pub fn describe_without(&self, useless: Engine, subnet: &Subnet) -> String {
+        match &self.why_not {
+            WhyNotServed::Refused(refusal) if refusal.instead() == Some(useless) => refusal.without_instead(),
+            _ => self.describe(subnet),
+        }
+    }
 }
 
 /// Tables, and how they came to be.

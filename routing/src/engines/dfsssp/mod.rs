@@ -21,7 +21,7 @@ use super::shared::Shared;
 use super::shortest::{self, ShortestTrees};
 use super::trees::Trees;
 use super::weighing::Weight;
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
+use super::{Engine, EngineError, Instead, Refusal, Routing, Setting, Settings, TooManyLayers};
 use crate::Subnet;
 use crate::tables::Layers;
 use breaking::{Breaking, PairSet};
@@ -78,7 +78,7 @@ impl Algorithm for Dfsssp {
         let (sets, trees) = layered(subnet, settings, shared, most);
         if sets.len() > usize::from(most) {
             let (needed, first) = (sets.len(), settings.first_layer);
-            let instead = "nue, which needs one";
+            let instead = Instead { engine: Engine::Nue, merit: Some("which needs one") };
             return Err(refuse(Refusal::TooManyLayers(TooManyLayers { needed, left: most, first, instead })));
         }
         let layers = numbered(subnet, settings, &sets);

@@ -28,6 +28,7 @@ use thiserror::Error;
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
+use super::refusal::Advice;
 use super::services::{self, Others};
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::Subnet;
@@ -55,7 +56,7 @@ impl Algorithm for Dmodc {
     /// # Errors
     /// If some leaf cannot reach another by going up and then down, though cables lead there.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        let refuse = |why: DmodcRefusal| EngineError::refuse(Engine::Dmodc, Refusal::own(why));
+        let refuse = |why: DmodcRefusal| EngineError::refuse(Engine::Dmodc, why);
         let by_shape = crate::Tiers::of(&subnet.topology);
         let tiers = Tiers::new(subnet, settings.roots.as_deref(), &by_shape).map_err(refuse)?;
         let leaves = by_shape.leaves();
@@ -84,12 +85,20 @@ impl Algorithm for Dmodc {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 enum DmodcRefusal {
     /// No way up and then down joins two leaves, by their names.
-    #[error(
-        "no way leads from {from} up and then down to {to}; name the roots (--root-guid-file), or use nue"
-    )]
+    #[error("no way leads from {from} up and then down to {to}; name the roots (--root-guid-file)")]
     Apart { from: String, to: String },
-    #[error("its xbars stand in {tiers} tiers, more than any tree has; use nue")]
+    #[error("its xbars stand in {tiers} tiers, more than any tree has")]
     TooManyTiers { tiers: u32 },
+}
+
+impl From<DmodcRefusal> for Refusal {
+    fn from(why: DmodcRefusal) -> Self {
+        let instead = match &why {
+            DmodcRefusal::Apart { .. } => Advice::Or(Engine::Nue),
+            DmodcRefusal::TooManyTiers { .. } => Advice::Only(Engine::Nue),
+        };
+        Self::own_advising(why, Some(instead))
+    }
 }
 
 /// Two leaves that cables join but no way up and then down does, if there are any.

@@ -34,7 +34,7 @@ pub use order::{HostOrder, LeafOrder};
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
 use super::services::{self, Others};
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
+use super::{Engine, EngineError, Routing, Setting, Settings, in_force};
 use crate::tables::SlotEnd;
 use crate::{Subnet, Tiers};
 use detours::Detours;
@@ -137,7 +137,7 @@ fn reversed(
 }
 
 fn refuse(why: FtreeRefusal) -> EngineError {
-    EngineError::refuse(Engine::Ftree, Refusal::own(why))
+    EngineError::refuse(Engine::Ftree, why)
 }
 
 /// The host that a slot leads to.

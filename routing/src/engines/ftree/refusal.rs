@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::super::refusal::Advice;
+use super::super::{Engine, Refusal};
 use super::order::HostOrder;
 use super::{Settings, Subnet};
 use crate::{Attachment, Tiers};
@@ -19,7 +21,7 @@ pub(super) enum FtreeRefusal {
     #[error("{host} is cabled to another host; cable both to xbars")]
     HostToHost { host: String },
     /// The fabric is too small for a tree.
-    #[error("a tree has at least {FEWEST} {what}, this fabric has {count}; use minhop")]
+    #[error("a tree has at least {FEWEST} {what}, this fabric has {count}")]
     TooFew { what: &'static str, count: usize },
     /// A root does not exist.
     #[error("root {root} is no xbar: they are numbered from 0 to {last}")]
@@ -31,14 +33,12 @@ pub(super) enum FtreeRefusal {
         if *are_roots_named {
             "name other roots (--root-guid-file)"
         } else {
-            "name the roots (--root-guid-file), or use updn"
+            "name the roots (--root-guid-file)"
         }
     )]
     CableAcrossRanks { ends: [(String, u8, u32); 2], are_roots_named: bool },
     /// The tree is too high or too low.
-    #[error(
-        "the tree has {ranks} ranks ({lowest} is the lowest), and ftree serves {fewest} to {most}; use updn"
-    )]
+    #[error("the tree has {ranks} ranks ({lowest} is the lowest), and ftree serves {fewest} to {most}")]
     Ranks { ranks: u32, lowest: String, fewest: usize, most: usize },
     /// Compute nodes are on different ranks. Two of them are named, each with its rank.
     #[error(
@@ -60,6 +60,30 @@ pub(super) enum FtreeRefusal {
         }
     )]
     Apart { from: String, to: String, reverse_hops: Option<u8> },
+}
+
+impl FtreeRefusal {
+    /// The engine that serves instead, where it is a single one.
+    const fn instead(&self) -> Option<Advice> {
+        match self {
+            Self::TooFew { .. } => Some(Advice::Only(Engine::Minhop)),
+            Self::CableAcrossRanks { are_roots_named: false, .. } => Some(Advice::Or(Engine::Updn)),
+            Self::Ranks { .. } => Some(Advice::Only(Engine::Updn)),
+            Self::CableAcrossRanks { .. }
+            | Self::SeveralAddresses { .. }
+            | Self::HostToHost { .. }
+            | Self::NoSuchRoot { .. }
+            | Self::ComputeNodesApart { .. }
+            | Self::Apart { .. } => None,
+        }
+    }
+}
+
+impl From<FtreeRefusal> for Refusal {
+    fn from(why: FtreeRefusal) -> Self {
+        let instead = why.instead();
+        Self::own_advising(why, instead)
+    }
 }
 
 /// Says why a fabric cannot be a fat tree, or the settings do not go with one.

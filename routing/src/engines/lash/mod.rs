@@ -106,7 +106,7 @@ fn compute(subnet: &Subnet, settings: &Settings, shared: &Shared<'_>) -> Result<
     let (layering, trees) = layered(subnet, settings, shared, &first_port, most);
     if layering.count > usize::from(most) {
         let (needed, first) = (layering.count, settings.first_layer);
-        let too_many = TooManyLayers { needed, left: most, first, instead: "updn" };
+        let too_many = TooManyLayers { needed, left: most, first, instead: Engine::Updn.into() };
         return Err(refuse(Refusal::TooManyLayers(too_many)));
     }
     let layers = numbered(subnet, settings, &layering);
