@@ -6,13 +6,13 @@ mod objects;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::{NexthopId, Objects};
-use mapper_proto::Instant;
 use mapper_proto::map::MapVersion;
+use mapper_proto::{Instant, PortSet};
 
 use super::Numbers;
 use super::farewell::Farewell;
@@ -54,7 +54,7 @@ pub(super) struct Destination {
     is_altered: bool,
     /// Ports that tables by destination lead out of, over a cable that is held for dead. Ways out of them are
     /// kept, as it may be only the agent at the cable's end that is silent.
-    left_ports: BTreeSet<u8>,
+    left_ports: PortSet,
     /// Ways that are left for a silent cable, and of which it is not known yet whether that is right.
     doubts: Doubts,
     /// The objects that the kernel was told to hold.
@@ -83,7 +83,7 @@ impl Destination {
             set_aside: Vec::new(),
             slots: Slots::default(),
             is_altered: false,
-            left_ports: BTreeSet::new(),
+            left_ports: PortSet::NONE,
             doubts: Doubts::default(),
             installed,
             farewell: Farewell::default(),
@@ -186,7 +186,7 @@ impl Destination {
     /// Takes the cables that are held for dead to be alive, as it is the host's agent that is gone. Ways across them
     /// that were proved are used again if no other way is.
     pub(super) fn trust_dead_cables(&mut self) {
-        self.left_ports.clear();
+        self.left_ports = PortSet::NONE;
         self.doubts = Doubts::default();
         if !self.ways.iter().any(Way::is_proved) {
             self.ways.append(&mut self.set_aside);
@@ -298,7 +298,7 @@ impl Destination {
 
     /// Whether a way by tables leaves by a port whose cable is held for dead.
     fn is_left(&self, way: &Way) -> bool {
-        way.course == Course::Destination && self.left_ports.contains(&way.port)
+        way.course == Course::Destination && self.left_ports.contains(way.port)
     }
 
     /// Has the group lead along the ways that are proved. Source routes are preferred to crossbars' tables by

@@ -1,12 +1,12 @@
 //! What the kernel carries, and what it does not, for boards.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use mapper_fib::NexthopId;
 use mapper_fib::segments::Element;
-use mapper_proto::Mac;
 use mapper_proto::wire::Route;
+use mapper_proto::{Mac, PortSet};
 
 use super::destination::Destination;
 use super::way::Way;
@@ -161,16 +161,16 @@ impl KernelPath {
             return NotCarried::NoWay;
         };
         let goes_by_segments = self.used_abilities().segments;
-        let ports: BTreeSet<u8> = match (goes_by_segments, self.agent_port) {
+        let ports: PortSet = match (goes_by_segments, self.agent_port) {
             (true, Some(_)) => {
                 table.paths_to(host).filter_map(|path| Some(path.hops.first()?.port)).collect()
             }
-            (true, None) => BTreeSet::from([0]),
+            (true, None) => PortSet::from_iter([0]),
             (false, _) => table.next_hops_to(host).map(|(hop, _)| hop.port).collect(),
         };
         // One whose kernel has what is needed leaves a way, once all hosts have the map.
         let known = ports.iter().filter(|port| self.ports.contains_key(port));
-        let behind: Option<Vec<Behind>> = known.map(|port| lacking.get(port).copied()).collect();
+        let behind: Option<Vec<Behind>> = known.map(|port| lacking.get(&port).copied()).collect();
         match (behind.as_deref(), goes_by_segments) {
             (Some(&[first, ..]), true) => NotCarried::NeighbourLacksSegments(first),
             (Some(&[first, ..]), false) => NotCarried::NeighbourLacksRoutes(first),

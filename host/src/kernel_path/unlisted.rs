@@ -1,11 +1,11 @@
 //! Hosts that a map does not list any more, and which ways to them the kernel may go on sending along.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::map::PortRef;
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, Mac, PortSet};
 
 use super::destination::Destination;
 use super::surroundings::far_end;
@@ -75,13 +75,13 @@ impl KernelPath {
     /// led nowhere when the map came may get its old cable again, or another.
     pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
         let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
-        let changed: BTreeSet<u8> = before.keys().copied().filter(is_changed).collect();
+        let changed: PortSet = before.keys().copied().filter(is_changed).collect();
         let is_new = |(port, _): &(&u8, &KernelPort)| self.agent_port.is_some() && !before.contains_key(port);
         let new: BTreeMap<u8, KernelPort> =
             self.ports.iter().filter(is_new).map(|(&port, it)| (port, it.clone())).collect();
         self.change_unlisted(|it, numbers| {
             let leads_elsewhere = it.destination.lose_recabled(&it.table, &new, numbers);
-            it.destination.lose_ways(|way| changed.contains(&way.port), numbers) || leads_elsewhere
+            it.destination.lose_ways(|way| changed.contains(way.port), numbers) || leads_elsewhere
         });
     }
 

@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::wording::counted;
 use mapper_formats::routes::ListedRoutes;
+use mapper_proto::PortSet;
 use mapper_proto::map::PortRef;
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 
 use crate::cli::judgement::Describer;
 
 /// By which ports the kernel at each xbar has packets to a host leave.
-type Ports = BTreeMap<u32, BTreeSet<u8>>;
+type Ports = BTreeMap<u32, PortSet>;
 
 /// What the kernels of a fabric forward.
 pub(super) struct Kernels<'a> {
@@ -83,7 +84,8 @@ impl<'a> Kernels<'a> {
         self.told.insert(home.xbar);
         self.pairs += host.by_destination.len() as u64;
         for (&to, ports) in &host.by_destination {
-            self.towards.entry(to).or_default().entry(home.xbar).or_default().extend(ports);
+            let out = self.towards.entry(to).or_default().entry(home.xbar).or_default();
+            ports.iter().for_each(|&port| out.insert(port));
         }
     }
 
@@ -184,8 +186,8 @@ impl<'a> Search<'a> {
 
     /// The ports by which packets leave an xbar.
     fn out(&self, xbar: u32) -> Vec<Out> {
-        let ports = self.ports.get(&xbar).filter(|_| xbar != self.home).into_iter().flatten();
-        let leads = |&port: &u8| {
+        let ports = self.ports.get(&xbar).filter(|_| xbar != self.home).into_iter().flat_map(PortSet::iter);
+        let leads = |port: u8| {
             let at = PortRef { xbar, port };
             match self.topology.far(at) {
                 Far::Channel(channel) => (at, Some(channel)),

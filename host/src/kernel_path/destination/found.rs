@@ -94,7 +94,7 @@ impl Destination {
         match nexthop {
             Nexthop::Gateway { interface, .. } => {
                 let is_there = |found: &Found| {
-                    found.leaving.interface == *interface && !self.left_ports.contains(&found.leaving.port)
+                    found.leaving.interface == *interface && !self.left_ports.contains(found.leaving.port)
                 };
                 let is_closed = |way: &Way| {
                     way.course == Course::Destination && way.interface == *interface && !may_take(way)
