@@ -27,7 +27,7 @@ impl SubnetManager {
         if packet.is_none() {
             return self.administration.poll_transmit(now).or_else(|| self.inquiries.poll_transmit());
         }
-        self.counts.sent += 1;
+        self.datagrams.sent += 1;
         packet
     }
 
@@ -77,7 +77,7 @@ impl SubnetManager {
     /// Takes a datagram that came from the subnet. One that answers no open question, and that is no request which
     /// the manager knows, is ignored.
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
-        self.counts.received += 1;
+        self.datagrams.received += 1;
         if packet.mad[sa::CLASS_AT] == sa::CLASS {
             if self.inquiries.handle_packet(packet, now) {
                 return;

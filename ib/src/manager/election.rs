@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use mapper_proto::time::Instant;
 
-use super::{Event, Stage, SubnetManager, WrongKeys, manner};
+use super::{Event, Stage, SubnetCount, SubnetManager, WrongKeys, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmInfo, SmState, Smp};
 
@@ -111,7 +111,10 @@ impl SubnetManager {
             },
             // If two managers start together and one loses the other's answers, both would write, so this one
             // looks once more. It does not wait if it takes over from a master that is silent now.
-            (None, _) if self.counts.sweeps == 1 && (self.is_somebody_silent || self.has_silent_manager) => {
+            (None, _)
+                if self.counts[SubnetCount::Sweeps] == 1
+                    && (self.is_somebody_silent || self.has_silent_manager) =>
+            {
                 self.begin_sweep(now);
             }
             (None, _) => self.become_master(now),

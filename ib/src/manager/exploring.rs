@@ -3,7 +3,7 @@
 use mapper_proto::time::Instant;
 
 use super::inventory::Inventory;
-use super::{Stage, SubnetManager};
+use super::{Stage, SubnetCount, SubnetManager};
 use crate::mad::{Attribute, SmState};
 use crate::sweep::{self, Sweep};
 
@@ -17,8 +17,8 @@ impl SubnetManager {
         self.rest_at = None;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
-        self.sent_before = self.counts.sent;
-        self.counts.sweeps += 1;
+        self.sent_before = self.datagrams.sent;
+        self.counts.count(SubnetCount::Sweeps);
         let sweep = Sweep::with_transactions_from(self.settings.sweep, self.next_tid);
         self.stage = Stage::Sweeping(Box::new(sweep));
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use mapper_proto::time::Instant;
 
 use super::inventory::Inventory;
-use super::{Stage, SubnetManager, manner};
+use super::{Stage, SubnetCount, SubnetManager, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{Attribute, MAD_BYTES, ManagerMethod, PortSettings, PortState, Route, Smp};
 
@@ -85,8 +85,8 @@ impl SubnetManager {
         }
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
-        self.sent_before = self.counts.sent;
-        self.counts.glances += 1;
+        self.sent_before = self.datagrams.sent;
+        self.counts.count(SubnetCount::Glances);
         self.stage = Stage::Glancing(Box::new(Glances { exchange, told: BTreeMap::new() }));
     }
 

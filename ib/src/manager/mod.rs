@@ -16,6 +16,7 @@
 
 mod administering;
 mod asking;
+mod counts;
 mod driving;
 mod election;
 mod event;
@@ -40,14 +41,16 @@ mod wrong_keys;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use mapper_proto::Tally;
 use mapper_proto::time::Instant;
 
 pub use crate::inquiries::{Destination, FoundPath};
 pub use crate::program::multicast::{Groups, Members};
+pub use counts::{Datagrams, SubnetCount};
 pub use event::Event;
 pub use inquiring::OwnPort;
 pub use settings::Settings;
-pub use status::{Counts, OtherManager, Status, Work};
+pub use status::{OtherManager, Status, Work};
 pub use task::{Levels, Link, Routes, Task, TaskAdapter, TaskSwitch};
 
 use crate::administration::{Administration, TableOf};
@@ -180,7 +183,8 @@ pub struct SubnetManager {
     next_tid: u32,
     next_task: u64,
     activity: u32,
-    counts: Counts,
+    counts: Tally<SubnetCount>,
+    datagrams: Datagrams,
     began: Instant,
     sent_before: u64,
     leaving: bool,
@@ -245,7 +249,8 @@ impl SubnetManager {
             next_tid: 1,
             next_task: 1,
             activity: 0,
-            counts: Counts::default(),
+            counts: Tally::default(),
+            datagrams: Datagrams::default(),
             began: now,
             sent_before: 0,
             leaving: false,

@@ -2,7 +2,7 @@
 
 use mapper_proto::time::Instant;
 
-use super::{Event, SubnetManager};
+use super::{Event, SubnetCount, SubnetManager};
 use crate::mad::{
     self, Attribute, Command, ManagerMethod, Notice, RoutedByLid, SmInfo, SmState, Smp, WrongKey,
 };
@@ -35,7 +35,7 @@ impl SubnetManager {
         if self.role != SmState::Master {
             return;
         }
-        self.counts.traps += 1;
+        self.counts.count(SubnetCount::Traps);
         if RoutedByLid::<ManagerMethod>::parse(&packet.mad).is_ok() {
             let repress = Smp { method: ManagerMethod::TrapRepress, status: 0, ..trap.clone() };
             self.out.push_back(Packet { address: packet.address, mad: RoutedByLid(repress).emit() });

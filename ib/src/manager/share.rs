@@ -6,7 +6,7 @@
 use mapper_proto::time::Instant;
 
 use super::election::{MANAGERS_KEY, MAX_PRIORITY, Manager};
-use super::{Event, SubnetManager, manner};
+use super::{Event, SubnetCount, SubnetManager, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{
     AgentMad, AgentWord, Attribute, MAD_BYTES, ManagerMethod, PortSettings, PortState, Route, RoutedByLid,
@@ -199,7 +199,7 @@ impl SubnetManager {
     /// Reports once all switches were looked at.
     fn end_share(&mut self) {
         let Some(share) = self.share.take_if(|share| share.exchange.is_empty()) else { return };
-        self.counts.shares += 1;
+        self.counts.count(SubnetCount::Shares);
         let word = AgentWord::Report { changed: share.changed, silent: share.silent };
         let mad = self.to_agent(share.version, share.number, word);
         self.out.push_back(Packet { address: share.master, mad });
@@ -207,7 +207,7 @@ impl SubnetManager {
 
     /// The subnet as this manager brought it up.
     pub(super) fn version(&self) -> SubnetVersion {
-        let counter = u32::try_from(self.counts.ups).unwrap_or(u32::MAX);
+        let counter = u32::try_from(self.counts[SubnetCount::Ups]).unwrap_or(u32::MAX);
         SubnetVersion { master: self.inventory.own, counter }
     }
 }

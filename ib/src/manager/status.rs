@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::election::Manager;
-use super::{Routes, Stage, SubnetManager};
+use super::{Datagrams, Routes, Stage, SubnetCount, SubnetManager};
 use crate::lids::Lids;
 use crate::mad::{PortSettings, PortState, SmState, SubnetVersion};
 use crate::sweep::Found;
+use mapper_proto::Tally;
 
 /// What a manager is busy with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,35 +39,6 @@ pub struct OtherManager {
     pub is_agent: bool,
     /// How many switches it looked at for this master at the last look.
     pub share: usize,
-}
-
-/// How often something was done since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counts {
-    /// Datagrams sent to ports and managers; answers to hosts are not counted.
-    pub sent: u64,
-    /// Datagrams that came.
-    pub received: u64,
-    /// Explorations of the whole subnet.
-    pub sweeps: u64,
-    /// Looks at the ports of switches that told of a change.
-    pub glances: u64,
-    /// Traps that came while this manager was master.
-    pub traps: u64,
-    /// Blocks of tables written, those of multicast tables among them.
-    pub blocks: u64,
-    /// How often the subnet was brought up.
-    pub ups: u64,
-    /// Shares of switches that were looked at for a master.
-    pub shares: u64,
-    /// Shares that agents did not report on in time, so that this master looked at them itself.
-    pub shares_returned: u64,
-    /// Packets with a wrong key of management that ports told of (trap 256).
-    pub wrong_management_keys: u64,
-    /// Packets with a wrong key of a partition that ports told of (trap 257).
-    pub wrong_partition_keys: u64,
-    /// Packets with a wrong key of a queue pair that ports told of (trap 258).
-    pub wrong_queue_keys: u64,
 }
 
 /// What a manager knows and does.
@@ -119,8 +91,10 @@ pub struct Status {
     pub wrong_keys: Vec<String>,
     /// Why there are no tables for the subnet as it is, if the engines made none.
     pub routing_failure: Option<String>,
-    /// How often things were done.
-    pub counts: Counts,
+    /// How often things were done since the start.
+    pub counts: Tally<SubnetCount>,
+    /// The datagrams since the start.
+    pub datagrams: Datagrams,
 }
 
 impl SubnetManager {
@@ -141,7 +115,7 @@ impl SubnetManager {
 
     /// How many datagrams the manager has sent.
     pub fn sent(&self) -> u64 {
-        self.counts.sent
+        self.datagrams.sent
     }
 
     /// The subnet as it is known now: as it was found, without cables that were seen to fail since, and with
@@ -200,6 +174,7 @@ impl SubnetManager {
             wrong_keys: self.wrong_keys(),
             routing_failure: self.routing_failure.clone(),
             counts: self.counts,
+            datagrams: self.datagrams,
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mapper_proto::time::Instant;
 
 use super::share::MANAGEMENT_PAIR;
-use super::{Event, Stage, SubnetManager, manner};
+use super::{Event, Stage, SubnetCount, SubnetManager, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{
     AgentWord, Attribute, MAD_BYTES, MAX_SHARE, ManagerMethod, PortSettings, PortState, ShareSwitch, SmInfo,
@@ -239,7 +239,7 @@ impl SubnetManager {
                     continue;
                 }
                 manager.not_reached(given.agent, given.agent);
-                manager.counts.shares_returned += 1;
+                manager.counts.count(SubnetCount::SharesReturned);
                 manager.resting.insert(given.agent, RESTS);
                 manager.tell(Event::ShareReturned { agent: given.agent, switches: given.switches.len() });
                 given.switches.into_iter().for_each(|guid| manager.look_at(watch, guid, None));

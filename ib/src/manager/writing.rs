@@ -6,7 +6,7 @@ use mapper_proto::time::Instant;
 
 use super::task::{Levels, Routes, Task};
 use super::under_way::{FormerTables, TablesOfSwitches};
-use super::{Event, Stage, SubnetManager, manner, why};
+use super::{Event, Stage, SubnetCount, SubnetManager, manner, why};
 use crate::exchange::{Done, Exchange, Failure};
 use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, PortSettings, PortState, Smp, SwitchInfo};
 use crate::program::{self, BLOCK, NO_PORT, Phase, Purpose, Wanted};
@@ -123,7 +123,7 @@ impl SubnetManager {
         self.rest_at = None;
         self.is_urgent = false;
         self.began = now;
-        self.sent_before = self.counts.sent;
+        self.sent_before = self.datagrams.sent;
         self.compute(now);
     }
 
@@ -314,7 +314,7 @@ impl SubnetManager {
         let waiting = Stage::Waiting { until: now + self.settings.watch_interval };
         let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
         self.take_tids(writing.exchange.next_tid());
-        self.counts.blocks += writing.blocks;
+        self.counts.add(SubnetCount::Blocks, writing.blocks);
         if let Some(tables) = writing.before {
             let told = self.held.told.clone();
             self.under_way.leave(FormerTables { tables, told }, now + self.settings.drain);
@@ -347,11 +347,11 @@ impl SubnetManager {
             adapters,
             engine: writing.routes.engine.clone(),
             blocks: writing.blocks,
-            sent: self.counts.sent - self.sent_before,
+            sent: self.datagrams.sent - self.sent_before,
             took: now.since(self.began),
             is_news: !is_as_told || writing.blocks > 0,
         });
-        self.counts.ups += 1;
+        self.counts.count(SubnetCount::Ups);
         self.rest_at = writing.is_part.then(|| now + self.settings.drain);
         self.reregister = false;
         self.tell_levels(&writing.routes.levels, now);

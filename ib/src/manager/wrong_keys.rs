@@ -24,11 +24,7 @@ type Pair = (KeyKind, u16, u16, Option<u8>);
 impl SubnetManager {
     /// Takes in that a port told of a wrong key.
     pub(super) fn take_wrong_key(&mut self, told: &WrongKey) {
-        match told.kind {
-            KeyKind::Management => self.counts.wrong_management_keys += 1,
-            KeyKind::Partition => self.counts.wrong_partition_keys += 1,
-            KeyKind::Queue => self.counts.wrong_queue_keys += 1,
-        }
+        self.counts.count(told.kind.into());
         let pair = (told.kind, told.from, told.to, told.hops);
         let pairs = &mut self.wrong_keys.pairs;
         if !pairs.contains_key(&pair) && pairs.len() >= MAX_PAIRS {

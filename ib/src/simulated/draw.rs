@@ -163,7 +163,7 @@ impl Scenario {
         if world.shares() == shares && self.managers.len() > 1 {
             return Err(Violation { at, why: "agents that stand by look at no switches".to_owned() });
         }
-        let sent = world.statuses().iter().map(|status| status.counts.sent).sum();
+        let sent = world.statuses().iter().map(|status| status.datagrams.sent).sum();
         Ok(Outcome { blocks: written, sent, shares: world.shares() })
     }
 }

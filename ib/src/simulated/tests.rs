@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use super::world::Noise;
 use super::*;
 use crate::mad::SmState;
+use crate::manager::SubnetCount;
 use crate::manager::tests::routes;
 
 /// A number from the environment.
@@ -94,9 +95,12 @@ fn an_agent_that_stands_by_looks_at_its_share_and_the_master_hears_what_changed(
         // The switch sends no trap, so only a manager that looks at it sees the mark.
         let node = &mut world.model.nodes[switch];
         node.switch = node.switch.with(node.switch.linear_top(), true);
-        let sweeps = world.statuses()[0].counts.sweeps;
+        let sweeps = world.statuses()[0].counts[SubnetCount::Sweeps];
         pass(&mut world, 2.5);
-        assert!(world.statuses()[0].counts.sweeps > sweeps, "the mark of switch {switch} was not seen");
+        assert!(
+            world.statuses()[0].counts[SubnetCount::Sweeps] > sweeps,
+            "the mark of switch {switch} was not seen"
+        );
         pass(&mut world, 5.0);
     }
 }
@@ -108,7 +112,7 @@ fn a_share_whose_agent_hears_nothing_returns_to_the_master_and_the_table_that_la
     let lid = world.model.nodes[1].ports[&1].lid();
     let before = std::mem::replace(&mut world.model.nodes[6].table[usize::from(lid)], 0xFF);
     pass(&mut world, 10.0);
-    assert_eq!(world.statuses()[0].counts.shares_returned, 1);
+    assert_eq!(world.statuses()[0].counts[SubnetCount::SharesReturned], 1);
     assert_eq!(world.model.nodes[6].table[usize::from(lid)], before);
     pass(&mut world, 10.0);
     world.check_well().unwrap();
@@ -126,7 +130,7 @@ fn a_switch_that_an_agent_does_not_reach_by_lid_has_all_tables_read_and_the_wron
     pass(&mut world, 20.0);
     assert_eq!(world.model.nodes[7].table[usize::from(lid)], before);
     world.check_well().unwrap();
-    assert_eq!(world.statuses()[0].counts.shares_returned, 0);
+    assert_eq!(world.statuses()[0].counts[SubnetCount::SharesReturned], 0);
 }
 
 #[test]

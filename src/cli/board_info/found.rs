@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    Board, ByDestination, ByLid, BySegments, Counters, RouteInForce, RoutesInForce, SubnetCounts, ask, units,
+    Board, ByDestination, ByLid, BySegments, Counters, RouteInForce, RoutesInForce, ask, units,
 };
 use mapper_daemon::xbar::{self, PortStatus, PortTraffic, XbarStatus};
+use mapper_proto::Tally;
 use serde::Serialize;
 
 use super::crossbar::describe_xbar;
@@ -159,7 +160,7 @@ impl Found {
             board.traffic = None;
             board.ports.iter_mut().for_each(|port| port.traffic = PortTraffic::default());
             if let Some(subnet) = &mut board.subnet {
-                subnet.counts = SubnetCounts::default();
+                subnet.counts = Tally::default();
             }
             for cable in &mut board.dead_cables {
                 cable.since_ms = 0;

@@ -1,6 +1,7 @@
 //! The metrics of a subnet of InfiniBand.
 
 use crate::agent::status::{ManagerSeen, SubnetStanding, role_names};
+use mapper_ib::manager::SubnetCount;
 use mapper_machine::metrics::{Exposition, FamilyKind, Unit};
 
 /// Writes what an agent knows of its subnet, and what it did.
@@ -26,26 +27,26 @@ pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
     text.gauge("mapper_subnet_groups", "Multicast groups.", subnet.groups as u64);
     let counts = &subnet.counts;
     let help = "Explorations of the whole subnet.";
-    text.counter("mapper_subnet_sweeps", Unit::None, help, counts.sweeps);
+    text.counter("mapper_subnet_sweeps", Unit::None, help, counts[SubnetCount::Sweeps]);
     let help = "Looks at the ports of switches that told of a change.";
-    text.counter("mapper_subnet_glances", Unit::None, help, counts.glances);
-    text.counter("mapper_subnet_traps", Unit::None, "Traps of nodes.", counts.traps);
+    text.counter("mapper_subnet_glances", Unit::None, help, counts[SubnetCount::Glances]);
+    text.counter("mapper_subnet_traps", Unit::None, "Traps of nodes.", counts[SubnetCount::Traps]);
     let help = "Blocks of forwarding tables written.";
-    text.counter("mapper_subnet_blocks_written", Unit::None, help, counts.blocks);
+    text.counter("mapper_subnet_blocks_written", Unit::None, help, counts[SubnetCount::Blocks]);
     let help = "Switches that the agent itself looked at last, to see whether something changed.";
     text.gauge("mapper_subnet_share", help, subnet.share as u64);
     let help = "Shares of switches that the agent looked at for a master while it stood by.";
-    text.counter("mapper_subnet_shares", Unit::None, help, counts.shares);
+    text.counter("mapper_subnet_shares", Unit::None, help, counts[SubnetCount::Shares]);
     let help =
         "Shares on which agents that stand by did not report, so that this master looked at them itself.";
-    text.counter("mapper_subnet_shares_returned", Unit::None, help, counts.shares_returned);
+    text.counter("mapper_subnet_shares_returned", Unit::None, help, counts[SubnetCount::SharesReturned]);
     let help = "Packets that ports dropped for a wrong key and told of, by what the key is for.";
     let mut family = text.family(FamilyKind::Counter, "mapper_subnet_wrong_keys", Unit::None, help);
-    family.sample(&[("key", "management")], counts.wrong_management_keys);
-    family.sample(&[("key", "partition")], counts.wrong_partition_keys);
-    family.sample(&[("key", "queue")], counts.wrong_queue_keys);
+    family.sample(&[("key", "management")], counts[SubnetCount::WrongManagementKeys]);
+    family.sample(&[("key", "partition")], counts[SubnetCount::WrongPartitionKeys]);
+    family.sample(&[("key", "queue")], counts[SubnetCount::WrongQueueKeys]);
     let help = "How often the subnet was brought up, each with tables that were proved.";
-    text.counter("mapper_subnet_ups", Unit::None, help, counts.ups);
+    text.counter("mapper_subnet_ups", Unit::None, help, counts[SubnetCount::Ups]);
 }
 
 #[cfg(test)]

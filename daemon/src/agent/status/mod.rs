@@ -49,4 +49,4 @@ pub use soundings::{
     Answered, Hop, MAX_SOUNDED_BYTES, Measure, Pinged, PingedWay, SoundedHost, SoundingAsked, Traced,
     TracedHop, TracedWay, WayAsked,
 };
-pub use subnet::{ManagerSeen, SubnetCounts, SubnetStanding, SubnetVersionDto, role_names};
+pub use subnet::{ManagerSeen, SubnetStanding, SubnetVersionDto, role_names};

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use mapper_ib::mad::{SmState, SubnetVersion};
-use mapper_ib::manager::{OtherManager, Status, Work};
-use mapper_proto::Mac;
+use mapper_ib::manager::{OtherManager, Status, SubnetCount, Work};
+use mapper_proto::{Mac, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::{Board, FrameCount, Reason};
@@ -52,7 +52,7 @@ pub struct SubnetStanding {
     #[serde(default)]
     pub wrong_keys: Vec<String>,
     /// How often something was done since the start.
-    pub counts: SubnetCounts,
+    pub counts: Tally<SubnetCount>,
 }
 
 /// Another subnet manager.
@@ -87,34 +87,6 @@ impl SubnetVersionDto {
     }
 }
 
-/// How often an agent of a port of InfiniBand did something since its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SubnetCounts {
-    /// Explorations of the whole subnet.
-    pub sweeps: u64,
-    /// Looks at the ports of switches that told of a change.
-    pub glances: u64,
-    /// Traps that came while the agent was master.
-    pub traps: u64,
-    /// Blocks of tables written, those of multicast tables among them.
-    pub blocks: u64,
-    /// How often the subnet was brought up.
-    pub ups: u64,
-    /// Shares of switches that the agent looked at for a master while it stood by.
-    pub shares: u64,
-    /// Shares on which agents did not report in time, so that this master looked at them itself.
-    pub shares_returned: u64,
-    /// Packets with a wrong key of management (M_Key) that ports told of while the agent was master.
-    #[serde(default)]
-    pub wrong_management_keys: u64,
-    /// Packets with a wrong key of a partition (P_Key) that ports told of while the agent was master.
-    #[serde(default)]
-    pub wrong_partition_keys: u64,
-    /// Packets with a wrong key of a queue pair (Q_Key) that ports told of while the agent was master.
-    #[serde(default)]
-    pub wrong_queue_keys: u64,
-}
-
 impl fmt::Display for ManagerSeen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The name comes from another machine, and may contain what a terminal obeys.
@@ -144,7 +116,6 @@ impl ManagerSeen {
 impl SubnetStanding {
     fn of(status: &Status) -> Self {
         let given = |lid: u16| Some(lid).filter(|&lid| lid != 0);
-        let counts = &status.counts;
         Self {
             role: role_name(status.role).to_owned(),
             guid: hex(status.guid),
@@ -162,18 +133,7 @@ impl SubnetStanding {
             groups: status.groups,
             blamed: status.problems.iter().take(MOST_BLAMED).cloned().collect(),
             wrong_keys: status.wrong_keys.clone(),
-            counts: SubnetCounts {
-                sweeps: counts.sweeps,
-                glances: counts.glances,
-                traps: counts.traps,
-                blocks: counts.blocks,
-                ups: counts.ups,
-                shares: counts.shares,
-                shares_returned: counts.shares_returned,
-                wrong_management_keys: counts.wrong_management_keys,
-                wrong_partition_keys: counts.wrong_partition_keys,
-                wrong_queue_keys: counts.wrong_queue_keys,
-            },
+            counts: status.counts,
         }
     }
 
@@ -260,8 +220,8 @@ impl Board {
             uptime_ms,
             ..Self::blank(unit)
         };
-        board.counters.frames.add(FrameCount::Received, status.counts.received);
-        board.counters.frames.add(FrameCount::Sent, status.counts.sent);
+        board.counters.frames.add(FrameCount::Received, status.datagrams.received);
+        board.counters.frames.add(FrameCount::Sent, status.datagrams.sent);
         board
     }
 }
@@ -296,7 +256,7 @@ fn away(node: u64, name: &str) -> Reason {
 mod tests {
     use super::*;
     use mapper_ib::mad::PortState;
-    use mapper_ib::manager::Counts;
+    use mapper_ib::manager::Datagrams;
 
     fn status() -> Status {
         Status {
@@ -322,7 +282,8 @@ mod tests {
             problems: Vec::new(),
             wrong_keys: Vec::new(),
             routing_failure: None,
-            counts: Counts::default(),
+            counts: Tally::default(),
+            datagrams: Datagrams::default(),
         }
     }
 

@@ -29,7 +29,7 @@ fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
 fn both_ends_of_a_failed_cable_tell_and_the_farther_is_asked_by_a_way_that_is_left() {
     let mut trial = Trial::new(Model::ring(5));
     trial.run(Duration::from_secs(25));
-    let sweeps = trial.manager.status().counts.sweeps;
+    let sweeps = trial.manager.status().counts[SubnetCount::Sweeps];
     // The shortest way to node 7 went by this cable.
     trial.model.cut((6, 2));
     for switch in [7, 6] {
@@ -39,7 +39,7 @@ fn both_ends_of_a_failed_cable_tell_and_the_farther_is_asked_by_a_way_that_is_le
     trial.run(Duration::from_millis(2500));
     trial.model.check_up().unwrap();
     let counts = trial.manager.status().counts;
-    assert_eq!((counts.sweeps, counts.glances), (sweeps, 2));
+    assert_eq!((counts[SubnetCount::Sweeps], counts[SubnetCount::Glances]), (sweeps, 2));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_second_failure_right_behind_the_first_takes_no_sweep_either() {
     model.cable((6, 4), (8, 4));
     let mut trial = Trial::new(model);
     trial.run(Duration::from_secs(25));
-    let sweeps = trial.manager.status().counts.sweeps;
+    let sweeps = trial.manager.status().counts[SubnetCount::Sweeps];
     for (switch, port) in [(6, 2), (8, 2)] {
         trial.model.cut((switch, port));
         let lid = trial.model.nodes[switch].ports[&0].lid();
@@ -58,9 +58,12 @@ fn a_second_failure_right_behind_the_first_takes_no_sweep_either() {
         trial.run(Duration::from_millis(2500));
         trial.model.check_up().unwrap();
     }
-    assert_eq!(trial.manager.status().counts.sweeps, sweeps);
+    assert_eq!(trial.manager.status().counts[SubnetCount::Sweeps], sweeps);
     trial.run(Duration::from_secs(15));
-    assert!(trial.manager.status().counts.sweeps > sweeps, "what could not be told is looked at later");
+    assert!(
+        trial.manager.status().counts[SubnetCount::Sweeps] > sweeps,
+        "what could not be told is looked at later"
+    );
     trial.model.check_up().unwrap();
 }
 

@@ -53,12 +53,16 @@ fn a_wrong_key_is_told_once_with_who_used_it_and_counted_from_then_on() {
     let status = trial.manager.status();
     let counts = status.counts;
     assert_eq!(
-        [counts.wrong_management_keys, counts.wrong_partition_keys, counts.wrong_queue_keys],
+        [
+            counts[SubnetCount::WrongManagementKeys],
+            counts[SubnetCount::WrongPartitionKeys],
+            counts[SubnetCount::WrongQueueKeys]
+        ],
         [2, 2, 1]
     );
     let twice = format!("{a} sent to {b} with a wrong key of a partition (P_Key 0x8124) (2 times)");
     assert!(status.wrong_keys.contains(&twice), "{:?}", status.wrong_keys);
-    assert_eq!(trial.manager.status().counts.sweeps, 2, "nothing is explored for it");
+    assert_eq!(trial.manager.status().counts[SubnetCount::Sweeps], 2, "nothing is explored for it");
 }
 
 #[test]

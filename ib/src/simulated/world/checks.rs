@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::mad::{PortState, SmState};
-use crate::manager::{Status, SubnetManager};
+use crate::manager::{Status, SubnetCount, SubnetManager};
 use crate::simulated::Violation;
 
 impl World<'_> {
@@ -32,7 +32,7 @@ impl World<'_> {
 
     /// How many shares of switches agents looked at for their master so far.
     pub(crate) fn shares(&self) -> u64 {
-        self.statuses().iter().map(|status| status.counts.shares).sum()
+        self.statuses().iter().map(|status| status.counts[SubnetCount::Shares]).sum()
     }
 
     /// Checks that all switches are looked at, and that the agents that do so know the subnet as its master
