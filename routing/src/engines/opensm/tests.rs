@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::generate;
+use mapper_proto::PortSet;
 use mapper_proto::map::PortRef;
 use proptest::prelude::*;
 
@@ -105,8 +106,8 @@ fn several_lids_of_a_host_take_other_ways() {
     let subnet = with_lmc("xgft:h=2;m=4,4;w=1,4", 2);
     let minhop = tables(Engine::Minhop, &subnet, &exact());
     for slot in subnet.destinations.slots_of_host(15).step_by(4) {
-        let ways: BTreeSet<u8> = (slot..slot + 4).map(|slot| minhop.port(0, slot)).collect();
-        assert_eq!(ways.len(), 4, "four spines are four systems");
+        let ways: PortSet = (slot..slot + 4).map(|slot| minhop.port(0, slot)).collect();
+        assert_eq!(ways.iter().count(), 4, "four spines are four systems");
     }
 }
 
