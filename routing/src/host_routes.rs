@@ -153,18 +153,6 @@ impl HostRoutes {
         }))
     }
 
-    /// The routes to a host as they travel.
-    ///
-    /// # Errors
-    /// Each route has an error of its own, as of [`wire_route`].
-    pub fn wire_routes_to<'a>(
-        &'a self,
-        topology: &'a Topology,
-        to: u32,
-    ) -> impl Iterator<Item = Result<Route, RoutingError>> + 'a {
-        self.routes_to(topology, to).map(|hops| wire_route(topology, self.from, &hops))
-    }
-
     /// The hosts that no route leads to, though the map lists them. Phantoms are not among them.
     pub fn unreachable<'a>(&'a self, topology: &'a Topology) -> impl Iterator<Item = u32> + 'a {
         (0..topology.host_count() as u32)

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use mapper_proto::map::{Map, MapVersion, PortRef};
+use mapper_proto::wire::Route;
 use proptest::prelude::*;
 
 use super::fabrics::{self, Builder};
@@ -267,6 +268,15 @@ fn options_out_of_range_are_refused() {
     assert_eq!(compute(3, 8, 11), Err(RoutingError::NoSuchHost { host: 3, hosts: 3 }));
 }
 
+/// The routes of host 0 to a host as they travel.
+fn wire_routes<'a>(
+    topology: &'a Topology,
+    routes: &'a HostRoutes,
+    to: u32,
+) -> impl Iterator<Item = Result<Route, RoutingError>> + 'a {
+    routes.routes_to(topology, to).map(|hops| wire_route(topology, 0, &hops))
+}
+
 #[test]
 fn two_hosts_on_one_cable_need_no_hop() {
     let mut builder = Builder::new(0);
@@ -278,7 +288,7 @@ fn two_hosts_on_one_cable_need_no_hop() {
     assert_eq!(topology.attachment(0), Attachment::Host(1));
     assert_eq!(tables[0].routes_to(&topology, 1).collect::<Vec<_>>(), [Vec::new()]);
     assert_eq!(walk(&topology, 0, 1, &[], 11), Ok(Vec::new()));
-    let route = tables[0].wire_routes_to(&topology, 1).next().unwrap().unwrap();
+    let route = wire_routes(&topology, &tables[0], 1).next().unwrap().unwrap();
     assert!(route.is_empty());
     // The phantom is neither reachable nor missed.
     let proof = prove_host(&topology, &orientation, &tables[0]).unwrap();
@@ -314,7 +324,7 @@ fn routes_travel_as_deltas_that_follow_the_cables() {
     let map = fabrics::clos(3, 2, 2);
     let (topology, _, tables) = check(&map, false);
     for to in 1..6 {
-        for (hops, route) in tables[0].routes_to(&topology, to).zip(tables[0].wire_routes_to(&topology, to)) {
+        for (hops, route) in tables[0].routes_to(&topology, to).zip(wire_routes(&topology, &tables[0], to)) {
             let Attachment::Port(mut at) = topology.attachment(0) else { panic!("host 0 has no xbar") };
             let mut elements = route.as_ref().unwrap().elements();
             for hop in hops {
@@ -336,11 +346,11 @@ fn a_wide_turn_is_absolute_and_a_plain_xbar_cannot_make_it() {
     builder.host_at(Some(PortRef { xbar: 0, port: 33 }));
     let mut map = builder.build();
     let (topology, _, tables) = check(&map, false);
-    let route = tables[0].wire_routes_to(&topology, 1).next().unwrap().unwrap();
+    let route = wire_routes(&topology, &tables[0], 1).next().unwrap().unwrap();
     assert_eq!(route.to_string(), "@33");
     map.xbars[0].tag = None;
     let (topology, _, tables) = check(&map, false);
-    let error = tables[0].wire_routes_to(&topology, 1).next().unwrap().unwrap_err();
+    let error = wire_routes(&topology, &tables[0], 1).next().unwrap().unwrap_err();
     assert_eq!(error, RoutingError::DeltaTooLarge { xbar: 0, arrival: 1, out: 33 });
 }
 

@@ -65,12 +65,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mapper_proto::map::PortRef;
-use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use super::{
     Attachment, Cycle, HostRoutes, Orientation, RouteOptions, RoutingError, Topology, UnionProof, Violation,
-    prove_routes, walk, wire_route,
+    prove_routes, walk,
 };
 use openings::Openings;
 pub(super) use openings::onward;
@@ -159,18 +158,6 @@ impl LiveRoutes {
         let table = self.table_to(topology, to);
         let detour = if table.is_none() { self.detour_to(topology, to) } else { None };
         table.into_iter().flat_map(move |table| table.routes_to(topology, to)).chain(detour)
-    }
-
-    /// The routes to a host as they travel.
-    ///
-    /// # Errors
-    /// Each route may fail by itself, in the same cases as [`wire_route`].
-    pub fn wire_routes_to<'a>(
-        &'a self,
-        topology: &'a Topology,
-        to: u32,
-    ) -> impl Iterator<Item = Result<Route, RoutingError>> + 'a {
-        self.routes_to(topology, to).map(|hops| wire_route(topology, self.from(), &hops))
     }
 
     /// The hosts of the map that no route leads to now, and why. Phantoms are not among them.

@@ -47,7 +47,7 @@ fn others(subnet: &Subnet) -> Vec<u32> {
 /// The effective bisection of the hosts that are no service adapters of spines.
 fn bisection_of_others(subnet: &Subnet, selection: &Selection) -> f64 {
     let routes = TableRoutes::new(subnet, &selection.routing.tables);
-    Quality::measure_in_order(&routes, &others(subnet), 1).effective_bisection
+    Quality::measure_among(&routes, &others(subnet), 1).effective_bisection
 }
 
 /// The shape that agents see, and that bisection by their routes, which are proved.
@@ -62,7 +62,7 @@ fn bisection_by_agents(subnet: &Subnet) -> Result<(Shape, f64), TestCaseError> {
     })
     .unwrap();
     let routes = SourceRoutes::new(&subnet.topology, &tables);
-    let bisection = Quality::measure_in_order(&routes, &others(subnet), 1).effective_bisection;
+    let bisection = Quality::measure_among(&routes, &others(subnet), 1).effective_bisection;
     Ok((all.orientation().shape().clone(), bisection))
 }
 
@@ -282,7 +282,7 @@ proptest! {
         let mut hosts = crate::hosts_in_order(&served.topology);
         hosts.retain(|&host| fabric.hosts[host as usize].description != "Aggregation Node");
         let routes = TableRoutes::new(&served, &after.routing.tables);
-        let after = Quality::measure_in_order(&routes, &hosts, 1).effective_bisection;
+        let after = Quality::measure_among(&routes, &hosts, 1).effective_bisection;
         prop_assert!(after >= 0.95 * before, "{before} to {after}");
     }
 }
