@@ -24,18 +24,18 @@ use mapper_machine::options::changed_keys;
 pub(super) struct PortTable {
     switch: Rc<Switch>,
     config: XbarConfig,
-    held: BTreeMap<u8, Held>,
+    held: BTreeMap<u8, HeldInterface>,
 }
 
 /// An interface that is a port.
 #[derive(Debug)]
-struct Held {
+struct HeldInterface {
     lock: InterfaceLock,
     /// Whether the interface is a port because it matches a pattern, and not because it is named.
     by_pattern: bool,
 }
 
-impl Held {
+impl HeldInterface {
     fn interface(&self) -> &str {
         self.lock.interface()
     }
@@ -216,13 +216,13 @@ fn hold(
     number: u8,
     interface: &str,
     by_pattern: bool,
-) -> Result<(Held, Link), XbarError> {
+) -> Result<(HeldInterface, Link), XbarError> {
     let lock = InterfaceLock::take(interface)?;
     let port = EthernetPort::open(interface, config.service.marking)?;
     if !port.exists() {
         warn!(port = number, interface, "there is no such interface yet; waiting for it");
     }
-    Ok((Held { lock, by_pattern }, port.into()))
+    Ok((HeldInterface { lock, by_pattern }, port.into()))
 }
 
 fn kind(config: &XbarConfig) -> Result<CrossbarKind, XbarError> {

@@ -9,8 +9,8 @@ use super::records::Records;
 use super::subnet::{End, Subnet};
 use super::{Asker, MAX_TABLES};
 use crate::mad::sa::{
-    Field, GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, Place,
-    SaAttribute, SaMad, SaStatus, TURNS_FIELDS, matches, table_record,
+    Field, GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS,
+    SaAttribute, SaMad, SaStatus, TURNS_FIELDS, TablePlace, matches, table_record,
 };
 use crate::mad::{Attribute, Data, MulticastTable, PortSettings, SwitchInfo};
 use crate::program::{BLOCK, NO_PORT};
@@ -36,7 +36,7 @@ pub(crate) struct TableOf {
 }
 
 /// Parts of tables, each with its place in the subnet.
-type Parts<'a> = Box<dyn Iterator<Item = (Place, TableOf)> + 'a>;
+type Parts<'a> = Box<dyn Iterator<Item = (TablePlace, TableOf)> + 'a>;
 
 /// The parts of tables that were told; `None` for those that were refused or not answered.
 pub(super) type Told = BTreeMap<TableOf, Option<Data>>;
@@ -48,7 +48,7 @@ pub(super) fn asked_for(
     groups: &Groups,
     request: &SaMad,
     asker: Asker,
-) -> Result<Vec<(Place, TableOf)>, SaStatus> {
+) -> Result<Vec<(TablePlace, TableOf)>, SaStatus> {
     let (fields, parts): (&[Field], Parts<'_>) = match request.attribute {
         // Only managers are told who is in which partition.
         SaAttribute::PartitionRecord if !asker.is_trusted => return Err(SaStatus::Invalid),
@@ -68,13 +68,13 @@ pub(super) fn asked_for(
         ),
         _ => return Ok(Vec::new()),
     };
-    let is_wanted = |place: &Place| matches(fields, request.mask, &request.data, &place.emit());
+    let is_wanted = |place: &TablePlace| matches(fields, request.mask, &request.data, &place.emit());
     let wanted: Vec<_> = parts.filter(|(place, _)| is_wanted(place)).take(MAX_TABLES + 1).collect();
     if wanted.len() > MAX_TABLES { Err(SaStatus::NoResources) } else { Ok(wanted) }
 }
 
 /// The records of those parts of tables that were told.
-pub(super) fn records(parts: &[(Place, TableOf)], told: &Told) -> Result<Records, SaStatus> {
+pub(super) fn records(parts: &[(TablePlace, TableOf)], told: &Told) -> Result<Records, SaStatus> {
     let mut records = Records::default();
     for (place, table) in parts {
         if let Some(Some(data)) = told.get(table) {
@@ -91,7 +91,7 @@ pub(super) fn linear(subnet: &Subnet, request: &SaMad) -> Result<Records, SaStat
     for end in subnet.ends().filter(|end| end.is_switch()) {
         let table = subnet.table(end.node);
         for (block, part) in (0..).zip(table.chunks(BLOCK)) {
-            let place = Place::linear_table(end.lid, block);
+            let place = TablePlace::linear_table(end.lid, block);
             if matches(LINEAR_TABLE_FIELDS, request.mask, &request.data, &place.emit()) {
                 let mut whole = [NO_PORT; BLOCK];
                 whole[..part.len()].copy_from_slice(part);
@@ -115,7 +115,7 @@ fn at(end: &End, attribute: Attribute, modifier: u32) -> TableOf {
     TableOf { node: end.node, port: end.port, attribute, modifier }
 }
 
-fn partitions<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Place, TableOf)> + 'a {
+fn partitions<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (TablePlace, TableOf)> + 'a {
     let own = subnet.nodes.get(&end.node).map_or(0, |(info, _)| info.make.partitions);
     let of_switch = subnet.switch_infos.get(&end.node).map_or(0, SwitchInfo::partition_capacity);
     ports(subnet, end).into_iter().flat_map(move |(port, _)| {
@@ -123,12 +123,12 @@ fn partitions<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Pla
         (0..capacity.div_ceil(PARTITIONS)).map(move |block| {
             let of_port = if end.is_switch() { u32::from(port) << 16 } else { 0 };
             let table = at(end, Attribute::PartitionTable, of_port | u32::from(block));
-            (Place::partitions(end.lid, port, block), table)
+            (TablePlace::partitions(end.lid, port, block), table)
         })
     })
 }
 
-fn lanes<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Place, TableOf)> + 'a {
+fn lanes<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (TablePlace, TableOf)> + 'a {
     // An adapter's port has only one table, which is not for a pair of ports.
     let all = ports(subnet, end).into_iter();
     let numbers: Vec<u8> = all.map(|(port, _)| if end.is_switch() { port } else { 0 }).collect();
@@ -138,11 +138,11 @@ fn lanes<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Place, T
     });
     pairs.map(|(into, out)| {
         let table = at(end, Attribute::SlToVl, u32::from(into) << 8 | u32::from(out));
-        (Place::lanes(end.lid, into, out), table)
+        (TablePlace::lanes(end.lid, into, out), table)
     })
 }
 
-fn turns<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Place, TableOf)> + 'a {
+fn turns<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (TablePlace, TableOf)> + 'a {
     ports(subnet, end).into_iter().flat_map(move |(port, settings)| {
         let (low, high) = (settings.low_turns(), settings.high_turns());
         let has_room = [low > 0, low > TURNS, high > 0, high > TURNS];
@@ -150,14 +150,14 @@ fn turns<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (Place, T
         blocks.map(move |(block, _)| {
             let of_port = if end.is_switch() { u32::from(port) } else { 0 };
             let table = at(end, Attribute::LaneArbitration, u32::from(block) << 16 | of_port);
-            (Place::turns(end.lid, port, block), table)
+            (TablePlace::turns(end.lid, port, block), table)
         })
     })
 }
 
-fn guids(end: &End) -> impl Iterator<Item = (Place, TableOf)> + '_ {
+fn guids(end: &End) -> impl Iterator<Item = (TablePlace, TableOf)> + '_ {
     (0..end.settings.guid_capacity().div_ceil(GUIDS))
-        .map(|block| (Place::guids(end.lid, block), at(end, Attribute::GuidInfo, block.into())))
+        .map(|block| (TablePlace::guids(end.lid, block), at(end, Attribute::GuidInfo, block.into())))
 }
 
 /// The parts of a switch's multicast table in which there are groups.
@@ -165,7 +165,7 @@ fn multicast_table<'a>(
     subnet: &'a Subnet,
     groups: &Groups,
     end: &'a End,
-) -> impl Iterator<Item = (Place, TableOf)> + 'a {
+) -> impl Iterator<Item = (TablePlace, TableOf)> + 'a {
     let capacity = subnet.switch_infos.get(&end.node).map_or(0, SwitchInfo::multicast_capacity);
     let last = ports(subnet, end).last().map_or(0, |&(port, _)| port);
     let all = groups.all().map(|group| (group.lid() - FIRST_LID) / MulticastTable::LIDS);
@@ -174,7 +174,10 @@ fn multicast_table<'a>(
     blocks.flat_map(move |block| {
         (0..=last / MulticastTable::PORTS).map(move |position| {
             let modifier = MulticastTable::modifier(block, position);
-            (Place::multicast_table(end.lid, block, position), at(end, Attribute::MulticastTable, modifier))
+            (
+                TablePlace::multicast_table(end.lid, block, position),
+                at(end, Attribute::MulticastTable, modifier),
+            )
         })
     })
 }

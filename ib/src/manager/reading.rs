@@ -17,7 +17,7 @@ use crate::program::{BLOCK, NO_PORT};
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Question {
+pub(super) enum ReadingQuestion {
     /// What a switch says of itself.
     Switch { guid: u64 },
     /// A block of its table.
@@ -31,7 +31,7 @@ pub(super) enum Question {
 /// The questions that are open.
 #[derive(Debug)]
 pub(super) struct Reading {
-    exchange: Exchange<Question>,
+    exchange: Exchange<ReadingQuestion>,
     /// Switches that did not tell what is needed of them.
     left_out: BTreeSet<u64>,
     managers: Vec<Manager>,
@@ -53,11 +53,11 @@ impl SubnetManager {
     pub(super) fn begin_reading(&mut self, now: Instant) {
         let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
         for switch in &self.inventory.switches {
-            let question = Question::Switch { guid: switch.guid };
+            let question = ReadingQuestion::Switch { guid: switch.guid };
             exchange.order(Order::get(question, Attribute::SwitchInfo, 0), switch.route.clone());
         }
         for (guid, route) in self.ports_of_managers() {
-            exchange.order(Order::get(Question::Manager { guid }, Attribute::SmInfo, 0), route);
+            exchange.order(Order::get(ReadingQuestion::Manager { guid }, Attribute::SmInfo, 0), route);
         }
         let reading =
             Reading { exchange, left_out: BTreeSet::new(), managers: Vec::new(), before: BTreeMap::new() };
@@ -96,17 +96,17 @@ impl SubnetManager {
         }
     }
 
-    fn read(&mut self, done: Done<Question>) {
+    fn read(&mut self, done: Done<ReadingQuestion>) {
         let Stage::Reading(reading) = &mut self.stage else { return };
         let data = match (done.order.purpose, done.result) {
             // A manager that does not answer may be about to end, so its port is not left out. It may also be
             // master, and is asked again later.
-            (Question::Manager { .. }, Err(_)) => {
+            (ReadingQuestion::Manager { .. }, Err(_)) => {
                 self.has_silent_manager = true;
                 return;
             }
             // A switch whose multicast table is not known still carries everything else.
-            (Question::Multicast { part: (guid, _, _) }, Err(failure)) => {
+            (ReadingQuestion::Multicast { part: (guid, _, _) }, Err(failure)) => {
                 self.held.multicast.retain(|&(known, _, _), _| known != guid);
                 if self.without_groups.insert(guid) {
                     let told = format!("{} takes no multicast groups: {}", self.name_of(guid), why(failure));
@@ -115,7 +115,7 @@ impl SubnetManager {
                 }
                 return;
             }
-            (Question::Switch { guid } | Question::Block { guid, .. }, Err(failure)) => {
+            (ReadingQuestion::Switch { guid } | ReadingQuestion::Block { guid, .. }, Err(failure)) => {
                 if reading.left_out.insert(guid) {
                     self.held.tables.remove(&guid);
                     let (name, asked) = (self.name_of(guid), done.order.attribute.name());
@@ -132,13 +132,13 @@ impl SubnetManager {
             (_, Ok(data)) => data,
         };
         match done.order.purpose {
-            Question::Manager { guid } => {
+            ReadingQuestion::Manager { guid } => {
                 let info = SmInfo::parse(&data);
                 reading.managers.push(Manager { port: guid, info, route: done.route });
             }
-            Question::Switch { guid } => self.read_switch(guid, SwitchInfo::parse(&data), &done.route),
-            Question::Block { guid, block } => self.read_block(guid, block, &data),
-            Question::Multicast { part } => {
+            ReadingQuestion::Switch { guid } => self.read_switch(guid, SwitchInfo::parse(&data), &done.route),
+            ReadingQuestion::Block { guid, block } => self.read_block(guid, block, &data),
+            ReadingQuestion::Multicast { part } => {
                 self.without_groups.remove(&part.0);
                 self.held.multicast.insert(part, MulticastTable::parse(&data));
             }
@@ -166,7 +166,7 @@ impl SubnetManager {
         let Stage::Reading(reading) = &mut self.stage else { return };
         reading.before.insert(guid, before.unwrap_or_default());
         for block in 0..blocks {
-            let question = Question::Block { guid, block };
+            let question = ReadingQuestion::Block { guid, block };
             reading.exchange.order(Order::get(question, Attribute::LinearTable, block.into()), route.clone());
         }
     }
@@ -177,7 +177,7 @@ impl SubnetManager {
         let parts = switch.map(|switch| self.unknown_parts(switch)).unwrap_or_default();
         let Stage::Reading(reading) = &mut self.stage else { return };
         for (block, position) in parts {
-            let question = Question::Multicast { part: (guid, block, position) };
+            let question = ReadingQuestion::Multicast { part: (guid, block, position) };
             let modifier = MulticastTable::modifier(block, position);
             reading.exchange.order(Order::get(question, Attribute::MulticastTable, modifier), route.clone());
         }

@@ -24,7 +24,7 @@ struct Ports<'a> {
 }
 
 /// A port, and the way to it.
-struct Place<'a> {
+struct PortPlace<'a> {
     guid: u64,
     port: u8,
     route: &'a Route,
@@ -52,7 +52,7 @@ impl Ports<'_> {
     fn program_switch(&mut self, switch: &Switch) {
         let lid = self.wanted.lids.of(switch.port_guid).unwrap_or_default();
         let level = self.wanted.routes.level(lid, self.manager);
-        let place = |port| Place { guid: switch.guid, port, route: &switch.route };
+        let place = |port| PortPlace { guid: switch.guid, port, route: &switch.route };
         if let Some(own) = switch.ports.get(&0) {
             let settings = own
                 .with_prefix(self.prefix)
@@ -81,7 +81,7 @@ impl Ports<'_> {
             .with_manager(self.manager, level)
             .with_reregistration(self.wanted.reregister || is_new);
         let settings = self.keyed(settings);
-        let place = Place { guid: adapter.node_guid, port: adapter.port, route: &adapter.route };
+        let place = PortPlace { guid: adapter.node_guid, port: adapter.port, route: &adapter.route };
         match adapter.at.and_then(|far| self.ends.get(&far)).copied() {
             Some(far) => self.bring_up(&place, found, settings, &far),
             None => write(&place, found, &settings, None, self.addresses),
@@ -95,7 +95,7 @@ impl Ports<'_> {
     /// Sets a link to what both of its ends can do, and takes it from state to state until it is active.
     fn bring_up(
         &mut self,
-        place: &Place<'_>,
+        place: &PortPlace<'_>,
         found: &PortSettings,
         settings: PortSettings,
         far: &PortSettings,
@@ -120,7 +120,7 @@ impl Ports<'_> {
 
 /// Adds the write of a port's settings, unless the port has them.
 fn write(
-    place: &Place<'_>,
+    place: &PortPlace<'_>,
     found: &PortSettings,
     wanted: &PortSettings,
     state: Option<PortState>,

@@ -41,7 +41,7 @@ enum Coming {
 }
 
 /// A manager, where it runs, and how often it was started.
-struct Place {
+struct ManagerPlace {
     manager: Option<SubnetManager>,
     host: usize,
     priority: u8,
@@ -53,7 +53,7 @@ struct Place {
 pub(crate) struct World<'a> {
     pub(crate) model: Model,
     engines: Engines<'a>,
-    places: Vec<Place>,
+    places: Vec<ManagerPlace>,
     noise: Noise,
     rng: ChaCha8Rng,
     pub(crate) now: Instant,
@@ -78,7 +78,7 @@ impl<'a> World<'a> {
         noise: Noise,
         seed: u64,
     ) -> Self {
-        let place = |&(host, priority): &(usize, u8)| Place {
+        let place = |&(host, priority): &(usize, u8)| ManagerPlace {
             manager: None,
             host,
             priority,

@@ -37,7 +37,7 @@ use crate::mad::{
     Data, Method, NodeDescription, NodeInfo, NodeInfoError, NodeKind, PortInfo, PortSettings, Route, Smp,
 };
 use crate::requests::Requests;
-use question::Question;
+use question::SweepQuestion;
 
 /// How a fabric is explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ const BUSY: u16 = 1;
 #[derive(Debug)]
 pub struct Sweep {
     settings: Settings,
-    requests: Requests<Question>,
+    requests: Requests<SweepQuestion>,
     nodes: Vec<Node>,
     by_guid: BTreeMap<u64, NodeIndex>,
     /// What answered behind each port, and by which of its ports.
@@ -79,7 +79,7 @@ impl Sweep {
     /// count.
     pub(crate) fn with_transactions_from(settings: Settings, first_tid: u32) -> Self {
         let mut requests = Requests::new(settings.window.get(), first_tid);
-        requests.ask(Question::Node { behind: None }, Route::LOCAL);
+        requests.ask(SweepQuestion::Node { behind: None }, Route::LOCAL);
         Self {
             settings,
             requests,
@@ -139,14 +139,14 @@ impl Sweep {
             return self.blame(question, route, ProblemKind::Refused { status: answer.status });
         }
         match question {
-            Question::Node { behind } => match NodeInfo::parse(&answer.data) {
+            SweepQuestion::Node { behind } => match NodeInfo::parse(&answer.data) {
                 Ok(info) => self.found_node(behind, info, &route),
                 Err(wrong) => self.blame(question, route, ProblemKind::Wrong(wrong)),
             },
-            Question::Description { node } => {
+            SweepQuestion::Description { node } => {
                 self.nodes[node].description = NodeDescription::parse(&answer.data).0;
             }
-            Question::Port { node, port } => {
+            SweepQuestion::Port { node, port } => {
                 self.found_port((node, port), &answer.data, &route);
             }
         }
@@ -165,18 +165,18 @@ impl Sweep {
         }
     }
 
-    fn blame(&mut self, question: Question, route: Route, kind: ProblemKind) {
+    fn blame(&mut self, question: SweepQuestion, route: Route, kind: ProblemKind) {
         let at = match question {
-            Question::Node { behind } => behind,
-            Question::Description { node } => Some((node, 0)),
-            Question::Port { node, port } => Some((node, port)),
+            SweepQuestion::Node { behind } => behind,
+            SweepQuestion::Description { node } => Some((node, 0)),
+            SweepQuestion::Port { node, port } => Some((node, port)),
         };
         self.problems.push(Problem { at, attribute: question.asks().0, route, kind });
     }
 
     /// A node answered behind a port, or is the one that sends.
     fn found_node(&mut self, behind: Option<PortOf>, info: NodeInfo, route: &Route) {
-        let question = Question::Node { behind };
+        let question = SweepQuestion::Node { behind };
         if behind.is_some() && info.local_port == 0 {
             // Port 0 has no cable, so no question can come in by it.
             let wrong = NodeInfoError::LocalPort { port: 0, ports: info.ports };
@@ -204,7 +204,7 @@ impl Sweep {
         if info.kind != NodeKind::Switch && !self.nodes[node].ports.contains_key(&info.local_port) {
             let port = Port { guid: Some(info.port_guid), ..Port::default() };
             self.nodes[node].ports.insert(info.local_port, port);
-            self.requests.ask(Question::Port { node, port: info.local_port }, route.clone());
+            self.requests.ask(SweepQuestion::Port { node, port: info.local_port }, route.clone());
         }
     }
 
@@ -212,10 +212,10 @@ impl Sweep {
         let node = self.nodes.len();
         self.by_guid.insert(info.guid, node);
         self.nodes.push(Node::new(info, route.clone()));
-        self.requests.ask(Question::Description { node }, route.clone());
+        self.requests.ask(SweepQuestion::Description { node }, route.clone());
         if info.kind == NodeKind::Switch {
             for port in 0..=info.ports {
-                self.requests.ask(Question::Port { node, port }, route.clone());
+                self.requests.ask(SweepQuestion::Port { node, port }, route.clone());
             }
         }
         node
@@ -236,7 +236,7 @@ impl Sweep {
         if !leads_on || !info.is_up {
             return;
         }
-        let question = Question::Node { behind: Some(end) };
+        let question = SweepQuestion::Node { behind: Some(end) };
         match route.through(number) {
             Some(further) => self.requests.ask(question, further),
             None => self.blame(question, route.clone(), ProblemKind::TooFar),

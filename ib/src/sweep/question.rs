@@ -5,7 +5,7 @@ use crate::mad::Attribute;
 
 /// What is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Question {
+pub(super) enum SweepQuestion {
     /// What the node behind a port is; without a port, what the node that sends is.
     Node { behind: Option<PortOf> },
     /// What people call a node.
@@ -14,7 +14,7 @@ pub(super) enum Question {
     Port { node: NodeIndex, port: u8 },
 }
 
-impl Question {
+impl SweepQuestion {
     /// The attribute and its modifier.
     pub(super) fn asks(&self) -> (Attribute, u32) {
         match *self {

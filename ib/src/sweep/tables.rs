@@ -12,14 +12,14 @@ use crate::requests::Requests;
 
 /// What is asked of a switch, by its GUID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Question {
+enum TableQuestion {
     /// How far its table reaches.
     Reach { guid: u64 },
     /// A block of its table.
     Block { guid: u64, block: u16 },
 }
 
-impl Question {
+impl TableQuestion {
     const fn guid(self) -> u64 {
         match self {
             Self::Reach { guid } | Self::Block { guid, .. } => guid,
@@ -47,7 +47,7 @@ pub struct TablesFound {
 #[derive(Debug)]
 pub struct TableReading {
     settings: Settings,
-    requests: Requests<Question>,
+    requests: Requests<TableQuestion>,
     found: TablesFound,
 }
 
@@ -57,7 +57,7 @@ impl TableReading {
         // The transactions are far from those of the sweep, so that late answers to the sweep do not count.
         let mut requests = Requests::new(settings.window.get(), 1 << 24);
         for node in fabric.nodes.iter().filter(|node| node.info.kind == NodeKind::Switch) {
-            requests.ask(Question::Reach { guid: node.info.guid }, node.route.clone());
+            requests.ask(TableQuestion::Reach { guid: node.info.guid }, node.route.clone());
         }
         Self { settings, requests, found: TablesFound::default() }
     }
@@ -103,10 +103,10 @@ impl TableReading {
         }
         let Some((question, route)) = self.requests.take(tid) else { return };
         match question {
-            Question::Reach { guid } => {
+            TableQuestion::Reach { guid } => {
                 self.reaches(guid, SwitchInfo::parse(&answer.data).linear_top(), &route);
             }
-            Question::Block { guid, block } => {
+            TableQuestion::Block { guid, block } => {
                 let first = usize::from(block) * BLOCK;
                 let table = self.found.tables.get_mut(&guid).map_or(&mut [][..], Vec::as_mut_slice);
                 let part = table.get_mut(first..).unwrap_or_default();
@@ -126,7 +126,7 @@ impl TableReading {
         let top = top.min(LAST_LID);
         self.found.tables.insert(guid, vec![NO_PORT; usize::from(top) + 1]);
         for block in 0..=top / BLOCK as u16 {
-            self.requests.ask(Question::Block { guid, block }, route.clone());
+            self.requests.ask(TableQuestion::Block { guid, block }, route.clone());
         }
     }
 

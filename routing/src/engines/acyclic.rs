@@ -21,7 +21,7 @@ pub(super) struct AcyclicGraph {
     after: Vec<Vec<u32>>,
     /// What leads to each vertex.
     before: Vec<Vec<u32>>,
-    order: Order,
+    order: VertexOrder,
     seen: Vec<u8>,
     ahead: Vec<u32>,
     behind: Vec<u32>,
@@ -40,7 +40,7 @@ impl AcyclicGraph {
         Self {
             after: vec![Vec::new(); vertices],
             before: vec![Vec::new(); vertices],
-            order: Order::new(places),
+            order: VertexOrder::new(places),
             seen: vec![UNSEEN; vertices],
             ahead: Vec::new(),
             behind: Vec::new(),
@@ -142,13 +142,13 @@ fn visit(
 /// Vertices in a row. They are linked in a ring that begins and ends at a place that is no vertex, and their
 /// labels rise along it.
 #[derive(Debug, Clone)]
-struct Order {
+struct VertexOrder {
     labels: Vec<u64>,
     next: Vec<u32>,
     previous: Vec<u32>,
 }
 
-impl Order {
+impl VertexOrder {
     /// A row of vertices at these places.
     fn new(places: &[u32]) -> Self {
         let vertices = places.len();
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn labels_never_run_out() {
         let vertices: Vec<u32> = (0..200).collect();
-        let mut order = Order::new(&vertices);
+        let mut order = VertexOrder::new(&vertices);
         // Each comes between the first two, where there is half as much room each time.
         (2..200).for_each(|vertex| order.move_behind(0, &mut [vertex]));
         let row: Vec<u32> = [0].into_iter().chain((2..200).rev()).chain([1]).collect();

@@ -84,10 +84,10 @@ pub(super) fn reach_xbars(
     let steps = Steps::new(subnet, &order, in_force);
     let climb =
         |(end, slot, xbars): &(u32, u32, Vec<u32>)| (*slot, steps.climb_from(xbars, *end, *slot, tables));
-    let added: Vec<(u32, Vec<Entry>)> = missed.par_iter().map(climb).collect();
+    let added: Vec<(u32, Vec<AddedEntry>)> = missed.par_iter().map(climb).collect();
     let set_added = |tables: &mut Tables, is_kept: bool| {
         for (slot, entries) in &added {
-            entries.iter().for_each(|&Entry { xbar, port }| {
+            entries.iter().for_each(|&AddedEntry { xbar, port }| {
                 tables.set_port(xbar, *slot, if is_kept { port } else { Tables::NONE });
             });
         }
@@ -150,7 +150,7 @@ type Step = (u32, u8);
 
 /// An entry that is added: the port by which an xbar sends on what goes to a slot.
 #[derive(Clone, Copy)]
-struct Entry {
+struct AddedEntry {
     xbar: u32,
     port: u8,
 }
@@ -244,14 +244,14 @@ impl<'a> Steps<'a> {
 
     /// The entries that one slot of an xbar lacks so that frames of these xbars climb to the nearest xbar that has one: those
     /// of these xbars, and of the xbars that they pass on their way there.
-    fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &Tables) -> Vec<Entry> {
+    fn climb_from(&self, xbars: &[u32], end: u32, slot: u32, tables: &Tables) -> Vec<AddedEntry> {
         let mut given = Vec::new();
         let climbs = self.climbs(end, slot, tables);
         for &xbar in xbars {
             let mut at = xbar;
             while !matches!(climbs[at as usize], 0 | NONE) {
                 let Some((head, port)) = self.climb(&climbs, at, slot) else { break };
-                given.push(Entry { xbar: at, port });
+                given.push(AddedEntry { xbar: at, port });
                 at = head;
             }
         }

@@ -26,7 +26,7 @@ use crate::Topology;
 use crate::engines::torus::{Grid, Sense, TorusStatement, recognise, under_other_names};
 use crate::repair::onward;
 
-use super::{Order, Orientation, Passage, Shape, numbers};
+use super::{LegalOrder, Orientation, Passage, Shape, numbers};
 
 /// How many phases a route has.
 const PHASES: u8 = 4;
@@ -47,7 +47,7 @@ pub(super) fn orient(topology: &Topology) -> Option<Orientation> {
     let found =
         as_found.or_else(|| under_other_names(&grid, topology).find_map(|renamed| on(topology, &renamed, 0)));
     let (passages, numbers) = found?;
-    let (shape, order) = (Shape::Grid { sizes }, Order::Channels(numbers));
+    let (shape, order) = (Shape::Grid { sizes }, LegalOrder::Channels(numbers));
     Some(Orientation::from_passages(topology, shape, PHASES, passages, order))
 }
 

@@ -31,7 +31,7 @@ pub enum Direction {
 
 /// The order that shows that no circle of legal steps closes.
 #[derive(Clone, Debug)]
-enum Order {
+enum LegalOrder {
     /// Where each xbar stands, the top first: up is towards the beginning.
     Xbars(Vec<u32>),
     /// A number for each channel that rises along every legal step.
@@ -57,7 +57,7 @@ pub struct Orientation {
     ways_back: Vec<Passage>,
     /// For each channel, the last phase in which routes may take its way back.
     backwards: Arc<[u8]>,
-    order: Order,
+    order: LegalOrder,
 }
 
 impl Orientation {
@@ -111,7 +111,7 @@ impl Orientation {
                 }
             })
             .collect();
-        Self::from_passages(topology, shape, 2, passages, Order::Xbars(position))
+        Self::from_passages(topology, shape, 2, passages, LegalOrder::Xbars(position))
     }
 
     fn from_passages(
@@ -119,7 +119,7 @@ impl Orientation {
         shape: Shape,
         phases: u8,
         passages: Vec<Passage>,
-        order: Order,
+        order: LegalOrder,
     ) -> Self {
         let ways_back = turned(topology, &passages);
         let backwards = ways_back.iter().map(|passage| passage.until).collect();
@@ -138,8 +138,8 @@ impl Orientation {
     /// directions are ordered and not xbars.
     pub fn is_above(&self, xbar: u32, than: u32) -> bool {
         match &self.order {
-            Order::Xbars(position) => position[xbar as usize] < position[than as usize],
-            Order::Channels(_) => false,
+            LegalOrder::Xbars(position) => position[xbar as usize] < position[than as usize],
+            LegalOrder::Channels(_) => false,
         }
     }
 
@@ -171,8 +171,8 @@ impl Orientation {
     /// Which way a channel leads in the order of xbars; [`Direction::Barred`] also if there is no such order.
     pub fn direction(&self, channel: u32) -> Direction {
         match (self.passages[channel as usize], &self.order) {
-            (Passage::UP, Order::Xbars(_)) => Direction::Up,
-            (Passage::DOWN, Order::Xbars(_)) => Direction::Down,
+            (Passage::UP, LegalOrder::Xbars(_)) => Direction::Up,
+            (Passage::DOWN, LegalOrder::Xbars(_)) => Direction::Down,
             _ => Direction::Barred,
         }
     }
@@ -189,8 +189,8 @@ impl Orientation {
     /// highest head first.
     pub fn number(&self, topology: &Topology, channel: u32) -> u32 {
         match &self.order {
-            Order::Channels(numbers) => numbers[channel as usize],
-            Order::Xbars(position) => {
+            LegalOrder::Channels(numbers) => numbers[channel as usize],
+            LegalOrder::Xbars(position) => {
                 let top = position.len() as u32;
                 match self.direction(channel) {
                     Direction::Up => top - position[topology.tail(channel).xbar as usize],
@@ -214,15 +214,15 @@ impl Orientation {
     /// If a channel leads the wrong way or a step is wrong, which the error names.
     pub fn prove(&self, topology: &Topology) -> Result<(), Violation> {
         let known = match &self.order {
-            Order::Xbars(position) => position.len() == topology.xbar_count(),
-            Order::Channels(numbers) => numbers.len() == topology.channel_count(),
+            LegalOrder::Xbars(position) => position.len() == topology.xbar_count(),
+            LegalOrder::Channels(numbers) => numbers.len() == topology.channel_count(),
         };
         if self.passages.len() != topology.channel_count() || !known {
             return Err(Violation::OtherTopology);
         }
         match &self.order {
-            Order::Xbars(position) => self.prove_directions(topology, position),
-            Order::Channels(numbers) => self.prove_steps(topology, numbers),
+            LegalOrder::Xbars(position) => self.prove_directions(topology, position),
+            LegalOrder::Channels(numbers) => self.prove_steps(topology, numbers),
         }
     }
 

@@ -12,7 +12,7 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use self::sweep::{Found, Sweep};
+use self::sweep::{Sweep, Swept};
 use super::Cycle;
 use crate::Subnet;
 use crate::tables::{Layers, Tables};
@@ -214,11 +214,11 @@ pub fn prove_tables(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &P
         };
     }
     let sweep = Sweep::new(subnet, tables, layers, rules);
-    let found: Vec<Found> = (0..xbars as u32)
+    let found: Vec<Swept> = (0..xbars as u32)
         .into_par_iter()
         .map_init(|| sweep.scratch(), |scratch, xbar| sweep.destination(scratch, xbar))
         .collect();
-    let found = found.into_iter().fold(Found::default(), Found::and);
+    let found = found.into_iter().fold(Swept::default(), Swept::and);
     let cycles = sweep.cycles();
     let mut proof = TablesProof {
         reachable: found.no_route.count == 0 && found.loops.count == 0,

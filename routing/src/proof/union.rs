@@ -162,19 +162,19 @@ impl<'a> UnionProof<'a> {
     /// The first circle found.
     pub fn prove_acyclic(&self) -> Result<(), Cycle> {
         let channels = self.topology.channel_count();
-        let mut state = vec![State::New; channels];
+        let mut state = vec![ChannelState::New; channels];
         // Channels on the way, each with the next of its dependencies to look at.
         let mut way: Vec<(u32, u32)> = Vec::new();
         for start in 0..channels as u32 {
-            if state[start as usize] != State::New {
+            if state[start as usize] != ChannelState::New {
                 continue;
             }
             way.push((start, self.base[start as usize]));
-            state[start as usize] = State::OnTheWay;
+            state[start as usize] = ChannelState::OnTheWay;
             while let Some((channel, bit)) = way.last_mut() {
                 let channel = *channel;
                 let Some(found) = self.next_bit(*bit, self.base[channel as usize + 1]) else {
-                    state[channel as usize] = State::Done;
+                    state[channel as usize] = ChannelState::Done;
                     way.pop();
                     continue;
                 };
@@ -182,12 +182,12 @@ impl<'a> UnionProof<'a> {
                 let out = self.topology.channels_of(self.topology.head(channel).xbar);
                 let next = out.start + found - self.base[channel as usize];
                 match state[next as usize] {
-                    State::Done => {}
-                    State::New => {
-                        state[next as usize] = State::OnTheWay;
+                    ChannelState::Done => {}
+                    ChannelState::New => {
+                        state[next as usize] = ChannelState::OnTheWay;
                         way.push((next, self.base[next as usize]));
                     }
-                    State::OnTheWay => return Err(self.cycle(&way, next)),
+                    ChannelState::OnTheWay => return Err(self.cycle(&way, next)),
                 }
             }
         }
@@ -215,7 +215,7 @@ impl<'a> UnionProof<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChannelState {
     New,
     OnTheWay,
     Done,

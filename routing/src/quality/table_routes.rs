@@ -18,12 +18,12 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// The channel that leads on from an xbar, and the xbar that it leads to; both [`NOWHERE`] if none does. They stand
 /// together since they are needed together, at random places.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct ChannelStep {
     pub(super) channel: u32,
     pub(super) head: u32,
 }
 
-impl Step {
+impl ChannelStep {
     const NONE: Self = Self { channel: NOWHERE, head: NOWHERE };
 }
 
@@ -35,7 +35,7 @@ pub struct TableRoutes<'a> {
     pub(super) subnet: &'a Subnet,
     pub(super) tables: &'a Tables,
     /// What a port leads to: `steps[port + xbar * ports]`.
-    steps: Vec<Step>,
+    steps: Vec<ChannelStep>,
     ports: usize,
     /// The xbar that each host is cabled to, or [`NOWHERE`].
     starts: Vec<u32>,
@@ -64,13 +64,13 @@ impl<'a> TableRoutes<'a> {
                 .map(|channel| usize::from(topology.tail(channel).port))
                 .max()
                 .unwrap_or_default();
-        let mut steps = vec![Step::NONE; ports * topology.xbar_count()];
+        let mut steps = vec![ChannelStep::NONE; ports * topology.xbar_count()];
         for channel in 0..topology.channel_count() as u32 {
             let tail = topology.tail(channel);
             // A dead cable leads nowhere.
             if topology.far(tail) == Far::Channel(channel) {
                 let head = topology.head(channel).xbar;
-                steps[tail.xbar as usize * ports + usize::from(tail.port)] = Step { channel, head };
+                steps[tail.xbar as usize * ports + usize::from(tail.port)] = ChannelStep { channel, head };
             }
         }
         let hosts = 0..topology.host_count() as u32;
@@ -85,13 +85,13 @@ impl<'a> TableRoutes<'a> {
     }
 
     /// The channel and the xbar that frames go to which leave an xbar by a port.
-    pub(super) fn next(&self, xbar: u32, port: u8) -> Step {
+    pub(super) fn next(&self, xbar: u32, port: u8) -> ChannelStep {
         let port = usize::from(port);
-        if port < self.ports { self.steps[xbar as usize * self.ports + port] } else { Step::NONE }
+        if port < self.ports { self.steps[xbar as usize * self.ports + port] } else { ChannelStep::NONE }
     }
 
     /// What each port of an xbar leads to.
-    pub(super) fn steps_of(&self, xbar: u32) -> &[Step] {
+    pub(super) fn steps_of(&self, xbar: u32) -> &[ChannelStep] {
         &self.steps[xbar as usize * self.ports..][..self.ports]
     }
 

@@ -45,14 +45,14 @@ fn passes_each_once(ports: &[PortRef], end: u32) -> bool {
 }
 
 /// A breadth-first search over channels.
-struct Search {
+struct ChannelSearch {
     /// For each channel, the one before it on the way.
     before: Vec<u32>,
     /// The channels reached, each with its distance in steps.
     order: Vec<(u32, u8)>,
 }
 
-fn search(cut: &Topology, source: u32, max_hops: u8, allows: impl Fn(u32, u32) -> bool) -> Search {
+fn search(cut: &Topology, source: u32, max_hops: u8, allows: impl Fn(u32, u32) -> bool) -> ChannelSearch {
     let mut before = vec![NONE; cut.channel_count()];
     let mut order: Vec<(u32, u8)> = Vec::new();
     let mut reached = vec![false; cut.channel_count()];
@@ -77,10 +77,10 @@ fn search(cut: &Topology, source: u32, max_hops: u8, allows: impl Fn(u32, u32) -
             }
         }
     }
-    Search { before, order }
+    ChannelSearch { before, order }
 }
 
-impl Search {
+impl ChannelSearch {
     fn ports_to(&self, cut: &Topology, end: u32) -> Vec<PortRef> {
         let back = |&channel: &u32| Some(self.before[channel as usize]).filter(|&before| before != NONE);
         let mut ports: Vec<_> =

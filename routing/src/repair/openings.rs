@@ -61,13 +61,13 @@ fn exit(cut: &Topology, whole: &Orientation, top: u32) -> Option<u32> {
 /// The strongly connected parts of the live channels, any way on from a channel being a step
 /// (Tarjan, 1972).
 fn circles(cut: &Topology) -> Vec<u32> {
-    Search::new(cut).run()
+    PartSearch::new(cut).run()
 }
 
 /// The number of a channel that the search has not come to yet.
 const NEW: u32 = u32::MAX;
 
-struct Search<'a> {
+struct PartSearch<'a> {
     cut: &'a Topology,
     /// The order in which channels were met.
     number: Vec<u32>,
@@ -80,12 +80,12 @@ struct Search<'a> {
 }
 
 /// A channel on the way, with the channels out of its head that are still to be looked at.
-struct Step {
+struct WayStep {
     channel: u32,
     next: Range<u32>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PartSearch<'a> {
     fn new(cut: &'a Topology) -> Self {
         let count = cut.channel_count();
         let (number, low, part) = (vec![NEW; count], vec![NEW; count], vec![NEW; count]);
@@ -103,15 +103,15 @@ impl<'a> Search<'a> {
         self.part
     }
 
-    fn meet(&mut self, channel: u32) -> Step {
+    fn meet(&mut self, channel: u32) -> WayStep {
         self.number[channel as usize] = self.met;
         self.low[channel as usize] = self.met;
         self.met += 1;
         self.open.push(channel);
-        Step { channel, next: self.cut.channels_of(self.cut.head(channel).xbar) }
+        WayStep { channel, next: self.cut.channels_of(self.cut.head(channel).xbar) }
     }
 
-    fn follow(&mut self, way: &mut Vec<Step>) {
+    fn follow(&mut self, way: &mut Vec<WayStep>) {
         while let Some(step) = way.last_mut() {
             let channel = step.channel;
             let Some(next) = step.next.next() else {

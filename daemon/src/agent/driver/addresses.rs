@@ -36,7 +36,7 @@ pub(super) struct Addresses {
 
 /// The addresses of this machine, as the kernel has them at one moment.
 #[derive(Debug, Default)]
-struct Held {
+struct KernelAddresses {
     /// The addresses of the tap interface, then those that somebody gave the ports.
     fabric: Vec<IpNetworkAddress>,
     /// The addresses of all other interfaces.
@@ -46,7 +46,7 @@ struct Held {
     twice: Vec<(IpAddr, u32, u32)>,
 }
 
-impl Held {
+impl KernelAddresses {
     /// Sorts the addresses `all` by the numbers of the tap and of the ports.
     fn new(all: &[HeldAddress], tap: Option<u32>, ports: &[u32]) -> Self {
         let of_tap = all.iter().filter(|held| Some(held.index) == tap && held.is_for_others);
@@ -75,7 +75,7 @@ impl Driver {
         let names: Vec<_> = self.attachment.outer_ports().into_iter().map(|port| port.interface).collect();
         let all = Interface::all()?;
         let ports: Vec<u32> = all.iter().filter(|it| names.contains(&it.name)).map(|it| it.index).collect();
-        let held = Held::new(&HeldAddress::all()?, tap, &ports);
+        let held = KernelAddresses::new(&HeldAddress::all()?, tap, &ports);
         self.addresses.twice = held.twice.iter().map(|twice| clash_within(*twice, &all)).collect();
         let now = self.now();
         self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
@@ -204,13 +204,13 @@ mod tests {
             held(9, "fe80::9/64", false, true),
             held(5, "fe80::9/64", false, true),
         ];
-        let Held { fabric, elsewhere, twice } = Held::new(&all, Some(9), &[3, 4]);
+        let KernelAddresses { fabric, elsewhere, twice } = KernelAddresses::new(&all, Some(9), &[3, 4]);
         assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
         let of_others = ["127.0.0.1/8", "192.0.2.7/24", "fe80::9/64"];
         assert_eq!(elsewhere, of_others.map(|text| text.parse().unwrap()));
         assert_eq!(twice, [], "link-local addresses may be at several interfaces");
         let more = [&all[..], &[held(5, "10.1.0.1/32", true, true)]].concat();
         let own = "10.1.0.1".parse().unwrap();
-        assert_eq!(Held::new(&more, Some(9), &[3, 4]).twice, [(own, 9, 5)]);
+        assert_eq!(KernelAddresses::new(&more, Some(9), &[3, 4]).twice, [(own, 9, 5)]);
     }
 }

@@ -21,7 +21,7 @@ use mapper_machine::link::{Link, LinkError};
 /// The interfaces that this process has, by the numbers of their ports.
 #[derive(Debug)]
 pub(super) struct OuterPorts {
-    held: BTreeMap<u8, Held>,
+    held: BTreeMap<u8, HeldOuterPort>,
     /// The number of the crossbar's port to a node's agent. It does not change when ports are added.
     agent_port: u8,
     /// What patterns have made of other interfaces.
@@ -30,7 +30,7 @@ pub(super) struct OuterPorts {
 
 /// An interface that is a port.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldOuterPort {
     lock: InterfaceLock,
     /// Whether it is a port because it matches a pattern, and not because it is named.
     by_pattern: bool,
@@ -39,7 +39,7 @@ pub(super) struct Held {
     pub(super) mac: Option<Mac>,
 }
 
-impl Held {
+impl HeldOuterPort {
     fn interface(&self) -> &str {
         self.lock.interface()
     }
@@ -73,22 +73,22 @@ impl Opened {
     }
 
     /// The port and its link.
-    pub(super) fn hold(self, by_pattern: bool) -> (Held, Link) {
+    pub(super) fn hold(self, by_pattern: bool) -> (HeldOuterPort, Link) {
         let Self { lock, link, found } = self;
         let (index, mac) = found.map(|interface| (interface.index, interface.mac)).unzip();
-        (Held { lock, by_pattern, index, mac }, link)
+        (HeldOuterPort { lock, by_pattern, index, mac }, link)
     }
 }
 
 impl OuterPorts {
     /// The ports of a node, whose agent is at the port `agent_port`.
-    pub(super) const fn new(held: BTreeMap<u8, Held>, agent_port: u8, matched: Matched) -> Self {
+    pub(super) const fn new(held: BTreeMap<u8, HeldOuterPort>, agent_port: u8, matched: Matched) -> Self {
         Self { held, agent_port, matched }
     }
 
     /// The one interface of an agent alone.
     pub(super) fn one(lock: InterfaceLock) -> Self {
-        let held = Held { lock, by_pattern: false, index: None, mac: None };
+        let held = HeldOuterPort { lock, by_pattern: false, index: None, mac: None };
         Self::new(BTreeMap::from([(0, held)]), 0, Matched::default())
     }
 
@@ -117,7 +117,7 @@ impl OuterPorts {
     fn number(&self, interfaces: &[String], patterns: &[String]) -> Result<Numbered, PortsError> {
         let mut current: Numbered =
             self.held.iter().map(|(&number, held)| (number, held.interface().to_owned())).collect();
-        let stays = |held: &&Held| {
+        let stays = |held: &&HeldOuterPort| {
             let name = held.interface();
             patterns.iter().any(|pattern| ports::matches(pattern, name))
                 && !interfaces.iter().any(|it| it == name)
@@ -286,7 +286,8 @@ mod tests {
     /// A node with an interface at port 1, and its agent at port 2.
     fn with_port(interface: &Interface) -> OuterPorts {
         let lock = InterfaceLock::take(&interface.name).unwrap();
-        let held = Held { lock, by_pattern: true, index: Some(interface.index), mac: Some(interface.mac) };
+        let held =
+            HeldOuterPort { lock, by_pattern: true, index: Some(interface.index), mac: Some(interface.mac) };
         OuterPorts::new(BTreeMap::from([(1, held)]), 2, Matched::default())
     }
 

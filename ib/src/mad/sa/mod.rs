@@ -42,6 +42,6 @@ pub use subnet_records::{
     manager_record, node_record, port_record, switch_record,
 };
 pub use table_records::{
-    GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, Place,
-    TURNS_FIELDS, table_record,
+    GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, TURNS_FIELDS,
+    TablePlace, table_record,
 };

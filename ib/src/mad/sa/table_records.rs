@@ -24,9 +24,9 @@ pub const GUID_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1)
 
 /// Whose table it is, and which part of it: the beginning of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place([u8; Self::BYTES]);
+pub struct TablePlace([u8; Self::BYTES]);
 
-impl Place {
+impl TablePlace {
     /// The length in bytes.
     pub const BYTES: usize = 8;
 
@@ -76,6 +76,6 @@ impl Place {
 }
 
 /// The record of a part of a table.
-pub fn table_record(place: Place, part: &[u8]) -> Vec<u8> {
+pub fn table_record(place: TablePlace, part: &[u8]) -> Vec<u8> {
     [&place.emit()[..], part].concat()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 
-use super::{Coming, Place, World};
+use super::{Coming, ManagerPlace, World};
 use crate::mad::{AGENT_CLASS, Attribute, MAD_BYTES, ManagerMethod, RoutedByLid, Smp};
 use crate::packet::{Address, Packet};
 use crate::simulated::Violation;
@@ -78,7 +78,7 @@ impl World<'_> {
     /// Hands over what has arrived, unless it is for a run of a manager that has ended.
     pub(super) fn take(&mut self, coming: Coming) {
         let now = self.now;
-        let alive = |place: &mut Place, life: u32| place.life == life;
+        let alive = |place: &mut ManagerPlace, life: u32| place.life == life;
         match coming {
             Coming::Request { from, life, packet } => match packet.address {
                 Address::Directed => self.take_request(from, life, &packet.mad),

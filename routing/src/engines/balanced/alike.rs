@@ -13,10 +13,10 @@ use crate::{Tiers, Topology};
 pub(super) struct Alike<'a> {
     topology: &'a Topology,
     ports: &'a XbarPorts,
-    found: OnceLock<Found>,
+    found: OnceLock<AlikeClasses>,
 }
 
-struct Found {
+struct AlikeClasses {
     /// For each xbar the ports that lead to a higher tier.
     up: Vec<u64>,
     /// For each xbar two classes: of xbars with the same neighbours above, and of xbars with all the same
@@ -35,7 +35,7 @@ impl<'a> Alike<'a> {
     #[cfg(test)]
     pub(super) fn nobody(topology: &'a Topology, ports: &'a XbarPorts) -> Self {
         let up = vec![0; ports.xbars * ports.words];
-        let found = Found { up, classes: vec![[None; 2]; ports.xbars], count: 0 };
+        let found = AlikeClasses { up, classes: vec![[None; 2]; ports.xbars], count: 0 };
         Self { topology, ports, found: OnceLock::from(found) }
     }
 
@@ -54,12 +54,12 @@ impl<'a> Alike<'a> {
         if is_above { above } else { throughout }
     }
 
-    fn found(&self) -> &Found {
-        self.found.get_or_init(|| Found::new(self.ports, &Tiers::of(self.topology)))
+    fn found(&self) -> &AlikeClasses {
+        self.found.get_or_init(|| AlikeClasses::new(self.ports, &Tiers::of(self.topology)))
     }
 }
 
-impl Found {
+impl AlikeClasses {
     fn new(ports: &XbarPorts, tiers: &Tiers) -> Self {
         let mut found =
             Self { up: vec![0; ports.xbars * ports.words], classes: vec![[None; 2]; ports.xbars], count: 0 };

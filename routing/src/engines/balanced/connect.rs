@@ -18,7 +18,7 @@ pub(super) fn connect(subnet: &Subnet, order: &Order, roots: &[u32], tables: &mu
     let topology = &subnet.topology;
     let mut lowest: Vec<u32> = (0..topology.xbar_count() as u32).collect();
     lowest.sort_by_key(|&xbar| std::cmp::Reverse(order.place(xbar)));
-    let mut turns = Turns { topology, order, is_hub: vec![false; topology.xbar_count()] };
+    let mut turns = HubTurns { topology, order, is_hub: vec![false; topology.xbar_count()] };
     let mut apart = count_apart(subnet, roots, tables);
     for hub in lowest.into_iter().take(MOST_TRIED) {
         if apart == 0 {
@@ -51,13 +51,13 @@ fn count_apart(subnet: &Subnet, roots: &[u32], tables: &Tables) -> usize {
 }
 
 /// The turns that frames may take: never up after down, except at hubs.
-struct Turns<'a> {
+struct HubTurns<'a> {
     topology: &'a Topology,
     order: &'a Order,
     is_hub: Vec<bool>,
 }
 
-impl Turns<'_> {
+impl HubTurns<'_> {
     fn climbs(&self, channel: u32) -> bool {
         self.order.climbs(self.topology.tail(channel).xbar, self.topology.head(channel).xbar)
     }
@@ -75,18 +75,18 @@ impl Turns<'_> {
 
     /// Whether some turns close a circle, by a depth-first search over all channels.
     fn have_cycle(&self) -> bool {
-        let mut state = vec![State::New; self.topology.channel_count()];
+        let mut state = vec![WalkState::New; self.topology.channel_count()];
         let mut stack: Vec<(u32, u32)> = Vec::new();
         for start in (0..state.len() as u32).filter(|&channel| self.is_usable(channel)) {
-            if state[start as usize] != State::New {
+            if state[start as usize] != WalkState::New {
                 continue;
             }
-            state[start as usize] = State::Open;
+            state[start as usize] = WalkState::Open;
             stack.push((start, self.topology.channels_of(self.topology.head(start).xbar).start));
             while let Some((channel, next)) = stack.last_mut() {
                 let channel = *channel;
                 if *next == self.topology.channels_of(self.topology.head(channel).xbar).end {
-                    state[channel as usize] = State::Done;
+                    state[channel as usize] = WalkState::Done;
                     stack.pop();
                     continue;
                 }
@@ -96,10 +96,10 @@ impl Turns<'_> {
                     continue;
                 }
                 match state[follower as usize] {
-                    State::Open => return true,
-                    State::Done => {}
-                    State::New => {
-                        state[follower as usize] = State::Open;
+                    WalkState::Open => return true,
+                    WalkState::Done => {}
+                    WalkState::New => {
+                        state[follower as usize] = WalkState::Open;
                         let first = self.topology.channels_of(self.topology.head(follower).xbar).start;
                         stack.push((follower, first));
                     }
@@ -136,7 +136,7 @@ impl Turns<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WalkState {
     New,
     Open,
     Done,

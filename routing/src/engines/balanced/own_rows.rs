@@ -8,7 +8,7 @@ use super::kept::Previous;
 use super::mend::MOST_SINGLE;
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
-use super::search::{BLOCK, Finds, Found, Search};
+use super::search::{BLOCK, Finds, Frontier, LevelSearch};
 use super::ways::missed;
 use crate::tables::{Entry, Tables};
 
@@ -28,7 +28,7 @@ impl OwnRows {
         let rows = slots.iter().map(|&slot| previous.tables.of_slot(slot)).collect();
         let all = u64::MAX >> (BLOCK - to.len().clamp(1, BLOCK));
         let mut rows = Rows { to, rows, wrong: Vec::new() };
-        let reached = Search::new(filler.ports, None).run(to, all, &mut rows);
+        let reached = LevelSearch::new(filler.ports, None).run(to, all, &mut rows);
         // Where no way leads, there must be no entry.
         for (xbar, &reached) in (0..).zip(&reached) {
             each_bit(all & !reached, |place| {
@@ -70,7 +70,7 @@ impl Rows<'_> {
 }
 
 impl Finds for Rows<'_> {
-    fn note(&mut self, found: &Found<'_>, xbar: u32, fall: u64, rise: u64) {
+    fn note(&mut self, found: &Frontier<'_>, xbar: u32, fall: u64, rise: u64) {
         let ports = found.ports;
         each_bit(fall | rise, |place| {
             let lanes = (fall & 1 << place, rise & 1 << place);
@@ -85,7 +85,7 @@ impl Finds for Rows<'_> {
 
 /// Whether a port leads to an xbar that was found in the step before, in the way that goes on to the destinations of
 /// `fall` or `rise`.
-fn leads(found: &Found<'_>, number: usize, (fall, rise): (u64, u64)) -> bool {
+fn leads(found: &Frontier<'_>, number: usize, (fall, rise): (u64, u64)) -> bool {
     let XbarPorts { heads, live, .. } = found.ports;
     if live[number / 64] >> (number % 64) & 1 == 0 {
         return false;
@@ -97,7 +97,7 @@ fn leads(found: &Found<'_>, number: usize, (fall, rise): (u64, u64)) -> bool {
 }
 
 /// All ports of an xbar that lead on so.
-fn set(found: &Found<'_>, xbar: u32, lanes: (u64, u64)) -> Vec<u64> {
+fn set(found: &Frontier<'_>, xbar: u32, lanes: (u64, u64)) -> Vec<u64> {
     let words = found.ports.words;
     let base = xbar as usize * words * 64;
     let mut set = vec![0; words];

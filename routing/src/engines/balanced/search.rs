@@ -16,11 +16,11 @@ pub(super) trait Finds {
 
     /// Takes in that ways lead on from an xbar to the destinations of `fall` by descending, and to those of `rise` by
     /// climbing, over xbars that were found in the step before.
-    fn note(&mut self, found: &Found<'_>, xbar: u32, fall: u64, rise: u64);
+    fn note(&mut self, found: &Frontier<'_>, xbar: u32, fall: u64, rise: u64);
 }
 
 /// What the step before found.
-pub(super) struct Found<'a> {
+pub(super) struct Frontier<'a> {
     pub(super) ports: &'a XbarPorts,
     /// For each xbar the destinations that it was found to reach, and those of them that it falls to.
     pub(super) fresh: &'a [u64],
@@ -28,7 +28,7 @@ pub(super) struct Found<'a> {
 }
 
 /// A search by levels from up to [`BLOCK`] destinations.
-pub(super) struct Search<'a> {
+pub(super) struct LevelSearch<'a> {
     ports: &'a XbarPorts,
     /// The destinations that each xbar can fall to, if xbars may rise only to others.
     falls: Option<&'a [u64]>,
@@ -41,7 +41,7 @@ pub(super) struct Search<'a> {
     fall: Vec<u64>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> LevelSearch<'a> {
     pub(super) fn new(ports: &'a XbarPorts, falls: Option<&'a [u64]>) -> Self {
         let zeros = || vec![0; ports.xbars];
         let (reached, fresh, falling, rise, fall) = (zeros(), zeros(), zeros(), zeros(), zeros());
@@ -78,7 +78,7 @@ impl<'a> Search<'a> {
             let rise = self.rise[at] & !no_rise;
             (self.fall[at], self.rise[at]) = (0, 0);
             if fall | rise != 0 {
-                let found = Found { ports: self.ports, fresh: &self.fresh, falling: &self.falling };
+                let found = Frontier { ports: self.ports, fresh: &self.fresh, falling: &self.falling };
                 finds.note(&found, xbar, fall, rise);
                 next.push((xbar, fall, rise));
             }

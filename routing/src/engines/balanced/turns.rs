@@ -2,17 +2,17 @@
 
 /// The bit of a set whose turn it is.
 pub(super) fn nth(set: &[u64], turn: usize) -> Option<usize> {
-    Turns::new(set, turn).next()
+    BitsInTurn::new(set, turn).next()
 }
 
 /// The bits of a set, again and again, beginning with one of them.
-pub(super) struct Turns<'a> {
+pub(super) struct BitsInTurn<'a> {
     set: &'a [u64],
     word: usize,
     left: u64,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> BitsInTurn<'a> {
     pub(super) fn new(set: &'a [u64], turn: usize) -> Self {
         let start = turn % (set.len() * 64);
         Self { set, word: start / 64, left: set[start / 64] & u64::MAX << (start % 64) }

@@ -2,7 +2,7 @@
 
 use super::ports::XbarPorts;
 use super::ranks::each_bit;
-use super::search::{BLOCK, Finds, Found, Search};
+use super::search::{BLOCK, Finds, Frontier, LevelSearch};
 
 /// Words in a line of the cache of most processors.
 const LINE: usize = 8;
@@ -57,12 +57,16 @@ impl Ways {
         }
         let all = u64::MAX >> (BLOCK - to.len().clamp(1, BLOCK));
         let mut noted = Noted { ways: &mut ways, is_first: true };
-        let reached = Search::new(ports, None).run(to, all, &mut noted);
+        let reached = LevelSearch::new(ports, None).run(to, all, &mut noted);
         let missed = missed(&reached, to, all, parts, hosts);
         if missed != 0 {
             let falls = falls(ports, to, missed);
             ways.clear(missed);
-            Search::new(ports, Some(&falls)).run(to, missed, &mut Noted { ways: &mut ways, is_first: false });
+            LevelSearch::new(ports, Some(&falls)).run(
+                to,
+                missed,
+                &mut Noted { ways: &mut ways, is_first: false },
+            );
         }
         ways
     }
@@ -177,7 +181,7 @@ impl Finds for Noted<'_> {
     }
 
     /// Notes the ports by which an xbar reaches destinations that it falls or rises to.
-    fn note(&mut self, found: &Found<'_>, xbar: u32, fall: u64, rise: u64) {
+    fn note(&mut self, found: &Frontier<'_>, xbar: u32, fall: u64, rise: u64) {
         let words = found.ports.words;
         for word in 0..words {
             let at = xbar as usize * words + word;

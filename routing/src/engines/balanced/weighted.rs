@@ -17,19 +17,19 @@ pub(super) fn find(ports: &XbarPorts, ways: &mut Ways) {
         let falls = fall(ports, to);
         let first = settle(ports, to, &falls, false);
         let second = settle(ports, to, &falls, true);
-        let reach = |found: &Vec<State>| found.iter().filter(|state| state.distance != u32::MAX).count();
+        let reach = |found: &Vec<Reaching>| found.iter().filter(|state| state.distance != u32::MAX).count();
         note(ports, ways, place, if reach(&second) > reach(&first) { &second } else { &first });
     }
 }
 
 /// How an xbar reaches a destination.
 #[derive(Clone, Copy)]
-struct State {
+struct Reaching {
     distance: u32,
     falls: bool,
 }
 
-const UNREACHED: State = State { distance: u32::MAX, falls: false };
+const UNREACHED: Reaching = Reaching { distance: u32::MAX, falls: false };
 
 /// The weight of the lightest way down from each xbar.
 fn fall(ports: &XbarPorts, to: u32) -> Vec<u32> {
@@ -54,7 +54,7 @@ fn fall(ports: &XbarPorts, to: u32) -> Vec<u32> {
 
 /// Settles xbars by rising distance. An xbar is offered to fall at the weight of its way down, if the
 /// xbars on it fall as well.
-fn settle(ports: &XbarPorts, to: u32, falls: &[u32], fall_first: bool) -> Vec<State> {
+fn settle(ports: &XbarPorts, to: u32, falls: &[u32], fall_first: bool) -> Vec<Reaching> {
     let mut states = vec![UNREACHED; ports.xbars];
     // Falling sorts before rising at the same distance.
     let mut heap = BinaryHeap::from([Reverse((0, false, to))]);
@@ -62,7 +62,7 @@ fn settle(ports: &XbarPorts, to: u32, falls: &[u32], fall_first: bool) -> Vec<St
         if states[xbar as usize].distance != u32::MAX {
             continue;
         }
-        states[xbar as usize] = State { distance, falls: !rises };
+        states[xbar as usize] = Reaching { distance, falls: !rises };
         for number in ports.numbers_of(xbar) {
             let back = ports.backs[number] as usize;
             let (from, longer) = (ports.heads[number], distance + u32::from(ports.weights[back]));
@@ -82,7 +82,7 @@ fn settle(ports: &XbarPorts, to: u32, falls: &[u32], fall_first: bool) -> Vec<St
 }
 
 /// Notes ports and order of what was settled.
-fn note(ports: &XbarPorts, ways: &mut Ways, place: usize, states: &[State]) {
+fn note(ports: &XbarPorts, ways: &mut Ways, place: usize, states: &[Reaching]) {
     let mut order: Vec<u32> =
         (0..ports.xbars as u32).filter(|&xbar| states[xbar as usize].distance != u32::MAX).collect();
     order.sort_by_key(|&xbar| (states[xbar as usize].distance, xbar));

@@ -26,7 +26,7 @@ use crate::{Bisection, Matchings, Measured, Subnet, TableRoutes};
 const FAR: f64 = 4.0;
 
 /// The tables of one engine, or of several that lead frames alike, which are not proved yet.
-struct Entry {
+struct Entrant {
     engine: Engine,
     alike: Vec<Engine>,
     computed: Computed,
@@ -97,7 +97,7 @@ impl<'a> Race<'a> {
     }
 
     /// The tables that engines compute, without those that an engine before them computed alike.
-    fn compute(&mut self, engines: &[Engine], watch: &impl Watch) -> Vec<Entry> {
+    fn compute(&mut self, engines: &[Engine], watch: &impl Watch) -> Vec<Entrant> {
         let (subnet, settings) = (self.subnet, self.plan.settings());
         let compute = |&engine: &Engine| {
             let computed = selection::compute(subnet, engine, settings, &self.shared, false);
@@ -115,7 +115,7 @@ impl<'a> Race<'a> {
             let is_same = || one.layers == other.layers && one.tables == other.tables;
             if is_whole { is_same() } else { lead_hosts_alike(subnet, (one, passed), other) }
         };
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<Entrant> = Vec::new();
         for (engine, computed) in computed {
             let computed = match computed {
                 Ok(computed) => computed,
@@ -133,7 +133,7 @@ impl<'a> Race<'a> {
                 Some((_, _, alike)) => alike.push(engine),
                 None => {
                     let passed = Passed::new(subnet);
-                    entries.push(Entry { engine, alike: Vec::new(), computed, passed });
+                    entries.push(Entrant { engine, alike: Vec::new(), computed, passed });
                 }
             }
         }
@@ -141,8 +141,8 @@ impl<'a> Race<'a> {
     }
 
     /// Proves tables, and measures them by the first matchings.
-    fn judge(&self, entry: Entry) -> Result<Contender, Vec<Tried>> {
-        let Entry { engine, alike, computed, passed } = entry;
+    fn judge(&self, entry: Entrant) -> Result<Contender, Vec<Tried>> {
+        let Entrant { engine, alike, computed, passed } = entry;
         let proof = computed.prove(self.subnet, self.plan.settings());
         if !proof.holds() {
             let why_not = WhyNotServed::Unproved(Box::new(proof));

@@ -8,7 +8,7 @@ use crate::{Orientation, Topology};
 
 /// A way for a shortest legal route to enter a state.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct StateEntry {
     /// The state that it comes from.
     pub(super) from: u32,
     /// The way back of the channel that it takes.
@@ -16,7 +16,7 @@ pub(super) struct Entry {
 }
 
 /// A state that routes to hosts pass.
-pub(super) struct State {
+pub(super) struct PassedState {
     /// Its number: see [`Distances`].
     pub(super) state: u32,
     /// Steps from the source.
@@ -30,8 +30,8 @@ pub(super) struct State {
 /// What every search of a table chooses from.
 pub(super) struct Choices {
     /// The states, later ones first.
-    states: Vec<State>,
-    entries: Vec<Entry>,
+    states: Vec<PassedState>,
+    entries: Vec<StateEntry>,
 }
 
 impl Choices {
@@ -52,7 +52,7 @@ impl Choices {
             if inner[at] || ends_here {
                 let first = choices.entries.len();
                 let steps = distances.steps[at].into();
-                choices.states.push(State { state, steps, inner: inner[at], first: first as u32 });
+                choices.states.push(PassedState { state, steps, inner: inner[at], first: first as u32 });
                 choices.add_entries(topology, orientation, distances, state);
                 let entries = &mut choices.entries[first..];
                 for i in (1..entries.len()).rev() {
@@ -79,7 +79,7 @@ impl Choices {
             let Some(earlier) = passage.before(phase) else { continue };
             let from = distances.state(topology.head(channel).xbar, earlier);
             if distances.steps[from as usize] == before {
-                self.entries.push(Entry { from, channel });
+                self.entries.push(StateEntry { from, channel });
             }
         }
     }
@@ -95,7 +95,7 @@ impl Choices {
     }
 
     /// The states, earlier ones first, each with its entries and the number of the first of them.
-    pub(super) fn outwards(&self) -> impl Iterator<Item = (&State, usize, &[Entry])> {
+    pub(super) fn outwards(&self) -> impl Iterator<Item = (&PassedState, usize, &[StateEntry])> {
         let mut end = self.entries.len();
         self.states.iter().rev().map(move |state| {
             let first = state.first as usize;

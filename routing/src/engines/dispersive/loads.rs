@@ -1,6 +1,6 @@
 //! How many routes each channel carries, and how many the way to each state meets.
 
-use super::choices::{Entry, State};
+use super::choices::{PassedState, StateEntry};
 
 /// How often a search counts again what its ways meet.
 const REFRESHES: usize = 16;
@@ -8,7 +8,7 @@ const REFRESHES: usize = 16;
 /// The tree that the current search grows, and the routes over each channel.
 pub(super) struct Loads {
     /// The entry chosen for each state; none for the source.
-    way: Vec<Option<Entry>>,
+    way: Vec<Option<StateEntry>>,
     /// Routes over each channel so far, in all searches, counted at its way back.
     routes: Vec<u32>,
     /// Routes over the channels on the way to each state. Routes that were assigned since the last
@@ -40,12 +40,12 @@ impl Loads {
     }
 
     /// Routes over the channels on the way to a state, by an entry.
-    pub(super) fn by(&self, entry: Entry) -> u32 {
+    pub(super) fn by(&self, entry: StateEntry) -> u32 {
         self.met[entry.from as usize].saturating_add(self.routes[entry.channel as usize])
     }
 
     /// Takes an entry for a state.
-    pub(super) fn enter(&mut self, state: &State, entry: Entry) {
+    pub(super) fn enter(&mut self, state: &PassedState, entry: StateEntry) {
         self.met[state.state as usize] = self.by(entry);
         self.way[state.state as usize] = Some(entry);
         if state.inner {
@@ -54,9 +54,9 @@ impl Loads {
     }
 
     /// Assigns routes to hosts at a state, over the channels on the way to it.
-    pub(super) fn assign(&mut self, state: &State, routes: u32) {
+    pub(super) fn assign(&mut self, state: &PassedState, routes: u32) {
         let (mut at, mut steps) = (state.state as usize, state.steps);
-        while let Some(Entry { from, channel }) = self.way[at] {
+        while let Some(StateEntry { from, channel }) = self.way[at] {
             self.met[at] = self.met[at].saturating_add(routes.saturating_mul(steps));
             let load = &mut self.routes[channel as usize];
             *load = load.saturating_add(routes);

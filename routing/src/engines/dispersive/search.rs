@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::below;
-use super::choices::{Choices, Entry};
+use super::choices::{Choices, StateEntry};
 use super::loads::Loads;
 use crate::{HostRoutes, Topology};
 
@@ -85,7 +85,7 @@ impl<'a> Searches<'a> {
     }
 
     /// Writes an entry into the table, and finds the first search that had the same route.
-    fn record(&mut self, search: usize, state: u32, entry: Entry, new: bool) {
+    fn record(&mut self, search: usize, state: u32, entry: StateEntry, new: bool) {
         let xbars = self.topology.xbar_count() as u32;
         let (at, from) = (state as usize, entry.from as usize);
         let place = (entry.channel - self.topology.channels_of(state % xbars).start) as u8;
@@ -102,7 +102,7 @@ impl<'a> Searches<'a> {
 }
 
 /// The entry with the least key; among equals, the first in a circle from a random place.
-fn choose(entries: &[Entry], rng: &mut ChaCha8Rng, key: impl Fn(usize) -> u64) -> usize {
+fn choose(entries: &[StateEntry], rng: &mut ChaCha8Rng, key: impl Fn(usize) -> u64) -> usize {
     if entries.len() == 1 {
         return 0;
     }

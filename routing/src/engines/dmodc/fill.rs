@@ -29,7 +29,7 @@ pub(super) fn tables(filling: &Filling<'_>) -> Tables {
 
 /// The numbers by which the rows of an xbar are filled: its own row by the number of its first host, and each
 /// other row by the next number of its kind.
-pub(super) struct Turns {
+pub(super) struct RowNumbers {
     first_host: u32,
     first_adapter: u32,
     /// For each row of a host or a service adapter, whether it is that of a service adapter; empty if there
@@ -37,7 +37,7 @@ pub(super) struct Turns {
     is_adapter: Vec<bool>,
 }
 
-impl Turns {
+impl RowNumbers {
     fn new(subnet: &Subnet, end: u32, (first_host, first_adapter): (u32, u32)) -> Self {
         let slots = subnet.destinations.host_slots_of(end);
         let mut is_adapter: Vec<bool> = slots.map(|slot| subnet.leads_to_service_adapter(slot)).collect();
@@ -60,10 +60,10 @@ impl Turns {
 impl Filling<'_> {
     /// Calls `act` with the costs to an xbar, and with the numbers of its rows. The costs to leaves are known; those to others are
     /// found.
-    pub(super) fn with_costs_to<T>(&self, end: u32, act: impl FnOnce(&Costs<'_>, &Turns) -> T) -> T {
+    pub(super) fn with_costs_to<T>(&self, end: u32, act: impl FnOnce(&Costs<'_>, &RowNumbers) -> T) -> T {
         match self.leaves.binary_search(&end) {
-            Ok(leaf) => act(&self.costs[leaf], &Turns::new(self.subnet, end, self.numbers.of(end))),
-            Err(_) => act(&Costs::to(self.tiers, end), &Turns::new(self.subnet, end, (end, end))),
+            Ok(leaf) => act(&self.costs[leaf], &RowNumbers::new(self.subnet, end, self.numbers.of(end))),
+            Err(_) => act(&Costs::to(self.tiers, end), &RowNumbers::new(self.subnet, end, (end, end))),
         }
     }
 
@@ -76,7 +76,7 @@ impl Filling<'_> {
     }
 
     /// Fills the rows of all slots of an xbar: its own, then those of its hosts and service adapters.
-    fn fill(&self, costs: &Costs<'_>, turns: &Turns, end: u32, block: &mut [u8]) {
+    fn fill(&self, costs: &Costs<'_>, turns: &RowNumbers, end: u32, block: &mut [u8]) {
         let Self { subnet, tiers, .. } = *self;
         let xbars = tiers.from_top.len();
         let mut places = Vec::new();
@@ -95,7 +95,7 @@ impl Filling<'_> {
     }
 
     /// Fills the entries of all xbars from which the way goes up at first. Those of one kind are found once.
-    fn fill_upwards(&self, costs: &Costs<'_>, turns: &Turns, end: u32, block: &mut [u8]) {
+    fn fill_upwards(&self, costs: &Costs<'_>, turns: &RowNumbers, end: u32, block: &mut [u8]) {
         let tiers = self.tiers;
         let xbars = tiers.from_top.len();
         let rows = block.len() / xbars;
@@ -163,7 +163,7 @@ fn fill_column<'b>(
     side: &Groups,
     places: &[u32],
     tiers: &Tiers,
-    turns: &Turns,
+    turns: &RowNumbers,
     mut column: impl Iterator<Item = &'b mut u8>,
 ) {
     let ports = |place: u32| side.ports(xbar, place);

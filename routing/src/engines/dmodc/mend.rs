@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::costs::Costs;
-use super::fill::{Filling, Turns, port_by_number};
+use super::fill::{Filling, RowNumbers, port_by_number};
 use super::tiers::{Groups, Tiers};
 use crate::engines::port_runs::{PortRuns, Run, run_of};
 use crate::tables::{Entry, Tables};
@@ -121,7 +121,7 @@ impl<'a> Onward<'a> {
     }
 
     /// The wrong entries of tables for the xbar and its hosts.
-    fn wrong(&self, tables: &Tables, (costs, turns): (&Costs<'_>, &Turns)) -> Vec<Entry> {
+    fn wrong(&self, tables: &Tables, (costs, turns): (&Costs<'_>, &RowNumbers)) -> Vec<Entry> {
         let (subnet, tiers) = (self.filling.subnet, self.filling.tiers);
         let slots = || subnet.destinations.slots_of(self.end);
         let mut wrong = Vec::new();

@@ -1,6 +1,6 @@
 //! Tables that were in force. Their trees stay as far as they lead on and their turns close no circle.
 
-use super::search::{Found, Search};
+use super::search::{SearchEnd, TreeSearch};
 use super::turns::Turns;
 use super::{Address, Router};
 use crate::engines::filling::{self, NO_CHANNEL};
@@ -38,7 +38,7 @@ impl<'a> Router<'a> {
             self.trees.use_turns(topology, &self.sends, &mut turns);
         }
         let sends = self.sends.clone();
-        let mut search = Search::new(self.subnet, &sends);
+        let mut search = TreeSearch::new(self.subnet, &sends);
         let mut broken = Vec::new();
         for address in self.addresses(ends) {
             let row = in_force.of_slot(address.slot);
@@ -52,7 +52,7 @@ impl<'a> Router<'a> {
         }
         for address in &broken {
             filling::read_tree(topology, in_force.of_slot(address.slot), &mut search.preferred);
-            if search.find(address.end, &self.loads, &mut turns) == Found::Tree {
+            if search.find(address.end, &self.loads, &mut turns) == SearchEnd::Tree {
                 self.take_found(address, &mut search);
             } else if escape_first {
                 self.escape(address, &mut search);
@@ -71,7 +71,7 @@ impl<'a> Router<'a> {
         &mut self,
         in_force: &Tables,
         ends: &[u32],
-        search: &mut Search<'_>,
+        search: &mut TreeSearch<'_>,
         turns: &mut Turns<'_>,
     ) {
         let topology = &self.subnet.topology;

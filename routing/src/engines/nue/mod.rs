@@ -37,7 +37,7 @@ use crate::tables::{Layers, Tables};
 use crate::{Quality, Subnet, TableRoutes};
 use escape::EscapeTrees;
 use mapper_fabric::wording::counted;
-use search::{Found, Search, count_loads};
+use search::{SearchEnd, TreeSearch, count_loads};
 use seed::Seed;
 use turns::Turns;
 
@@ -214,10 +214,10 @@ impl<'a> Router<'a> {
         let mut turns = Turns::new(topology, &self.trees.places(topology));
         self.trees.use_turns(topology, &self.sends, &mut turns);
         let sends = self.sends.clone();
-        let mut search = Search::new(self.subnet, &sends);
+        let mut search = TreeSearch::new(self.subnet, &sends);
         let mut addresses = self.addresses(ends);
         for address in &mut addresses {
-            address.escapes = search.find(address.end, &self.loads, &mut turns) == Found::Impasse;
+            address.escapes = search.find(address.end, &self.loads, &mut turns) == SearchEnd::Impasse;
             if address.escapes {
                 self.escape(address, &mut search);
             } else {
@@ -233,7 +233,7 @@ impl<'a> Router<'a> {
         let topology = &self.subnet.topology;
         let mut turns = Turns::new(topology, &self.trees.places(topology));
         let sends = self.sends.clone();
-        let mut search = Search::new(self.subnet, &sends);
+        let mut search = TreeSearch::new(self.subnet, &sends);
         let mut addresses = self.addresses(ends);
         for address in &addresses {
             let row = seed.tables.of_slot(address.slot);
@@ -253,7 +253,7 @@ impl<'a> Router<'a> {
         &mut self,
         ends: &[u32],
         addresses: &mut [Address],
-        search: &mut Search<'_>,
+        search: &mut TreeSearch<'_>,
         turns: &mut Turns<'_>,
     ) {
         let first_adapter = addresses.partition_point(|address| !address.is_adapter);
@@ -283,7 +283,7 @@ impl<'a> Router<'a> {
 
     /// Marks only those turns as used that the trees of some addresses make. Turns that only earlier trees
     /// made become free again, and so do turns that these blocked.
-    fn use_again(&self, addresses: &[Address], search: &mut Search<'_>, turns: &mut Turns<'_>) {
+    fn use_again(&self, addresses: &[Address], search: &mut TreeSearch<'_>, turns: &mut Turns<'_>) {
         turns.forget();
         for address in addresses {
             filling::read_tree(&self.subnet.topology, self.tables.of_slot(address.slot), &mut search.next);
@@ -293,8 +293,8 @@ impl<'a> Router<'a> {
     }
 
     /// Grows the tree of an address again. Its load must not be counted at that time.
-    fn grow_again(&mut self, address: &mut Address, search: &mut Search<'_>, turns: &mut Turns<'_>) {
-        if search.find(address.end, &self.loads, turns) == Found::Tree {
+    fn grow_again(&mut self, address: &mut Address, search: &mut TreeSearch<'_>, turns: &mut Turns<'_>) {
+        if search.find(address.end, &self.loads, turns) == SearchEnd::Tree {
             self.take_found(address, search);
             address.escapes = false;
         } else {
@@ -326,7 +326,7 @@ impl<'a> Router<'a> {
     }
 
     /// Adds the loads that the tree of an address puts on channels, so many times.
-    fn count(&mut self, address: &Address, search: &mut Search<'_>, times: i64) {
+    fn count(&mut self, address: &Address, search: &mut TreeSearch<'_>, times: i64) {
         let row = self.tables.of_slot(address.slot);
         filling::read_tree(&self.subnet.topology, row, &mut search.next);
         let (loads, weight) = (&mut self.loads, times * address.weight);
@@ -336,7 +336,7 @@ impl<'a> Router<'a> {
     }
 
     /// Writes the tree that a search has found, and adds its loads.
-    fn take_found(&mut self, address: &Address, search: &mut Search<'_>) {
+    fn take_found(&mut self, address: &Address, search: &mut TreeSearch<'_>) {
         let (loads, weight) = (&mut self.loads, address.weight);
         search.count_found(|channel, load| {
             loads[channel] = loads[channel].saturating_add_signed(weight * load);
@@ -346,7 +346,7 @@ impl<'a> Router<'a> {
     }
 
     /// Writes the escape tree, and adds its loads.
-    fn escape(&mut self, address: &Address, search: &mut Search<'_>) {
+    fn escape(&mut self, address: &Address, search: &mut TreeSearch<'_>) {
         search.escape(address.end, &self.trees);
         self.write(address.slot, address.end, &search.next);
         self.count(address, search, 1);

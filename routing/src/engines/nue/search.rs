@@ -13,7 +13,7 @@ const TRIES: usize = 24;
 
 /// What a search ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SearchEnd {
     /// A tree whose turns are all in use now.
     Tree,
     /// No tree was found: some xbar cannot be reached, or turns were blocked again and again.
@@ -29,7 +29,7 @@ struct Arriving {
 }
 
 /// Memory for many destinations in turn.
-pub(super) struct Search<'a> {
+pub(super) struct TreeSearch<'a> {
     subnet: &'a Subnet,
     /// The channels that lead to each xbar, xbar by xbar, without those of dead cables.
     arriving: Vec<Arriving>,
@@ -54,7 +54,7 @@ pub(super) struct Search<'a> {
     sources: Vec<i64>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> TreeSearch<'a> {
     pub(super) fn new(subnet: &'a Subnet, sends: &'a [bool]) -> Self {
         let topology = &subnet.topology;
         let xbars = topology.xbar_count();
@@ -84,20 +84,20 @@ impl<'a> Search<'a> {
     }
 
     /// Finds a tree to a destination and uses its turns.
-    pub(super) fn find(&mut self, end: u32, loads: &[u64], turns: &mut Turns<'_>) -> Found {
+    pub(super) fn find(&mut self, end: u32, loads: &[u64], turns: &mut Turns<'_>) -> SearchEnd {
         for _ in 0..TRIES {
             self.grow(end, loads, turns);
             if !self.reaches_all(end) {
                 self.rescue(end, turns);
                 if !self.reaches_all(end) {
-                    return Found::Impasse;
+                    return SearchEnd::Impasse;
                 }
             }
             if self.use_turns(end, turns) {
-                return Found::Tree;
+                return SearchEnd::Tree;
             }
         }
-        Found::Impasse
+        SearchEnd::Impasse
     }
 
     /// Takes the escape tree.
@@ -298,7 +298,7 @@ impl<'a> Search<'a> {
 }
 
 /// Calls `add` with the load that the tree of a search puts on each channel: a frame from each host.
-pub(super) fn count_loads(search: &mut Search<'_>, end: u32, mut add: impl FnMut(usize, i64)) {
+pub(super) fn count_loads(search: &mut TreeSearch<'_>, end: u32, mut add: impl FnMut(usize, i64)) {
     let topology = &search.subnet.topology;
     // How many frames come to an xbar is known once all that send to it are counted.
     search.place.fill(0);

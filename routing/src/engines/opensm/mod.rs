@@ -27,7 +27,7 @@ use thiserror::Error;
 use super::{Balance, Engine, EngineError, Refusal, Routing, Settings};
 use crate::Subnet;
 use hops::{LeastHops, Minhop, Search};
-use order::Order;
+use order::DestinationOrder;
 use rows::Rows;
 
 pub use matrix::HopMatrix;
@@ -64,7 +64,7 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
         Some(hops) => LeastHops::of_matrix(&subnet.topology, hops),
         None => with_search(engine, subnet, settings, |search| LeastHops::of(search))?,
     };
-    let order = Order::new(subnet, settings);
+    let order = DestinationOrder::new(subnet, settings);
     let rows = Rows::new(subnet, settings, &least, &order, engine == Engine::Dor);
     let mut routing = Routing::in_one_layer(rows.tables());
     if settings.scatter.is_some() {

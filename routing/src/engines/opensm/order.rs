@@ -19,9 +19,9 @@ pub(super) struct Target {
 ///
 /// First come those that the user puts first. Then come the hosts, those of the xbar with most hosts first,
 /// and then the xbars by GUID.
-pub(super) struct Order(pub(super) Vec<Target>);
+pub(super) struct DestinationOrder(pub(super) Vec<Target>);
 
-impl Order {
+impl DestinationOrder {
     pub(super) fn new(subnet: &Subnet, settings: &Settings) -> Self {
         let slots = subnet.destinations.slot_count();
         let mut order = Vec::with_capacity(slots);

@@ -16,18 +16,18 @@ use crate::{Subnet, Topology};
 pub(super) struct Visits {
     queue: VecDeque<u32>,
     waits: Vec<bool>,
-    came: Vec<Step>,
+    came: Vec<RankStep>,
 }
 
 impl Visits {
     pub(super) fn new(xbars: usize) -> Self {
-        Self { queue: VecDeque::new(), waits: vec![false; xbars], came: vec![Step::Level; xbars] }
+        Self { queue: VecDeque::new(), waits: vec![false; xbars], came: vec![RankStep::Level; xbars] }
     }
 }
 
 /// The direction of a step away from the destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum RankStep {
     Up,
     Down,
     Level,
@@ -40,9 +40,9 @@ const UNRANKED: u32 = u32::MAX;
 pub(super) struct Ranked<'a> {
     minhop: &'a Minhop<'a>,
     /// The direction of a step along each channel.
-    steps: Vec<Step>,
+    steps: Vec<RankStep>,
     /// The direction that a search starts with; it must not follow the opposite one.
-    first: Step,
+    first: RankStep,
     /// Destination xbars to which the shortest of all routes lead.
     unbound: Vec<bool>,
     /// How much a forbidden step counts, if it may be taken at all.
@@ -71,13 +71,13 @@ pub(super) fn updn<'a>(
         let (here, there) = (ranks[from as usize], ranks[to as usize]);
         // Among roots every step is up, so that each of them reaches the fabric below the others.
         let up = here > there || here == there && (here == 0 || id(from) > id(to));
-        if up { Step::Up } else { Step::Down }
+        if up { RankStep::Up } else { RankStep::Down }
     };
     let steps = steps(topology, step);
     // If a file names only one root, there is no other to connect it with.
     let connect = settings.connect_roots && (roots.len() > 1 || settings.roots.is_none());
     let unbound = ranks.iter().map(|&rank| connect && rank == 0).collect();
-    Ok(Ranked { minhop, steps, first: Step::Up, unbound, penalty: None })
+    Ok(Ranked { minhop, steps, first: RankStep::Up, unbound, penalty: None })
 }
 
 /// Routes that go down and then up. Rank 0 are the xbars with hosts.
@@ -95,13 +95,13 @@ pub(super) fn dnup<'a>(
     }
     let ranks = ranks(topology, &leaves);
     let step = |from: u32, to: u32| match ranks[from as usize].cmp(&ranks[to as usize]) {
-        std::cmp::Ordering::Less => Step::Down,
-        std::cmp::Ordering::Equal => Step::Level,
-        std::cmp::Ordering::Greater => Step::Up,
+        std::cmp::Ordering::Less => RankStep::Down,
+        std::cmp::Ordering::Equal => RankStep::Level,
+        std::cmp::Ordering::Greater => RankStep::Up,
     };
     let steps = steps(topology, step);
     let unbound = vec![false; topology.xbar_count()];
-    let strict = Ranked { minhop, steps, first: Step::Down, unbound, penalty: None };
+    let strict = Ranked { minhop, steps, first: RankStep::Down, unbound, penalty: None };
     if !settings.connect_roots {
         return Ok(strict);
     }
@@ -127,7 +127,7 @@ fn ranks(topology: &Topology, first: &[u32]) -> Vec<u32> {
     ranks
 }
 
-fn steps(topology: &Topology, step: impl Fn(u32, u32) -> Step) -> Vec<Step> {
+fn steps(topology: &Topology, step: impl Fn(u32, u32) -> RankStep) -> Vec<RankStep> {
     let of = |channel| step(topology.tail(channel).xbar, topology.head(channel).xbar);
     (0..topology.channel_count() as u32).map(of).collect()
 }
@@ -168,8 +168,8 @@ impl Search for Ranked<'_> {
 
 impl Ranked<'_> {
     /// Whether a step must not follow another.
-    fn forbids(&self, came: Step, step: Step) -> bool {
-        let turned = if self.first == Step::Up { Step::Down } else { Step::Up };
+    fn forbids(&self, came: RankStep, step: RankStep) -> bool {
+        let turned = if self.first == RankStep::Up { RankStep::Down } else { RankStep::Up };
         came == turned && step == self.first
     }
 

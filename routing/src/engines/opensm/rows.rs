@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use mapper_proto::map::PortRef;
 
 use super::hops::LeastHops;
-use super::order::{Order, Target};
+use super::order::{DestinationOrder, Target};
 use super::paths::{Candidate, Paths, Used};
 use crate::engines::{Settings, in_force};
 use crate::tables::Tables;
@@ -19,7 +19,7 @@ pub(super) struct Rows<'a> {
     subnet: &'a Subnet,
     settings: &'a Settings,
     least: &'a LeastHops,
-    order: &'a Order,
+    order: &'a DestinationOrder,
     /// Whether the first least-hop port says which neighbour all of a destination's frames go to.
     one_neighbour: bool,
 }
@@ -29,7 +29,7 @@ impl<'a> Rows<'a> {
         subnet: &'a Subnet,
         settings: &'a Settings,
         least: &'a LeastHops,
-        order: &'a Order,
+        order: &'a DestinationOrder,
         one_neighbour: bool,
     ) -> Self {
         Self { subnet, settings, least, order, one_neighbour }

@@ -41,7 +41,7 @@ pub(super) struct Task<'a> {
 /// it stays the same, the distance in it falls at each step. Every state that is asked for can reach the aim,
 /// as the state that asked could. So every pair that the rules can connect is connected.
 #[derive(Debug, Clone)]
-pub(super) struct Search {
+pub(super) struct PhaseSearch {
     /// How far the aim is from each state: `distances[3 * router + phase]`.
     distances: Vec<u32>,
     heap: BinaryHeap<Reverse<(u32, u32)>>,
@@ -52,7 +52,7 @@ pub(super) struct Search {
     dirty: Vec<bool>,
 }
 
-impl Search {
+impl PhaseSearch {
     /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self {

@@ -9,7 +9,7 @@ use super::lattice::Lattice;
 use super::quick::Quick;
 use super::regions::Regions;
 use super::rules::{Aim, Phase, choose};
-use super::search::{FAR, Search, Task};
+use super::search::{FAR, PhaseSearch, Task};
 use super::tree::{Dodge, Tree};
 
 /// The fabric that is routed.
@@ -94,7 +94,7 @@ impl Figures {
 pub(super) struct Scratch {
     /// The routes to the last destination that was served.
     pub(super) tree: Tree,
-    search: Search,
+    search: PhaseSearch,
     quick: Quick,
     dependencies: Dependencies,
     /// The phase in which frames enter each router at the latest, which is A everywhere.
@@ -112,7 +112,7 @@ impl Scratch {
     pub(super) fn new(routers: usize) -> Self {
         Self {
             tree: Tree::new(routers),
-            search: Search::new(routers),
+            search: PhaseSearch::new(routers),
             quick: Quick::new(routers),
             dependencies: Dependencies::new(routers),
             from_a: vec![Phase::A; routers],

@@ -38,7 +38,7 @@ const DODGES: Class = 8;
 
 /// What tracing found of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Traced {
     New,
     OnTheWay,
     /// Frames from here arrive, and keep to the rules.
@@ -60,7 +60,7 @@ pub(super) struct Tree {
     pub(super) hops: Vec<u16>,
     /// The last phase in which a frame may enter a router and follow its route.
     latest: Vec<Phase>,
-    states: Vec<State>,
+    states: Vec<Traced>,
     way: Vec<u32>,
 }
 
@@ -73,14 +73,14 @@ impl Tree {
             classes: vec![0; routers],
             hops: vec![0; routers],
             latest: vec![Phase::C; routers],
-            states: vec![State::New; routers],
+            states: vec![Traced::New; routers],
             way: Vec::new(),
         }
     }
 
     /// Whether frames from a router arrive.
     pub(super) fn arrives(&self, router: u32) -> bool {
-        self.states[router as usize] == State::Good
+        self.states[router as usize] == Traced::Good
     }
 
     /// Follows the headings from every router. A route counts only if it ends at the destination and keeps
@@ -90,17 +90,17 @@ impl Tree {
     /// begins in phase A. So each router is looked at only once, and its route is judged by the step there
     /// and by the last phase in which a frame may enter the next router.
     pub(super) fn trace(&mut self, lattice: &Lattice, destination: u32, dodge: Dodge) -> usize {
-        self.states.fill(State::New);
+        self.states.fill(Traced::New);
         self.order.clear();
-        self.states[destination as usize] = State::Good;
+        self.states[destination as usize] = Traced::Good;
         self.latest[destination as usize] = Phase::C;
         self.classes[destination as usize] = 0;
         self.hops[destination as usize] = 0;
         self.order.push(destination);
         for start in 0..self.headings.len() as u32 {
             let mut at = start;
-            while self.states[at as usize] == State::New {
-                self.states[at as usize] = State::OnTheWay;
+            while self.states[at as usize] == Traced::New {
+                self.states[at as usize] = Traced::OnTheWay;
                 self.way.push(at);
                 match self.next(lattice, at) {
                     Some((_, next)) => at = next,
@@ -109,7 +109,7 @@ impl Tree {
             }
             while let Some(router) = self.way.pop() {
                 let good = self.settle(lattice, router, dodge);
-                self.states[router as usize] = if good { State::Good } else { State::Bad };
+                self.states[router as usize] = if good { Traced::Good } else { Traced::Bad };
                 if good {
                     self.order.push(router);
                 }
@@ -127,7 +127,8 @@ impl Tree {
     /// Judges a router after the next one was judged.
     fn settle(&mut self, lattice: &Lattice, router: u32, dodge: Dodge) -> bool {
         let Some((heading, next)) = self.next(lattice, router) else { return false };
-        if self.states[next as usize] != State::Good || self.headings[next as usize] == Some(heading.back()) {
+        if self.states[next as usize] != Traced::Good || self.headings[next as usize] == Some(heading.back())
+        {
             return false;
         }
         let limit = self.latest[next as usize];

@@ -107,7 +107,7 @@ impl DeadEnds {
 
 /// What was found of some destinations.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Swept {
     pub(super) max_hops: usize,
     pub(super) no_route: DeadEnds,
     pub(super) loops: Kind,
@@ -115,7 +115,7 @@ pub(super) struct Found {
     pub(super) no_layer: Kind,
 }
 
-impl Found {
+impl Swept {
     /// Adds what was found of destinations that come later.
     pub(super) fn and(self, later: Self) -> Self {
         Self {
@@ -205,8 +205,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// Follows the entries of all slots of an xbar.
-    pub(super) fn destination(&self, scratch: &mut Scratch, xbar: u32) -> Found {
-        let mut found = Found::default();
+    pub(super) fn destination(&self, scratch: &mut Scratch, xbar: u32) -> Swept {
+        let mut found = Swept::default();
         let part = self.subnet.topology.component(xbar) as usize;
         let host_slots = self.subnet.destinations.host_slots_of(xbar);
         let sources = if self.rules.xbar_destinations { &self.xbars[part] } else { &self.leaves[part] };
@@ -223,7 +223,7 @@ impl<'a> Sweep<'a> {
         found
     }
 
-    fn find_layers(&self, scratch: &mut Scratch, sources: &[u32], to: u32, found: &mut Found) {
+    fn find_layers(&self, scratch: &mut Scratch, sources: &[u32], to: u32, found: &mut Swept) {
         if self.single && self.layers.first < Layers::MAX {
             return;
         }
@@ -239,7 +239,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Follows the entries of one slot, whose destination is at `end`.
-    fn slot(&self, scratch: &mut Scratch, slot: u32, end: u32, sources: &[u32], found: &mut Found) {
+    fn slot(&self, scratch: &mut Scratch, slot: u32, end: u32, sources: &[u32], found: &mut Swept) {
         let ports = self.tables.of_slot(slot);
         scratch.ways.fill(way::UNKNOWN);
         scratch.arriving.clear();
@@ -339,7 +339,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Lists what fails, and tells the hops of the longest route that does arrive.
-    fn tell(&self, scratch: &Scratch, slot: u32, end: u32, sources: &[u32], found: &mut Found) -> u16 {
+    fn tell(&self, scratch: &Scratch, slot: u32, end: u32, sources: &[u32], found: &mut Swept) -> u16 {
         let mut longest = 0;
         let destinations = &self.subnet.destinations;
         // A host that is alone at its xbar sends itself nothing.

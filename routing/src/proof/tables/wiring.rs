@@ -4,7 +4,7 @@ use crate::{Attachment, Far, Topology};
 
 /// What a port leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step {
+pub(super) struct WiredStep {
     /// The next xbar, or [`Self::HOST`] and a host, or [`Self::NOTHING`].
     to: u32,
     /// The dependency of the channel through this port on the channel out of port `p` of the next xbar has
@@ -12,7 +12,7 @@ pub(super) struct Step {
     pub(super) dependencies: u32,
 }
 
-impl Step {
+impl WiredStep {
     /// This bit marks a host. It is free, as xbars are fewer ([`Topology::MAX_XBARS`]).
     const HOST: u32 = 1 << 31;
     const NOTHING: u32 = u32::MAX;
@@ -32,7 +32,7 @@ impl Step {
 /// are not there.
 pub(super) struct Wiring {
     stride: usize,
-    steps: Vec<Step>,
+    steps: Vec<WiredStep>,
     /// For each channel, its first dependency.
     first_dependency: Vec<u32>,
     dependency_count: usize,
@@ -54,7 +54,7 @@ impl Wiring {
         let stride = last_ports.iter().max().map_or(1, |&last| last + 2);
         let mut wiring = Self {
             stride,
-            steps: vec![Step { to: Step::NOTHING, dependencies: 0 }; stride * xbars as usize],
+            steps: vec![WiredStep { to: WiredStep::NOTHING, dependencies: 0 }; stride * xbars as usize],
             first_dependency: Vec::with_capacity(topology.channel_count()),
             dependency_count: 0,
         };
@@ -66,25 +66,25 @@ impl Wiring {
                 wiring.dependency_count += last_ports[head as usize] + 1;
                 let tail = topology.tail(channel);
                 if topology.far(tail) == Far::Channel(channel) && !topology.is_dead(channel) {
-                    wiring.put(xbar, tail.port, Step { to: head, dependencies });
+                    wiring.put(xbar, tail.port, WiredStep { to: head, dependencies });
                 }
             }
             for &host in topology.hosts_of(xbar) {
                 if let Some(port) = port_of_host(host) {
-                    wiring.put(xbar, port, Step { to: Step::HOST + host, dependencies: 0 });
+                    wiring.put(xbar, port, WiredStep { to: WiredStep::HOST + host, dependencies: 0 });
                 }
             }
         }
         wiring
     }
 
-    fn put(&mut self, xbar: u32, port: u8, step: Step) {
+    fn put(&mut self, xbar: u32, port: u8, step: WiredStep) {
         self.steps[xbar as usize * self.stride + usize::from(port)] = step;
     }
 
     /// What a port leads to. Any port may be asked for.
     #[inline]
-    pub(super) fn step(&self, xbar: u32, port: u8) -> Step {
+    pub(super) fn step(&self, xbar: u32, port: u8) -> WiredStep {
         self.steps[xbar as usize * self.stride + usize::from(port).min(self.stride - 1)]
     }
 

@@ -7,7 +7,7 @@ mod tests;
 
 use crate::tables::{Layers, SlotEnd};
 use crate::{Subnet, Tables};
-use search::Search;
+use search::CircleSearch;
 
 /// In which order the entries of new tables may come into force.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,7 +68,7 @@ pub fn transition(subnet: &Subnet, former: Former<'_>, new: &Tables, layers: &La
     if changed.is_empty() {
         return Transition::default();
     }
-    let Some(mut search) = Search::new(subnet, former, (new, layers), (&slots, &changed)) else {
+    let Some(mut search) = CircleSearch::new(subnet, former, (new, layers), (&slots, &changed)) else {
         return Transition { must_wait: !before.is_empty(), emptied_first: changed, last: Vec::new() };
     };
     search.settle(&changed);

@@ -13,7 +13,7 @@ use crate::{Far, Subnet, Tables};
 type Unions<'a> = Vec<UnionProof<'a>>;
 
 /// What is known to close no circle yet, and what was found of slots that were looked at.
-pub(super) struct Search<'a> {
+pub(super) struct CircleSearch<'a> {
     subnet: &'a Subnet,
     /// The new tables, and all old ones, those in force first.
     tables: Vec<&'a Tables>,
@@ -28,7 +28,7 @@ pub(super) struct Search<'a> {
     pub(super) found: Transition,
 }
 
-impl<'a> Search<'a> {
+impl<'a> CircleSearch<'a> {
     /// Begins with the dependencies of frames by the new tables, or, where these close a circle that comes in the end in any
     /// order of writing, of those by entries that stay; `None` if even these close one.
     pub(super) fn new(

@@ -4,7 +4,7 @@ use rand::RngExt;
 
 use super::super::ranks::each_bit;
 use super::super::spread::Spread;
-use super::super::turns::Turns;
+use super::super::turns::BitsInTurn;
 use super::{Slots, Sweeper, Target};
 use crate::Tables;
 
@@ -158,7 +158,7 @@ impl Sweeper<'_> {
     /// The least loaded port of a set, whose first port has the number `base`. Among equally loaded ones it
     /// depends on the turn.
     fn least_loaded(&mut self, set: &[u64], base: usize, turn: usize) -> Option<usize> {
-        let mut turns = Turns::new(set, self.turn(turn));
+        let mut turns = BitsInTurn::new(set, self.turn(turn));
         let count: u32 = set.iter().map(|word| word.count_ones()).sum();
         let mut best: Option<(u64, usize)> = None;
         for _ in 0..count {

@@ -2,7 +2,7 @@
 
 use super::super::ranks::each_bit;
 use super::super::spread::Spread;
-use super::super::turns::Turns;
+use super::super::turns::BitsInTurn;
 use super::columns::{Column, EMPTY};
 use super::{Sweeper, Target};
 
@@ -111,7 +111,7 @@ impl Sweeper<'_> {
     /// Gives an xbar's open slots its ports in turn. This is for slots for which no frames may pass.
     fn take_turns(&mut self, target: Target<'_>, xbar: u32, column: &mut Column) {
         let turn = self.turn(target.slots().to as usize);
-        let mut turns = Turns::new(target.set(self.ports, xbar), turn);
+        let mut turns = BitsInTurn::new(target.set(self.ports, xbar), turn);
         each_bit(self.open[xbar as usize], |lane| {
             if let Some(bit) = turns.next() {
                 column[lane] = self.ports.port_of_bit(bit);

@@ -30,7 +30,7 @@ pub(super) enum Outcome {
 
 /// Searches for places. `steps` bounds how many xbars are put down, and is lowered by as many.
 pub(super) fn embed(links: &Links, order: &[Vec<u32>], space: Space, steps: &mut u64) -> Outcome {
-    Search::new(links, space).run(order, steps)
+    EmbeddingSearch::new(links, space).run(order, steps)
 }
 
 /// The parts of a fabric, each with the xbar first that it is best entered at: where most links meet, and
@@ -77,7 +77,7 @@ const MOST: usize = 6;
 /// The count of places of an xbar that is not next to any xbar that was put down.
 const FAR: u8 = u8::MAX;
 
-struct Search<'a> {
+struct EmbeddingSearch<'a> {
     links: &'a Links,
     space: Space,
     place: Vec<Option<GridPlace>>,
@@ -90,7 +90,7 @@ struct Search<'a> {
     failed_at: Option<(u32, u32)>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> EmbeddingSearch<'a> {
     fn new(links: &'a Links, space: Space) -> Self {
         Self {
             place: vec![None; links.xbars()],
