@@ -13,6 +13,9 @@
 //! through; of hosts that do not know, that is zero or missing. In a question it is 1 if whoever asks has tried all its
 //! ways to the other host, so that this is the last one; else zero or missing, as in those of older hosts, which do not
 //! look there.
+//!
+//! Where tables by destination lead, a question may be sent to pass a few kernels only: the one at which its hop limit ends
+//! says so by an ICMPv6 message that repeats the question.
 
 use std::net::Ipv6Addr;
 
@@ -35,7 +38,13 @@ const NEXT_HEADER_ROUTING: u8 = 43;
 const NEXT_HEADER_UDP: u8 = 17;
 /// The type of a segment routing header (RFC 8754).
 const ROUTING_TYPE_SEGMENTS: u8 = 4;
-const HOP_LIMIT: u8 = 64;
+/// How many kernels a packet may pass that is to reach its destination.
+pub const HOP_LIMIT: u8 = 64;
+
+const ICMPV6_HEADER_BYTES: usize = 8;
+/// The type of the ICMPv6 message that a packet went too far (RFC 4443, section 3.3), and the code that its hop limit ended.
+pub const TIME_EXCEEDED: u8 = 3;
+const HOP_LIMIT_EXCEEDED: u8 = 0;
 
 /// What a datagram says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,19 +101,20 @@ impl Datagram {
 /// it has no outer header.
 ///
 /// `inner_bytes` is how long the packet inside is to be, with its headers; it is at least as long as the
-/// datagram needs.
+/// datagram needs. `hop_limit` is that of the packet inside.
 pub fn packet(
     segments: &[Ipv6Addr],
     (source, destination): (Ipv6Addr, Ipv6Addr),
     datagram: Datagram,
     inner_bytes: usize,
+    hop_limit: u8,
 ) -> Vec<u8> {
     let least = IPV6_HEADER_BYTES + UDP_HEADER_BYTES + DATAGRAM_BYTES;
     let inner_bytes = inner_bytes.clamp(least, usize::from(u16::MAX));
     let mut packet = Vec::with_capacity(inner_bytes + IPV6_HEADER_BYTES + 8 + 16 * segments.len());
     outer_headers(&mut packet, segments, source, inner_bytes);
     let udp_bytes = inner_bytes - IPV6_HEADER_BYTES;
-    ipv6_header(&mut packet, udp_bytes, NEXT_HEADER_UDP, (source, destination));
+    ipv6_header(&mut packet, udp_bytes, (NEXT_HEADER_UDP, hop_limit), (source, destination));
     let udp_at = packet.len();
     packet.extend(UDP_PORT.to_be_bytes());
     packet.extend(UDP_PORT.to_be_bytes());
@@ -122,10 +132,10 @@ pub fn packet(
 fn outer_headers(packet: &mut Vec<u8>, segments: &[Ipv6Addr], source: Ipv6Addr, inner_bytes: usize) {
     let Some((&first, rest)) = segments.split_first() else { return };
     if rest.is_empty() {
-        return ipv6_header(packet, inner_bytes, NEXT_HEADER_IPV6, (source, first));
+        return ipv6_header(packet, inner_bytes, (NEXT_HEADER_IPV6, HOP_LIMIT), (source, first));
     }
     let header_bytes = 8 + 16 * rest.len();
-    ipv6_header(packet, header_bytes + inner_bytes, NEXT_HEADER_ROUTING, (source, first));
+    ipv6_header(packet, header_bytes + inner_bytes, (NEXT_HEADER_ROUTING, HOP_LIMIT), (source, first));
     packet.push(NEXT_HEADER_IPV6);
     packet.push((2 * rest.len()) as u8);
     packet.push(ROUTING_TYPE_SEGMENTS);
@@ -139,14 +149,34 @@ fn outer_headers(packet: &mut Vec<u8>, segments: &[Ipv6Addr], source: Ipv6Addr, 
 fn ipv6_header(
     packet: &mut Vec<u8>,
     payload_bytes: usize,
-    next: u8,
+    (next, hop_limit): (u8, u8),
     (source, destination): (Ipv6Addr, Ipv6Addr),
 ) {
     packet.extend([0x60, 0, 0, 0]);
     packet.extend((payload_bytes as u16).to_be_bytes());
-    packet.extend([next, HOP_LIMIT]);
+    packet.extend([next, hop_limit]);
     packet.extend(source.octets());
     packet.extend(destination.octets());
+}
+
+/// The nonce of the question whose hop limit ended somewhere, if this ICMPv6 message says so of one of ours. Nobody can
+/// guess the nonce who did not see the question.
+pub fn ended_hop_limit(message: &[u8]) -> Option<u64> {
+    let (&[TIME_EXCEEDED, HOP_LIMIT_EXCEEDED, ..], packet) =
+        message.split_first_chunk::<ICMPV6_HEADER_BYTES>()?
+    else {
+        return None;
+    };
+    let (header, rest) = packet.split_first_chunk::<IPV6_HEADER_BYTES>()?;
+    let (udp, datagram) = rest.split_first_chunk::<UDP_HEADER_BYTES>()?;
+    let ports = [UDP_PORT.to_be_bytes(); 2];
+    if header[6] != NEXT_HEADER_UDP || udp[..4] != *ports.as_flattened() {
+        return None;
+    }
+    match Datagram::read(datagram)? {
+        Datagram::Question { nonce, .. } => Some(nonce),
+        Datagram::Answer { .. } => None,
+    }
 }
 
 /// The checksum of a UDP datagram over IPv6 (RFC 8200, section 8.1), whose own field is zero.
@@ -198,10 +228,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_kernel_at_which_a_hop_limit_ends_repeats_the_question() {
+        let question = Datagram::Question { nonce: 7, is_last: false };
+        let packet = packet(&[], ENDS, question, 0, 2);
+        assert_eq!(packet[7], 2, "the hop limit");
+        let message = |kind, code, packet: &[u8]| [&[kind, code, 0, 0, 0, 0, 0, 0], packet].concat();
+        assert_eq!(ended_hop_limit(&message(3, 0, &packet)), Some(7));
+        for (kind, code) in [(1, 0), (3, 1), (128, 0)] {
+            assert_eq!(ended_hop_limit(&message(kind, code, &packet)), None, "it says something else");
+        }
+        for (place, of) in [(6, "another protocol"), (41, "another port"), (43, "another port"), (53, "an answer")] {
+            let mut other = packet.clone();
+            other[place] ^= 3;
+            assert_eq!(ended_hop_limit(&message(3, 0, &other)), None, "{of}");
+        }
+        for bytes in 0..packet.len() - 8 {
+            assert_eq!(ended_hop_limit(&message(3, 0, &packet[..bytes])), None, "{bytes} bytes of it");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
-            let _ = Datagram::read(&bytes);
+            let _ = (Datagram::read(&bytes), ended_hop_limit(&bytes));
         }
 
         #[test]
@@ -209,7 +259,7 @@ mod tests {
             let route: Vec<_> = (1..=ports).map(Element::Port).chain([Element::DeliverV6]).collect();
             for packing in [Packing::Compressed, Packing::Full] {
                 let segments = segments(&route, packing).unwrap();
-                let packet = packet(&segments, ENDS, Datagram::Question { nonce: 7, is_last: false }, inner_bytes);
+                let packet = packet(&segments, ENDS, Datagram::Question { nonce: 7, is_last: false }, inner_bytes, 1);
                 let outer = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
                 prop_assert_eq!(packet.len(), 40 + outer);
                 let inner_at = match packet[6] {

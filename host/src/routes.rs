@@ -41,6 +41,16 @@ pub struct RoutePath {
     pub way: RoundTrip,
 }
 
+/// Where crossbars go by the destination, a way to a host as the tables of a map have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WayByDestination {
+    /// The port by which it leaves each xbar, in order.
+    pub hops: Vec<PortRef>,
+    /// The place in `hops` of the first xbar behind the own one that has several ports that are equally near. There and farther on it
+    /// is one of several ways. `None` if there is no other.
+    pub forks_at: Option<usize>,
+}
+
 /// What all hosts derive alike from a map. Whoever runs many hosts derives it once.
 #[derive(Debug)]
 pub struct Basis {
@@ -318,10 +328,12 @@ impl RouteTable {
     /// The ports by which packets to a host leave the xbars on their way, where crossbars go by the destination and packets
     /// leave the own xbar by `first`; of several that are equally short, one. It takes a search of the fabric for each xbar on
     /// the way.
-    pub fn way_by_destination(&self, first: PortRef, host: u32) -> Vec<PortRef> {
+    pub fn way_by_destination(&self, first: PortRef, host: u32) -> WayByDestination {
         let topology = &self.basis.topology;
-        let mut hops = vec![first];
-        let Attachment::Port(home) = topology.attachment(host) else { return hops };
+        let (mut hops, mut forks_at) = (vec![first], None);
+        let Attachment::Port(home) = topology.attachment(host) else {
+            return WayByDestination { hops, forks_at };
+        };
         let mut far = topology.far(first);
         while let Far::Channel(arrival) = far {
             let at = topology.head(arrival).xbar;
@@ -330,11 +342,15 @@ impl RouteTable {
                 break;
             }
             let turns = self.basis.order_by_destination().turns(topology, at, home.xbar);
-            let Some((_, out)) = turns.into_iter().find(|turn| turn.0 == arrival) else { break };
+            let mut outs = turns.into_iter().filter(|turn| turn.0 == arrival);
+            let Some((_, out)) = outs.next() else { break };
+            if outs.next().is_some() && forks_at.is_none() {
+                forks_at = Some(hops.len());
+            }
             hops.push(topology.tail(out));
             far = Far::Channel(out);
         }
-        hops
+        WayByDestination { hops, forks_at }
     }
 
     /// The turns that packets to a host take at the own xbar, where crossbars go by the destination: the port of another xbar

@@ -12,7 +12,7 @@ use crate::{MAPPER, can_make_taps};
 /// Longer than any step takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Three machines in a row, each with a node; the first and the last are one crossbar apart.
+/// Machines in a row, each with a node.
 struct Row {
     namespaces: Vec<Namespace>,
     dirs: Vec<TempDir>,
@@ -20,21 +20,30 @@ struct Row {
 }
 
 impl Row {
+    /// Three machines; the first and the last are one crossbar apart.
     fn new(options: &[&str]) -> Self {
-        let namespaces: Vec<_> = (0..3).map(|_| Namespace::new()).collect();
-        let dirs: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+        Self::of(3, options)
+    }
+
+    fn of(count: usize, options: &[&str]) -> Self {
+        let namespaces: Vec<_> = (0..count).map(|_| Namespace::new()).collect();
+        let dirs: Vec<_> = (0..count).map(|_| tempfile::tempdir().unwrap()).collect();
         namespaces.iter().for_each(|it| it.ip("link set lo up"));
-        for (left, right) in [(0, 1), (1, 2)] {
-            let right = &namespaces[right].name;
+        for left in 0..count - 1 {
+            let right = &namespaces[left + 1].name;
             namespaces[left].ip(&format!("link add right type veth peer name left netns {right}"));
         }
         let node = |at: usize| {
             let (run_dir, name) = (dirs[at].path().to_str().unwrap(), format!("node{at}"));
-            let ports = ["right", "left,right", "left"][at];
+            let ports = match at {
+                0 => "right",
+                _ if at + 1 == count => "left",
+                _ => "left,right",
+            };
             let arguments = ["node", "--ports", ports, "--run-dir", run_dir, "--host-name", &name];
             Daemon::start(&namespaces[at], &[&arguments, options].concat(), "the agent runs")
         };
-        let nodes = (0..3).map(node).collect();
+        let nodes = (0..count).map(node).collect();
         Self { namespaces, dirs, nodes }
     }
 
@@ -128,19 +137,57 @@ fn a_trace_names_the_first_that_does_not_answer_and_a_ping_counts_what_is_lost()
 }
 
 #[test]
-fn a_trace_of_routes_by_destination_asks_the_host_and_says_that_no_crossbar_can_be_asked() {
+fn a_trace_of_routes_by_destination_walks_the_kernels_and_names_the_first_that_does_not_answer() {
     if !can_make_taps() || !mapper_needs::programs(&["ip6tables"]) {
         return;
     }
-    let row = Row::new(&["--data-path", "routes"]);
-    let trace = ["trace", "node2"];
-    row.wait_for("both ways are whole", &trace, |it, _| is_whole(it, "agents") && is_whole(it, "routes"));
-    let mut firewall = row.namespaces[1].command("ip6tables");
-    assert!(firewall.args(["-P", "FORWARD", "DROP"]).status().unwrap().success());
-    let (broken, succeeded) = row.ask(&trace);
-    let verdict = way(&broken, "routes").unwrap()["verdict"].as_str().unwrap();
-    assert!(verdict.starts_with("node2 does not answer. Which kernel on the way"), "{broken:#}");
-    assert!(succeeded, "the agents' frames still get there");
+    let row = Row::of(4, &["--data-path", "routes"]);
+    let at = |node: usize, line: &str| {
+        let output = row.namespaces[node].command_line(line).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+    };
+    // The test asks more often than people do.
+    (1..3).for_each(|node| at(node, "sysctl -w net.ipv6.icmp.ratelimit=0"));
+    let trace = ["trace", "node3"];
+    let named = ["crossbar of node0", "crossbar of node1", "crossbar of node2", "node3"];
+    let is_named = |answer: &Value| {
+        let hops = way(answer, "routes").and_then(|way| way["hops"].as_array());
+        hops.is_some_and(|hops| hops.iter().map(|hop| &hop["name"]).eq(&named))
+    };
+    let whole = row.wait_for("both ways are whole, and all have their names", &trace, |it, _| {
+        is_whole(it, "agents") && is_whole(it, "routes") && is_named(it)
+    });
+    let hops = way(&whole, "routes").unwrap()["hops"].as_array().unwrap();
+    assert!(hops[0]["leaves_by"].as_str().unwrap().ends_with("(right)"), "{whole:#}");
+    assert!(hops[1]["answered_by"].as_str().unwrap().starts_with("fd6d:"), "{whole:#}");
+    assert_eq!((hops[1]["sent"].as_u64(), hops[3]["sent"].as_u64()), (Some(1), Some(3)), "{whole:#}");
+
+    // Packets get as far as the firewall, so that the kernel before it answers, and the one behind it does not.
+    let stops = |what: &str, stops_at: u64, words: &str| {
+        let broken = row.wait_for(what, &trace, |it, succeeded| {
+            succeeded && way(it, "routes").is_some_and(|way| way["stops_at"] == stops_at)
+        });
+        let verdict = way(&broken, "routes").unwrap()["verdict"].as_str().unwrap();
+        assert!(verdict.starts_with(words), "{broken:#}");
+    };
+    at(1, "ip6tables -P FORWARD DROP");
+    let words = "crossbar of node2 is the first that does not answer: the cable from crossbar of node1, port";
+    stops("it stops behind the firewall", 2, words);
+    at(1, "ip6tables -P FORWARD ACCEPT");
+    row.wait_for("the way is whole again", &trace, |it, _| is_whole(it, "routes"));
+
+    // A kernel that forwards nothing does not answer either. Its agent would put the setting right.
+    row.nodes[1].signal(rustix::process::Signal::STOP);
+    for setting in ["all.forwarding", "left.force_forwarding", "right.force_forwarding"] {
+        at(1, &format!("sysctl -w net.ipv6.conf.{setting}=0"));
+    }
+    let (broken, _) = row.ask(&trace);
+    row.nodes[1].signal(rustix::process::Signal::CONT);
+    let stopped = way(&broken, "routes").unwrap_or_else(|| panic!("{broken:#}"));
+    assert_eq!(stopped["stops_at"], 1, "{broken:#}");
+    let words = "crossbar of node1 is the first that does not answer: the cable from crossbar of node0, port";
+    assert!(stopped["verdict"].as_str().unwrap().starts_with(words), "{broken:#}");
+    row.wait_for("its agent has put it right", &trace, |it, _| is_whole(it, "routes"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Users' packets through the kernels: what the driver tells the host of its kernel, and has from it.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_fib::probe::{DATAGRAM_BYTES, Datagram};
 use mapper_fib::{Change, NexthopId};
@@ -97,6 +97,12 @@ impl Host {
                 None
             }
         }
+    }
+
+    /// Takes in that the kernel with this address says that the hop limit of a probe with this nonce ended there.
+    pub fn handle_kernel_hop_limit(&mut self, now: Instant, nonce: u64, at: Ipv6Addr) {
+        self.soundings.ended(now, nonce, at);
+        self.settle(now);
     }
 
     /// Takes in how many packets each nexthop of the kernel has taken since it was installed. `counts` is

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use mapper_fib::probe::Datagram;
+use mapper_fib::probe::{Datagram, HOP_LIMIT};
 use mapper_fib::segments::{overhead_bytes, towards_port};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
@@ -52,6 +52,8 @@ pub struct KernelProbe {
     pub is_last: bool,
     /// How long the packet is to be inside its outer header, in bytes; 0 for as short as can be.
     pub inner_bytes: usize,
+    /// How many kernels the packet may come to inside its outer header. The one where that ends says so.
+    pub hop_limit: u8,
 }
 
 impl KernelProbe {
@@ -274,6 +276,7 @@ impl Prober {
             nonce,
             is_last,
             inner_bytes,
+            hop_limit: HOP_LIMIT,
         });
     }
 

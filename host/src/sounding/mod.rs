@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use mapper_fib::probe::HOP_LIMIT;
 use mapper_fib::segments::towards_port;
 use mapper_proto::agent::{Agent, Echo};
 use mapper_proto::wire::RoundTrip;
@@ -52,7 +53,17 @@ pub enum EchoWay {
         segments: Vec<Ipv6Addr>,
         /// Its source and destination.
         ends: (Ipv6Addr, Ipv6Addr),
+        /// How many kernels it may come to; the last of them says so. `None` for as many as lead to its destination.
+        hop_limit: Option<u8>,
     },
+}
+
+impl EchoWay {
+    /// Whether it asks a kernel on the way to say that its hop limit ended there. Kernels say so about once a second to each
+    /// host, and a few times more at once, so such an echo is not sent any more once it was answered.
+    const fn has_hop_limit(&self) -> bool {
+        matches!(self, Self::Kernels { hop_limit: Some(_), .. })
+    }
 }
 
 /// What is to be sounded.
@@ -99,10 +110,13 @@ pub struct Back {
     pub took: Duration,
     /// When it arrived at the host that answered it, in nanoseconds of that host's clock, if it told.
     pub arrived_ns: Option<u64>,
+    /// Who said that its hop limit ended there; `None` if it was answered by whom it was for.
+    pub ended_at: Option<Ipv6Addr>,
 }
 
 /// What came of a sounding: for each way in the order of the plan all its echoes, round by round, those of a train one
-/// after the other; `None` for one that did not come back.
+/// after the other; `None` for one that did not come back. Of those with a hop limit there are fewer than rounds if one was
+/// answered before the last round.
 pub type Sounded = Vec<Vec<Option<Back>>>;
 
 /// Why a sounding was not begun.
@@ -225,6 +239,10 @@ impl Soundings {
     fn send(&mut self, now: Instant, agent: &mut Agent, sounding: u32, (echo, nth): (usize, usize)) {
         let Some(running) = self.running.get(&sounding) else { return };
         let Some((way, bytes)) = running.plan.echoes.get(echo).cloned() else { return };
+        if way.has_hop_limit() && self.leave_rest_if_answered(sounding, (echo, nth)) {
+            return self.count(sounding);
+        }
+        let Some(running) = self.running.get(&sounding) else { return };
         let deadline = now + running.plan.patience;
         let key = match way {
             EchoWay::Agents { way, to, turn } => {
@@ -233,7 +251,7 @@ impl Soundings {
                 agent.echo(now, Echo { ticket, way, to, turn, bytes });
                 Key::Ticket(ticket)
             }
-            EchoWay::Kernels { port, segments, ends: (source, destination) } => {
+            EchoWay::Kernels { port, segments, ends: (source, destination), hop_limit } => {
                 let Some(nonce) = self.rng.as_mut().map(RngExt::random) else {
                     return self.count(sounding);
                 };
@@ -247,6 +265,7 @@ impl Soundings {
                     nonce,
                     is_last: false,
                     inner_bytes,
+                    hop_limit: hop_limit.unwrap_or(HOP_LIMIT),
                 });
                 Key::Nonce(nonce)
             }
@@ -255,25 +274,54 @@ impl Soundings {
         self.deadlines.insert((deadline, key));
     }
 
+    /// Forgets the echoes along a way from the `nth` on, if one before it was answered. Returns whether that is so.
+    fn leave_rest_if_answered(&mut self, sounding: u32, (echo, nth): (usize, usize)) -> bool {
+        let running = self.running.get_mut(&sounding);
+        let Some(all) = running.and_then(|running| running.sounded.get_mut(echo)) else { return false };
+        let is_answered = all.iter().take(nth).any(Option::is_some);
+        if is_answered {
+            all.truncate(nth);
+        }
+        is_answered
+    }
+
     /// Takes in that an echo of the agent's is back.
     pub(crate) fn echoed(&mut self, now: Instant, ticket: u32) {
-        self.is_back(now, Key::Ticket(ticket), None);
+        self.is_back(now, Key::Ticket(ticket), (None, None));
+    }
+
+    /// Takes in that the hop limit of a probe through kernels ended at the one with this address.
+    pub(crate) fn ended(&mut self, now: Instant, nonce: u64, at: Ipv6Addr) {
+        let key = Key::Nonce(nonce);
+        // One without such a limit went in a circle, and is not answered.
+        let way = self.awaited.get(&key).and_then(|awaited| {
+            let running = self.running.get(&awaited.sounding)?;
+            running.plan.echoes.get(awaited.echo)
+        });
+        if way.is_some_and(|(way, _)| way.has_hop_limit()) {
+            self.is_back(now, key, (None, Some(at)));
+        }
     }
 
     /// Takes in that a probe through kernels was answered. `arrived_ns` is when it arrived there, by the
     /// other host's clock, if that is known.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64, arrived_ns: Option<u64>) {
-        self.is_back(now, Key::Nonce(nonce), arrived_ns);
+        self.is_back(now, Key::Nonce(nonce), (arrived_ns, None));
     }
 
-    fn is_back(&mut self, now: Instant, key: Key, arrived_ns: Option<u64>) {
+    fn is_back(
+        &mut self,
+        now: Instant,
+        key: Key,
+        (arrived_ns, ended_at): (Option<u64>, Option<Ipv6Addr>),
+    ) {
         let Some(Awaited { sounding, echo, nth, sent_at, deadline }) = self.awaited.remove(&key) else {
             return;
         };
         self.deadlines.remove(&(deadline, key));
         let of_way = self.running.get_mut(&sounding).and_then(|running| running.sounded.get_mut(echo));
         if let Some(back) = of_way.and_then(|all| all.get_mut(nth)) {
-            *back = Some(Back { took: now.since(sent_at), arrived_ns });
+            *back = Some(Back { took: now.since(sent_at), arrived_ns, ended_at });
         }
         self.count(sounding);
     }
@@ -320,7 +368,7 @@ mod tests {
         (Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
 
     fn plan(ways: usize, rounds: u16) -> Plan {
-        let way = EchoWay::Kernels { port: 1, segments: Vec::new(), ends: ENDS };
+        let way = EchoWay::Kernels { port: 1, segments: Vec::new(), ends: ENDS, hop_limit: None };
         let (interval, patience) = (Duration::from_millis(10), Duration::from_millis(25));
         Plan { echoes: vec![(way, 0); ways], train: 1, rounds, interval, patience }
     }
@@ -347,12 +395,38 @@ mod tests {
                 }
             }
         }
-        let took = Some(Back { took: Duration::from_millis(1), arrived_ns: None });
+        let took = Some(Back { took: Duration::from_millis(1), arrived_ns: None, ended_at: None });
         assert_eq!(soundings.poll_done(), Some((7, vec![vec![took, None, took], vec![took; 3]])));
         assert_eq!((soundings.poll_done(), sent), (None, 6));
         assert!(
             soundings.running.is_empty() && soundings.awaited.is_empty() && soundings.deadlines.is_empty()
         );
+    }
+
+    #[test]
+    fn a_kernel_at_which_a_hop_limit_ends_is_asked_until_it_says_so() {
+        let (mut soundings, mut agent) = soundings();
+        let limited = |hop_limit| EchoWay::Kernels { port: 1, segments: Vec::new(), ends: ENDS, hop_limit };
+        let echoes = [Some(1), Some(2), None].map(|limit| (limited(limit), 0)).to_vec();
+        soundings.begin(Instant::ZERO, 7, Plan { echoes, ..plan(0, 3) }).unwrap();
+        let mut limits = Vec::new();
+        while let Some(now) = soundings.poll_timeout() {
+            soundings.handle_timeout(now, &mut agent);
+            while let Some(probe) = soundings.poll_probe() {
+                limits.push(probe.hop_limit);
+                let soon = now + Duration::from_millis(1);
+                // The first answers the second question only. Of what has no limit nobody says that it ended.
+                if probe.hop_limit != 1 || limits.len() > 3 {
+                    soundings.ended(soon, probe.nonce, ENDS.1);
+                }
+            }
+        }
+        assert_eq!(limits, [1, 2, HOP_LIMIT, 1, HOP_LIMIT, HOP_LIMIT]);
+        let ended =
+            Some(Back { took: Duration::from_millis(1), arrived_ns: None, ended_at: Some(ENDS.1) });
+        let expected = vec![vec![None, ended], vec![ended], vec![None; 3]];
+        assert_eq!(soundings.poll_done(), Some((7, expected)));
+        assert!(soundings.running.is_empty() && soundings.awaited.is_empty() && soundings.deadlines.is_empty());
     }
 
     #[test]

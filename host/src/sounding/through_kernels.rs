@@ -21,7 +21,7 @@ pub enum KernelCourse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelWay {
     /// The ports by which the way leaves its crossbars. Where crossbars go by the destination, only the own
-    /// crossbar's port is known.
+    /// crossbar's port is known; where others lead it is a matter of their tables.
     pub hops: Vec<PortRef>,
     /// What crossbars on the way go by.
     pub course: KernelCourse,
@@ -49,7 +49,7 @@ impl KernelWay {
                 segments::segments(&route, packing)?
             }
         };
-        Some(EchoWay::Kernels { port: self.port, segments, ends: self.ends? })
+        Some(EchoWay::Kernels { port: self.port, segments, ends: self.ends?, hop_limit: None })
     }
 
     /// An echo that turns at one of the crossbars of [`Self::hops`], counted from 0, and comes home to this host's own
@@ -64,7 +64,18 @@ impl KernelWay {
         let route: Vec<_> = self.there(at).chain(home).chain([Element::DeliverV6]).collect();
         let (own, _) = self.ends?;
         let segments = segments::segments(&route, packing)?;
-        Some(EchoWay::Kernels { port: self.port, segments, ends: (own, own) })
+        Some(EchoWay::Kernels { port: self.port, segments, ends: (own, own), hop_limit: None })
+    }
+
+    /// An echo to the host at the way's end whose hop limit ends at a crossbar on it, counted from 0, as crossbars go by the
+    /// destination. `None` if that crossbar is in this machine, or crossbars go by segments.
+    pub fn to_crossbar_by_destination(&self, at: usize) -> Option<EchoWay> {
+        if self.course != KernelCourse::Destination || self.has_own_crossbar && at == 0 {
+            return None;
+        }
+        let forwarding = if self.has_own_crossbar { at } else { at + 1 };
+        let hop_limit = Some(u8::try_from(forwarding).ok()?);
+        Some(EchoWay::Kernels { port: self.port, segments: Vec::new(), ends: self.ends?, hop_limit })
     }
 
     /// The elements that lead out of the first `crossbars` crossbars.
@@ -107,6 +118,11 @@ mod tests {
         KernelWay { hops, course, is_proved: true, mtu: 1460, port, has_own_crossbar, back, ends: Some(ENDS) }
     }
 
+    /// An echo by the destination out of this port.
+    fn limited(port: u8, hop_limit: Option<u8>) -> EchoWay {
+        EchoWay::Kernels { port, segments: Vec::new(), ends: ENDS, hop_limit }
+    }
+
     fn route(echo: Option<EchoWay>) -> (Vec<Element>, Ipv6Addr) {
         let Some(EchoWay::Kernels { segments, ends, .. }) = echo else { panic!("{echo:?}") };
         (elements(&segments).unwrap(), ends.1)
@@ -134,9 +150,16 @@ mod tests {
     }
 
     #[test]
-    fn crossbars_that_go_by_the_destination_cannot_be_asked_one_by_one() {
+    fn at_crossbars_that_go_by_the_destination_no_echo_turns_but_its_hop_limit_ends() {
         let way = KernelWay { course: KernelCourse::Destination, ..way(true) };
         assert_eq!(way.to_crossbar(1), None);
-        assert_eq!(route(way.to_host()), (Vec::new(), ENDS.1));
+        assert_eq!(way.to_host(), Some(limited(2, None)));
+        assert_eq!(way.to_crossbar_by_destination(0), None, "it is in this machine");
+        assert_eq!(way.to_crossbar_by_destination(2), Some(limited(2, Some(2))));
+        assert_eq!(way.to_crossbar_by_destination(256), None, "there is no such limit");
+        let by_cable = KernelWay { has_own_crossbar: false, ..way };
+        assert_eq!(by_cable.to_crossbar_by_destination(0), Some(limited(2, Some(1))));
+        let by_segments = self::way(true);
+        assert_eq!(by_segments.to_crossbar_by_destination(1), None);
     }
 }

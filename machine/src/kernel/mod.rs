@@ -20,6 +20,7 @@ mod abilities;
 mod connected;
 mod counts;
 mod dump;
+mod ended_hops;
 mod foreign;
 mod in_use;
 mod install;

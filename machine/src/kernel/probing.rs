@@ -1,16 +1,17 @@
-//! The sockets by which paths through kernels are proved: one sends packets with headers of our own, the other
-//! takes and answers the datagrams that arrive.
+//! The sockets by which paths through kernels are proved: one sends packets with headers of our own, another one
+//! takes and answers the datagrams that arrive, and a third hears at which kernels hop limits of probes ended.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use mapper_fib::probe::{DATAGRAM_BYTES, UDP_PORT};
+use mapper_fib::probe::{DATAGRAM_BYTES, UDP_PORT, ended_hop_limit};
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tracing::debug;
 
+use super::ended_hops;
 use super::stamped::{self, Received};
 use crate::link::readiness;
 
@@ -26,6 +27,19 @@ pub struct ProbeSockets {
     own: Ipv6Addr,
     raw: Socket,
     datagrams: AsyncFd<Socket>,
+    ended_hops: AsyncFd<Socket>,
+}
+
+/// As many bytes of a message of ICMPv6 as say which probe it is about: its own header, those of the probe, and the datagram.
+const ENDED_HOP_BYTES: usize = 8 + 40 + 8 + DATAGRAM_BYTES;
+
+/// What a kernel says at which a hop limit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedHop {
+    /// The nonce of the probe.
+    pub nonce: u64,
+    /// An address of that kernel.
+    pub at: Ipv6Addr,
 }
 
 /// A datagram that arrived.
@@ -67,7 +81,8 @@ impl ProbeSockets {
             debug!(%error, "the kernel does not tell when probes arrive");
         }
         datagrams.bind(&SocketAddr::from((own, UDP_PORT)).into())?;
-        Ok(Self { own, raw, datagrams: readiness::watch(datagrams)? })
+        let (datagrams, ended_hops) = (readiness::watch(datagrams)?, readiness::watch(ended_hops::open(own)?)?);
+        Ok(Self { own, raw, datagrams, ended_hops })
     }
 
     /// The address that the sockets were opened for.
@@ -97,5 +112,22 @@ impl ProbeSockets {
         let Received { bytes: len, from, arrived_ns } =
             self.datagrams.async_io(Interest::READABLE, receive).await?;
         Ok(Arrived { bytes, len: len.min(DATAGRAM_BYTES), from, arrived_ns })
+    }
+
+    /// Waits until a kernel says that a probe's hop limit ended there.
+    ///
+    /// # Errors
+    /// If the socket cannot be read.
+    pub async fn ended_hop(&self) -> io::Result<EndedHop> {
+        loop {
+            let mut bytes = [0; ENDED_HOP_BYTES];
+            let receive = |socket: &Socket| stamped::receive(socket, &mut bytes);
+            let Received { bytes: len, from, .. } =
+                self.ended_hops.async_io(Interest::READABLE, receive).await?;
+            let nonce = bytes.get(..len).and_then(ended_hop_limit);
+            if let (Some(nonce), SocketAddr::V6(from)) = (nonce, from) {
+                return Ok(EndedHop { nonce, at: *from.ip() });
+            }
+        }
     }
 }

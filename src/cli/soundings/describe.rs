@@ -31,9 +31,9 @@ fn use_of(in_use: bool) -> &'static str {
 /// Each way with its hops, a line a hop.
 pub(super) fn traced(unit: u8, Traced { to, ways }: &Traced) -> String {
     let mut text = title(unit, to);
-    for (nth, TracedWay { by: kind, in_use, hops, verdict, .. }) in ways.iter().enumerate() {
+    for (nth, TracedWay { by: kind, in_use, hops, verdict, forks_at, .. }) in ways.iter().enumerate() {
         text.push_str(&format!("  way {} by {}{}\n", nth + 1, by(kind), use_of(*in_use)));
-        for (at, TracedHop { name, leaves_by, sent, received, rtt_ms }) in hops.iter().enumerate() {
+        for (at, TracedHop { name, leaves_by, sent, received, rtt_ms, .. }) in hops.iter().enumerate() {
             let result = match (rtt_ms, sent) {
                 (Some(ms), _) if received < sent => format!("{ms:.3} ms, {received} of {sent}"),
                 (Some(ms), _) => format!("{ms:.3} ms"),
@@ -43,6 +43,10 @@ pub(super) fn traced(unit: u8, Traced { to, ways }: &Traced) -> String {
             };
             let port = leaves_by.as_ref().map(|port| format!(", {}", visible(port))).unwrap_or_default();
             text.push_str(&format!("  {:>4}  {}{port}: {result}\n", at + 1, visible(name)));
+        }
+        if let Some(fork) = forks_at.and_then(|at| hops.get(at)) {
+            let name = visible(&fork.name);
+            text.push_str(&format!("        from {name} on there are others as near, which other packets may take\n"));
         }
         text.push_str(&format!("        {}\n", visible(verdict)));
     }
@@ -113,6 +117,7 @@ mod tests {
             sent,
             received,
             rtt_ms: (received > 0).then_some(0.25),
+            answered_by: None,
         };
         let hops = vec![
             hop("crossbar of node1", Some("port 1 (eth1)"), 0, 0),
@@ -125,10 +130,13 @@ mod tests {
             hops,
             stops_at: Some(2),
             verdict: "node3 is the first that does not answer".to_owned(),
+            forks_at: Some(1),
         };
         let expected = "node3\u{fffd} 02:00:00:00:00:01 (unit 0)\n  way 1 by segments through kernels, not in use\n     \
                         1  crossbar of node1, port 1 (eth1): here\n     2  crossbar of node2, port 2: 0.250 ms, 2 of 3\n     \
-                        3  node3: no answer\n        node3 is the first that does not answer\n";
+                        3  node3: no answer\n        \
+                        from crossbar of node2 on there are others as near, which other packets may take\n        \
+                        node3 is the first that does not answer\n";
         assert_eq!(traced(0, &Traced { to: host(), ways: vec![way] }), expected);
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mapper_fabric::wording::with_causes;
 use mapper_fib::{NexthopId, probe};
 use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
-use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
+use mapper_machine::kernel::probing::{Arrived, EndedHop, ProbeSockets};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
 use mapper_proto::wire::{AgentState, HelloEnd, HelloFlags};
@@ -116,7 +116,9 @@ pub(super) enum FromKernel {
     Recheck,
     /// A datagram of a probe arrived.
     Datagram(Arrived),
-    /// The socket of probes cannot be read.
+    /// The hop limit of a probe ended somewhere.
+    EndedHop(EndedHop),
+    /// A socket of probes cannot be read.
     Failed(io::Error),
 }
 
@@ -137,6 +139,17 @@ pub(super) async fn from_kernel(
             Ok(arrived) => FromKernel::Datagram(arrived),
             Err(error) => FromKernel::Failed(error),
         },
+        ended = ended_hop(probes) => match ended {
+            Ok(ended) => FromKernel::EndedHop(ended),
+            Err(error) => FromKernel::Failed(error),
+        },
+    }
+}
+
+async fn ended_hop(probes: &Option<ProbeSockets>) -> io::Result<EndedHop> {
+    match probes {
+        Some(probes) => probes.ended_hop().await,
+        None => pending().await,
     }
 }
 
@@ -211,6 +224,9 @@ impl Driver {
                 if let Some((answer, probes)) = answer.zip(probes) {
                     probes.answer(&answer, from);
                 }
+            }
+            FromKernel::EndedHop(EndedHop { nonce, at }) => {
+                self.host.handle_kernel_hop_limit(self.now(), nonce, at);
             }
             FromKernel::Failed(error) => {
                 warn!(%error, "cannot hear of probes through the kernel");
@@ -304,7 +320,7 @@ impl Driver {
             }
             let Some(probes) = &side.probes else { continue };
             let ends = (sent.source, sent.destination);
-            let packet = probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes);
+            let packet = probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes, sent.hop_limit);
             probes.send(&packet, sent.towards);
         }
     }

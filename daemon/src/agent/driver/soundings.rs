@@ -1,17 +1,18 @@
 //! Measures the ways to other hosts for programs that ask.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_host::kernel_path::KernelPath;
-use mapper_host::routes::RouteTable;
+use mapper_host::routes::{RouteTable, WayByDestination};
 use mapper_host::sounding::{EchoWay, KernelCourse, KernelWay, Sounded};
 use mapper_machine::status::Client;
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 
 use super::state::Driver;
-use crate::agent::status::{Answered, Hop, Measure, SoundedHost, SoundingAsked, WayAsked};
+use crate::agent::status::{Answered, BY_ROUTES, Hop, Measure, SoundedHost, SoundingAsked, WayAsked};
 use crate::hosts_file::block;
 
 /// The most echoes along one way.
@@ -74,9 +75,23 @@ impl Driver {
 
     /// Answers the program that waits for a measurement.
     pub(super) fn answer_sounding(&mut self, number: u32, sounded: Sounded) {
-        if let Some((asked, client)) = self.measurements.waiting.remove(&number) {
+        if let Some((mut asked, client)) = self.measurements.waiting.remove(&number) {
+            asked.called = self.called_where_hops_ended(&sounded);
             drop(tokio::spawn(client.answer_json(move || asked.answer(&sounded))));
         }
+    }
+
+    /// What the crossbars are called whose kernels said that hop limits ended there.
+    fn called_where_hops_ended(&self, sounded: &Sounded) -> BTreeMap<Ipv6Addr, String> {
+        let Some(table) = self.host.table() else { return BTreeMap::new() };
+        let names = HopNames { driver: self, table };
+        let ended = sounded.iter().flatten().flatten().filter_map(|back| back.ended_at);
+        let called = ended.filter_map(|ip| {
+            let mut whose = self.host.directory().host_with(IpAddr::V6(ip));
+            let (Some(mac), None) = (whose.next(), whose.next()) else { return None };
+            Some((ip, names.of_crossbar_of(mac)))
+        });
+        called.collect()
     }
 
     /// The ways to the host that a name or address stands for.
@@ -98,24 +113,28 @@ impl Driver {
             let least = path.hops.iter().filter_map(|hop| narrow.get(hop)).min();
             let longest_bytes = least.map_or(link_mtu, |&least| link_mtu.min(least.into()));
             let hops = crossbars.chain([end(echo(None))]).collect();
-            WayAsked { by: "agents", in_use: true, hops, longest_bytes }
+            WayAsked { by: "agents", in_use: true, hops, longest_bytes, forks_at: None }
         });
         let mut ways: Vec<_> = of_agents.collect();
         let kernels = self.host.kernel_path().map_or_else(Vec::new, |path: &KernelPath| path.ways_to(mac));
         ways.extend(kernels.iter().map(|way: &KernelWay| {
-            let by = match way.course {
-                KernelCourse::Segments(_) => "srv6",
-                KernelCourse::Destination => "routes",
+            let (by, crossbars, forks_at) = match (way.course, measure) {
+                (KernelCourse::Segments(_), _) => ("srv6", names.along(way), None),
+                (KernelCourse::Destination, Measure::Trace) => {
+                    let (crossbars, forks_at) = names.along_tables(way, (mac, host));
+                    (BY_ROUTES, crossbars, forks_at)
+                }
+                // Where tables lead behind the own crossbar is not asked, and so not said.
+                (KernelCourse::Destination, _) => (BY_ROUTES, names.along(way), None),
             };
-            let crossbars = way.hops.iter().enumerate().map(|(at, &hop)| names.hop(hop, way.to_crossbar(at)));
-            let hops = crossbars.chain([end(way.to_host())]).collect();
-            WayAsked { by, in_use: way.is_proved, hops, longest_bytes: way.mtu as usize }
+            let hops = crossbars.into_iter().chain([end(way.to_host())]).collect();
+            WayAsked { by, in_use: way.is_proved, hops, longest_bytes: way.mtu as usize, forks_at }
         }));
         if ways.is_empty() {
             return Err(format!("no route leads to {wanted}"));
         }
         let to = SoundedHost { mac: mac.to_string(), name: names.of_host(mac) };
-        Ok(SoundingAsked { to, ways, measure })
+        Ok(SoundingAsked { to, ways, measure, called: BTreeMap::new() })
     }
 
     /// The only host that a name, a MAC or an address of IP stands for.
@@ -166,6 +185,43 @@ impl HopNames<'_> {
         Hop { name: self.name(xbar, tag), leaves_by: Some(leaves_by), echo }
     }
 
+    /// The crossbars of a way whose hops are all known, and the echoes that turn there.
+    fn along(&self, way: &KernelWay) -> Vec<Hop> {
+        way.hops.iter().enumerate().map(|(at, &hop)| self.hop(hop, way.to_crossbar(at))).collect()
+    }
+
+    /// The crossbars of a way to a host, by its number, as tables by destination have it, and the echoes whose hop limit ends there;
+    /// and the place of the first that has several ports as near.
+    fn along_tables(&self, way: &KernelWay, (mac, host): (Mac, u32)) -> (Vec<Hop>, Option<usize>) {
+        let Some(&first) = way.hops.first() else { return (Vec::new(), None) };
+        let WayByDestination { mut hops, forks_at } = self.table.way_by_destination(first, host);
+        // The kernel of a node's crossbar is that of its host, which answers for itself.
+        if hops.len() > 1 && hops.last().is_some_and(|home| self.hosts_at(home.xbar).eq([mac])) {
+            let _home = hops.pop();
+        }
+        let hop = |(at, &hop): (usize, &PortRef)| {
+            let mut hop = self.hop(hop, way.to_crossbar_by_destination(at));
+            // The kernel chooses flow by flow.
+            if forks_at.is_some_and(|forks_at| at >= forks_at) {
+                hop.leaves_by = None;
+            }
+            hop
+        };
+        (hops.iter().enumerate().map(hop).collect(), forks_at)
+    }
+
+    /// The hosts that are cabled to a crossbar.
+    fn hosts_at(&self, xbar: u32) -> impl Iterator<Item = Mac> + '_ {
+        let hosts = &self.table.basis().map().hosts;
+        hosts.iter().filter(move |host| host.at.is_some_and(|at| at.xbar == xbar)).map(|host| host.mac)
+    }
+
+    /// What the crossbar that a host is cabled to is called, or else the host.
+    fn of_crossbar_of(&self, mac: Mac) -> String {
+        let home = self.table.host(mac).and_then(|host| self.table.basis().map().hosts.get(host as usize)?.at);
+        home.map_or_else(|| self.of_host(mac), |at| self.name(at.xbar, self.table.tag(at.xbar)))
+    }
+
     /// What a host is called, if it has said so, or else its address.
     fn of_host(&self, mac: Mac) -> String {
         self.driver.host.directory().name_of(mac).map_or_else(|| mac.to_string(), ToString::to_string)
@@ -174,9 +230,7 @@ impl HopNames<'_> {
     /// The crossbar's tag and the hosts that are cabled to it. The crossbar of a node is named by its host
     /// alone.
     fn name(&self, xbar: u32, tag: Option<u64>) -> String {
-        let hosts = &self.table.basis().map().hosts;
-        let at = hosts.iter().filter(|host| host.at.is_some_and(|at| at.xbar == xbar));
-        let mut names: Vec<String> = at.map(|host| self.of_host(host.mac)).collect();
+        let mut names: Vec<String> = self.hosts_at(xbar).map(|mac| self.of_host(mac)).collect();
         let tag = tag.map_or_else(|| format!("xbar{xbar}"), |tag| format!("{tag:#018x}"));
         match names.as_slice() {
             [] => format!("crossbar {tag}"),

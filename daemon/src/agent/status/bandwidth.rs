@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn back(took_us: u64, arrived_us: Option<u64>) -> Option<Back> {
-        Some(Back { took: Duration::from_micros(took_us), arrived_ns: arrived_us.map(|us| us * 1000) })
+        Some(Back { took: Duration::from_micros(took_us), arrived_ns: arrived_us.map(|us| us * 1000), ended_at: None })
     }
 
     fn way() -> WayAsked {

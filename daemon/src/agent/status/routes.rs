@@ -248,7 +248,7 @@ impl RoutesAsked {
         let hop_name = |hop: &PortRef| format!("{}:{}", called[hop.xbar as usize], hop.port);
         let way = |to: Mac, port: u8| {
             let (own, host) = own.filter(|_| map.xbars.len() <= MOST_XBARS_OF_WAYS).zip(table.host(to))?;
-            let hops = table.way_by_destination(PortRef { port, ..own }, host);
+            let hops = table.way_by_destination(PortRef { port, ..own }, host).hops;
             Some(hops.iter().skip(1).map(hop_name).collect::<Vec<_>>())
         };
         let mut all: Vec<ByDestination> = Vec::new();

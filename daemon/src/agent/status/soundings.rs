@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use mapper_host::sounding::{Back, EchoWay, Plan, Sounded};
@@ -19,6 +21,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const TRACE_ROUNDS: u16 = 3;
 /// How long after one round the next begins.
 const TRACE_INTERVAL: Duration = Duration::from_millis(50);
+/// What [`TracedWay::by`] says where kernels go by the destination.
+pub const BY_ROUTES: &str = "routes";
 
 /// A host that was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +66,10 @@ pub struct TracedWay {
     pub stops_at: Option<usize>,
     /// What that means, in words.
     pub verdict: String,
+    /// The place in `hops` of the first behind this machine at which the kernel chooses between ports that are equally near, flow
+    /// by flow, so that other packets may go on another way than the one that was walked. `None` if there is no such.
+    #[serde(default)]
+    pub forks_at: Option<usize>,
 }
 
 /// A crossbar or host on a way.
@@ -69,7 +77,7 @@ pub struct TracedWay {
 pub struct TracedHop {
     /// What it is called.
     pub name: String,
-    /// The port that the way leaves it by; `None` for the host at its end.
+    /// The port that the way leaves it by; `None` for the host at its end, and where that is not known.
     pub leaves_by: Option<String>,
     /// How many echoes were sent to it; none where it cannot be asked.
     pub sent: usize,
@@ -77,6 +85,9 @@ pub struct TracedHop {
     pub received: usize,
     /// The shortest time that an echo took, in milliseconds.
     pub rtt_ms: Option<f64>,
+    /// The address of the kernel that answered, where it says who it is: on ways by `routes`.
+    #[serde(default)]
+    pub answered_by: Option<Ipv6Addr>,
 }
 
 /// Round trips along the ways to a host.
@@ -134,6 +145,8 @@ pub struct WayAsked {
     /// The longest that it carries, in bytes: of the agents' frames with the route, of packets through
     /// kernels the packet alone.
     pub longest_bytes: usize,
+    /// As in [`TracedWay::forks_at`].
+    pub forks_at: Option<usize>,
 }
 
 impl WayAsked {
@@ -174,6 +187,9 @@ pub struct SoundingAsked {
     pub ways: Vec<WayAsked>,
     /// How they are measured.
     pub measure: Measure,
+    /// What the crossbars of kernels are called that said that hop limits ended there, as far as it is known whose addresses
+    /// theirs are.
+    pub called: BTreeMap<Ipv6Addr, String>,
 }
 
 impl SoundingAsked {
@@ -209,7 +225,7 @@ impl SoundingAsked {
         let mut backs = sounded.iter();
         match self.measure {
             Measure::Trace => {
-                let ways = self.ways.iter().map(|way| traced(way, &mut backs)).collect();
+                let ways = self.ways.iter().map(|way| traced(way, &self.called, &mut backs)).collect();
                 serde_json::to_vec(&Answered::Measured(Traced { to, ways }))
             }
             Measure::Ping { .. } => {
@@ -237,25 +253,58 @@ fn sorted(rounds: &[Option<Back>]) -> Vec<Duration> {
     took
 }
 
-fn traced<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Back>>>) -> TracedWay {
-    let mut hop = |hop: &Hop| {
-        let rounds = hop.echo.as_ref().and_then(|_| backs.next()).map_or(&[][..], Vec::as_slice);
-        let back = sorted(rounds);
-        TracedHop {
-            name: hop.name.clone(),
-            leaves_by: hop.leaves_by.clone(),
-            sent: rounds.len(),
-            received: back.len(),
-            rtt_ms: back.first().copied().map(ms),
-        }
+fn traced<'a>(
+    way: &WayAsked,
+    called: &BTreeMap<Ipv6Addr, String>,
+    backs: &mut impl Iterator<Item = &'a Vec<Option<Back>>>,
+) -> TracedWay {
+    let mut rounds_of = |hop: &Hop| {
+        let asked = hop.echo.as_ref();
+        asked.and_then(|_| backs.next()).map_or(&[][..], Vec::as_slice)
     };
-    let hops: Vec<TracedHop> = way.hops.iter().map(&mut hop).collect();
-    let (stops_at, verdict) = judge(way.by, &hops);
-    TracedWay { by: way.by.to_owned(), in_use: way.in_use, hops, stops_at, verdict }
+    let mut all: Vec<_> = way.hops.iter().map(|hop| (hop, rounds_of(hop))).collect();
+    if way.by == BY_ROUTES {
+        leave_what_is_behind_the_host(&mut all);
+    }
+    let hops: Vec<TracedHop> = all.into_iter().map(|(hop, rounds)| traced_hop(hop, rounds, called)).collect();
+    let forks_at = way.forks_at.filter(|&at| at + 1 < hops.len());
+    let (stops_at, verdict) = judge(way.by, &hops, forks_at);
+    TracedWay { by: way.by.to_owned(), in_use: way.in_use, hops, stops_at, verdict, forks_at }
+}
+
+/// Where an echo whose hop limit was to end at a crossbar reached the host, the way is shorter than it was taken to be, and
+/// neither that crossbar nor those behind it are on it.
+fn leave_what_is_behind_the_host(hops: &mut Vec<(&Hop, &[Option<Back>])>) {
+    let is_of_host = |(_, rounds): &(&Hop, &[Option<Back>])| {
+        rounds.iter().flatten().any(|back| back.ended_at.is_none())
+    };
+    let host = hops.len().saturating_sub(1);
+    if let Some(at) = hops.iter().take(host).position(is_of_host) {
+        hops.drain(at..host);
+    }
+}
+
+fn traced_hop(hop: &Hop, rounds: &[Option<Back>], called: &BTreeMap<Ipv6Addr, String>) -> TracedHop {
+    let back = sorted(rounds);
+    let answered_by = rounds.iter().flatten().find_map(|back| back.ended_at);
+    let name = match answered_by {
+        None => hop.name.clone(),
+        // A machine may have addresses that no agent tells of.
+        Some(ip) => called.get(&ip).cloned().unwrap_or_else(|| format!("{} (as {ip})", hop.name)),
+    };
+    let is_another = answered_by.is_some_and(|ip| called.get(&ip).is_some_and(|name| *name != hop.name));
+    TracedHop {
+        name,
+        leaves_by: hop.leaves_by.clone().filter(|_| !is_another),
+        sent: rounds.len(),
+        received: back.len(),
+        rtt_ms: back.first().copied().map(ms),
+        answered_by,
+    }
 }
 
 /// Where a way breaks off, and what that means.
-fn judge(by: &str, hops: &[TracedHop]) -> (Option<usize>, String) {
+fn judge(by: &str, hops: &[TracedHop], forks_at: Option<usize>) -> (Option<usize>, String) {
     let answers = |hop: &TracedHop| hop.received > 0;
     let is_silent = |hop: &TracedHop| hop.sent > 0 && hop.received == 0;
     let Some(host) = hops.last() else { return (None, "there is nothing on it".to_owned()) };
@@ -269,7 +318,11 @@ fn judge(by: &str, hops: &[TracedHop]) -> (Option<usize>, String) {
     let last_alive = hops.iter().rposition(answers);
     let beyond = last_alive.map_or(0, |at| at + 1);
     let Some(silent) = hops.iter().skip(beyond).position(is_silent).map(|at| at + beyond) else {
-        return (None, "all answer".to_owned());
+        let verdict = match hops.iter().any(is_silent) {
+            true => "the host answers, so the way is whole, though some on it did not answer for themselves",
+            false => "all answer",
+        };
+        return (None, verdict.to_owned());
     };
     let unasked = hops[beyond..silent].iter().any(|hop| hop.sent == 0 && beyond > 0);
     let before = match silent.checked_sub(1).map(|at| &hops[at]) {
@@ -280,11 +333,19 @@ fn judge(by: &str, hops: &[TracedHop]) -> (Option<usize>, String) {
     let name = &hops[silent].name;
     let is_host = silent + 1 == hops.len();
     let verdict = match (by, is_host) {
-        ("routes", _) => format!(
-            "{name} does not answer. Which kernel on the way does not forward cannot be told, as each goes by the \
-             destination; `mapper doctor` on each says what it lacks"
-        ),
         _ if unasked => format!("{name} does not answer, and what is before it could not be asked"),
+        (BY_ROUTES, true) => format!(
+            "{name} is the first that does not answer: its agent has ended or hangs, its cable from {before} is dead, or a \
+             firewall on either of the two drops packets; `mapper doctor` on each says what it lacks"
+        ),
+        (BY_ROUTES, false) => {
+            let others = if forks_at.is_some_and(|at| at < silent) { ", or another as near," } else { "" };
+            format!(
+                "{name}{others} is the first that does not answer: the cable from {before} is dead, a firewall there drops \
+                 packets, or the kernel of {name} does not send packets on; `mapper doctor` on each says what it lacks. \
+                 Kernels answer about once a second and a few times more at once: ask again if you asked often"
+            )
+        }
         ("srv6", true) => format!(
             "{name} is the first that does not answer, though its crossbar does: its agent has ended or hangs, a \
              firewall there drops what is for the machine itself, or it has lost its address"

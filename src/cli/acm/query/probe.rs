@@ -90,6 +90,7 @@ mod tests {
             sent: 3,
             received,
             rtt_ms: None,
+            answered_by: None,
         };
         let way = |received: [usize; 3], stops_at| TracedWay {
             by: "agents".to_owned(),
@@ -97,6 +98,7 @@ mod tests {
             hops: ["xbar0", "xbar1", "n3"].iter().zip(received).map(|(name, got)| hop(name, got)).collect(),
             stops_at,
             verdict: "so it is".to_owned(),
+            forks_at: None,
         };
         let cut = Probed::of(&way([3, 0, 0], Some(1)));
         assert_eq!((cut.reached, cut.stopped_at.as_deref()), (false, Some("xbar1")));

@@ -16,16 +16,17 @@ fn way(by: &'static str, crossbars: usize) -> WayAsked {
             echo: (at > 0).then_some(echo),
         }
     };
-    WayAsked { by, in_use: true, hops: (0..=crossbars).map(hop).collect(), longest_bytes: 1500 }
+    let hops = (0..=crossbars).map(hop).collect();
+    WayAsked { by, in_use: true, hops, longest_bytes: 1500, forks_at: None }
 }
 
 fn back(ms: u64) -> Option<Back> {
-    Some(Back { took: Duration::from_millis(ms), arrived_ns: None })
+    Some(Back { took: Duration::from_millis(ms), arrived_ns: None, ended_at: None })
 }
 
 fn asked(ways: Vec<WayAsked>, measure: Measure) -> SoundingAsked {
     let to = SoundedHost { mac: "02:00:00:00:00:01".to_owned(), name: "node9".to_owned() };
-    SoundingAsked { to, ways, measure }
+    SoundingAsked { to, ways, measure, called: BTreeMap::new() }
 }
 
 fn trace(by: &'static str, answers: [bool; 3]) -> TracedWay {
@@ -63,15 +64,60 @@ fn one_that_is_silent_before_others_that_answer_is_passed_all_the_same() {
     assert_eq!(trace("agents", [false, true, false]).stops_at, Some(3));
 }
 
-#[test]
-fn where_crossbars_go_by_the_destination_it_is_not_told_which_fails() {
-    let mut way = way("routes", 1);
-    way.hops[0].echo = None;
-    let answer = asked(vec![way], Measure::Trace).answer(&vec![vec![None; 3]]).unwrap();
-    let Answered::Measured(Traced { ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
+/// The address of the kernel that is called `crossbar 1`, 2 and so on.
+fn ip(of: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, of)
+}
+
+/// A trace by tables over three crossbars, of which the last two and the host answered so.
+fn by_tables(backs: [Vec<Option<Back>>; 3], forks_at: Option<usize>) -> TracedWay {
+    let way = WayAsked { forks_at, ..way("routes", 3) };
+    let called = [1, 2, 7].map(|of| (ip(of), format!("crossbar {of}"))).into();
+    let asked = SoundingAsked { called, ..asked(vec![way], Measure::Trace) };
+    let answer = asked.answer(&backs.to_vec()).unwrap();
+    let Answered::Measured(Traced { mut ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
         panic!("it is measured")
     };
-    assert!(ways[0].verdict.contains("cannot be told"), "{}", ways[0].verdict);
+    ways.remove(0)
+}
+
+/// An echo whose hop limit ended at a kernel.
+fn ended(of: u16) -> Option<Back> {
+    Some(Back { took: Duration::from_millis(1), arrived_ns: None, ended_at: Some(ip(of)) })
+}
+
+#[test]
+fn where_crossbars_go_by_the_destination_the_first_kernel_that_does_not_answer_is_named() {
+    let whole = by_tables([vec![None, ended(1)], vec![ended(2)], vec![back(2); 3]], None);
+    assert_eq!((whole.stops_at, whole.verdict.as_str()), (None, "all answer"));
+    assert_eq!((whole.hops[1].sent, whole.hops[1].received), (2, 1));
+    assert_eq!((whole.hops[1].answered_by, whole.hops[3].answered_by), (Some(ip(1)), None));
+    let silent = vec![None; 3];
+    let broken = by_tables([vec![ended(1)], silent.clone(), silent.clone()], None);
+    assert_eq!(broken.stops_at, Some(2));
+    let words = "crossbar 2 is the first that does not answer: the cable from crossbar 1, port 1 is dead";
+    assert!(broken.verdict.starts_with(words), "{}", broken.verdict);
+    let host = by_tables([vec![ended(1)], vec![ended(2)], silent.clone()], None);
+    assert!(host.verdict.starts_with("node9 is the first that does not answer"), "{}", host.verdict);
+    // Kernels need not answer for themselves, or do so too seldom.
+    let quiet = by_tables([silent.clone(), silent, vec![back(2); 3]], None);
+    assert_eq!(quiet.stops_at, None);
+    assert!(quiet.verdict.starts_with("the host answers"), "{}", quiet.verdict);
+}
+
+#[test]
+fn a_way_by_tables_is_the_one_that_was_walked() {
+    let silent = vec![None; 3];
+    let forked = by_tables([vec![ended(7)], silent.clone(), silent], Some(0));
+    assert_eq!((forked.hops[1].name.as_str(), &forked.hops[1].leaves_by), ("crossbar 7", &None));
+    assert!(forked.verdict.starts_with("crossbar 2, or another as near, is the first"), "{}", forked.verdict);
+    assert!(forked.verdict.contains("the cable from crossbar 7 is dead"), "{}", forked.verdict);
+    let told = by_tables([vec![ended(9)], vec![ended(2)], vec![back(2); 3]], None);
+    assert_eq!(told.hops[1].name, "crossbar 1 (as fd00::9)", "nobody tells whose address that is");
+    // The host is nearer than the tables say.
+    let short = by_tables([vec![ended(1)], vec![back(2)], vec![back(2); 3]], Some(2));
+    let names: Vec<_> = short.hops.iter().map(|hop| hop.name.as_str()).collect();
+    assert_eq!((names.as_slice(), short.forks_at), (&["crossbar 0", "crossbar 1", "node9"][..], None));
 }
 
 #[test]
