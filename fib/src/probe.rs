@@ -238,7 +238,9 @@ mod tests {
         for (kind, code) in [(1, 0), (3, 1), (128, 0)] {
             assert_eq!(ended_hop_limit(&message(kind, code, &packet)), None, "it says something else");
         }
-        for (place, of) in [(6, "another protocol"), (41, "another port"), (43, "another port"), (53, "an answer")] {
+        for (place, of) in
+            [(6, "another protocol"), (41, "another port"), (43, "another port"), (53, "an answer")]
+        {
             let mut other = packet.clone();
             other[place] ^= 3;
             assert_eq!(ended_hop_limit(&message(3, 0, &other)), None, "{of}");

@@ -447,3 +447,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_way_by_destination_is_told_with_the_first_crossbar_that_has_others_as_near() {
+    let mut map = map(4, 1);
+    map.xbars[0].ports = 5;
+    map.xbars.push(Xbar { ports: 3, tag: Some(5), ports_known: true });
+    let at = |xbar, port| PortRef { xbar, port };
+    map.hosts
+        .insert(0, Host { mac: mac(4), level: 1, host_type: host_type::ETHERNET, at: Some(at(4, AGENT)) });
+    map.cables.push(Cable::new(at(0, 4), at(4, 1)));
+    map.cables.sort_unstable();
+    let way = |node, first| {
+        let table = table_of(&map, node);
+        table.way_by_destination(first, table.host(mac(2)).unwrap())
+    };
+    let straight = way(0, at(0, 1));
+    assert_eq!(
+        (straight.hops.as_slice(), straight.forks_at),
+        (&[at(0, 1), at(1, 1), at(2, AGENT)][..], None)
+    );
+    let forked = way(4, at(4, 1));
+    assert_eq!((forked.hops.len(), forked.hops[1].xbar, forked.forks_at), (4, 0, Some(1)));
+}

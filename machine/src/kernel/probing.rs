@@ -81,7 +81,8 @@ impl ProbeSockets {
             debug!(%error, "the kernel does not tell when probes arrive");
         }
         datagrams.bind(&SocketAddr::from((own, UDP_PORT)).into())?;
-        let (datagrams, ended_hops) = (readiness::watch(datagrams)?, readiness::watch(ended_hops::open(own)?)?);
+        let (datagrams, ended_hops) =
+            (readiness::watch(datagrams)?, readiness::watch(ended_hops::open(own)?)?);
         Ok(Self { own, raw, datagrams, ended_hops })
     }
 
@@ -114,20 +115,16 @@ impl ProbeSockets {
         Ok(Arrived { bytes, len: len.min(DATAGRAM_BYTES), from, arrived_ns })
     }
 
-    /// Waits until a kernel says that a probe's hop limit ended there.
+    /// Waits until a kernel says that a hop limit ended there. `None` if that was of no probe.
     ///
     /// # Errors
     /// If the socket cannot be read.
-    pub async fn ended_hop(&self) -> io::Result<EndedHop> {
-        loop {
-            let mut bytes = [0; ENDED_HOP_BYTES];
-            let receive = |socket: &Socket| stamped::receive(socket, &mut bytes);
-            let Received { bytes: len, from, .. } =
-                self.ended_hops.async_io(Interest::READABLE, receive).await?;
-            let nonce = bytes.get(..len).and_then(ended_hop_limit);
-            if let (Some(nonce), SocketAddr::V6(from)) = (nonce, from) {
-                return Ok(EndedHop { nonce, at: *from.ip() });
-            }
-        }
+    pub async fn ended_hop(&self) -> io::Result<Option<EndedHop>> {
+        let mut bytes = [0; ENDED_HOP_BYTES];
+        let receive = |socket: &Socket| stamped::receive(socket, &mut bytes);
+        let Received { bytes: len, from, .. } = self.ended_hops.async_io(Interest::READABLE, receive).await?;
+        let SocketAddr::V6(from) = from else { return Ok(None) };
+        let nonce = bytes.get(..len).and_then(ended_hop_limit);
+        Ok(nonce.map(|nonce| EndedHop { nonce, at: *from.ip() }))
     }
 }

@@ -46,7 +46,9 @@ pub(super) fn traced(unit: u8, Traced { to, ways }: &Traced) -> String {
         }
         if let Some(fork) = forks_at.and_then(|at| hops.get(at)) {
             let name = visible(&fork.name);
-            text.push_str(&format!("        from {name} on there are others as near, which other packets may take\n"));
+            text.push_str(&format!(
+                "        from {name} on there are others as near, which other packets may take\n"
+            ));
         }
         text.push_str(&format!("        {}\n", visible(verdict)));
     }

@@ -116,8 +116,8 @@ pub(super) enum FromKernel {
     Recheck,
     /// A datagram of a probe arrived.
     Datagram(Arrived),
-    /// The hop limit of a probe ended somewhere.
-    EndedHop(EndedHop),
+    /// A hop limit ended somewhere; `None` if it was that of no probe.
+    EndedHop(Option<EndedHop>),
     /// A socket of probes cannot be read.
     Failed(io::Error),
 }
@@ -146,7 +146,7 @@ pub(super) async fn from_kernel(
     }
 }
 
-async fn ended_hop(probes: &Option<ProbeSockets>) -> io::Result<EndedHop> {
+async fn ended_hop(probes: &Option<ProbeSockets>) -> io::Result<Option<EndedHop>> {
     match probes {
         Some(probes) => probes.ended_hop().await,
         None => pending().await,
@@ -225,8 +225,10 @@ impl Driver {
                     probes.answer(&answer, from);
                 }
             }
-            FromKernel::EndedHop(EndedHop { nonce, at }) => {
-                self.host.handle_kernel_hop_limit(self.now(), nonce, at);
+            FromKernel::EndedHop(ended) => {
+                if let Some(EndedHop { nonce, at }) = ended {
+                    self.host.handle_kernel_hop_limit(self.now(), nonce, at);
+                }
             }
             FromKernel::Failed(error) => {
                 warn!(%error, "cannot hear of probes through the kernel");
@@ -320,7 +322,8 @@ impl Driver {
             }
             let Some(probes) = &side.probes else { continue };
             let ends = (sent.source, sent.destination);
-            let packet = probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes, sent.hop_limit);
+            let packet =
+                probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes, sent.hop_limit);
             probes.send(&packet, sent.towards);
         }
     }

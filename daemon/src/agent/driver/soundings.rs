@@ -218,7 +218,8 @@ impl HopNames<'_> {
 
     /// What the crossbar that a host is cabled to is called, or else the host.
     fn of_crossbar_of(&self, mac: Mac) -> String {
-        let home = self.table.host(mac).and_then(|host| self.table.basis().map().hosts.get(host as usize)?.at);
+        let home =
+            self.table.host(mac).and_then(|host| self.table.basis().map().hosts.get(host as usize)?.at);
         home.map_or_else(|| self.of_host(mac), |at| self.name(at.xbar, self.table.tag(at.xbar)))
     }
 

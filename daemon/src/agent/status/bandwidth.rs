@@ -98,11 +98,15 @@ mod tests {
     use super::*;
 
     fn back(took_us: u64, arrived_us: Option<u64>) -> Option<Back> {
-        Some(Back { took: Duration::from_micros(took_us), arrived_ns: arrived_us.map(|us| us * 1000), ended_at: None })
+        Some(Back {
+            took: Duration::from_micros(took_us),
+            arrived_ns: arrived_us.map(|us| us * 1000),
+            ended_at: None,
+        })
     }
 
     fn way() -> WayAsked {
-        WayAsked { by: "srv6", in_use: true, hops: Vec::new(), longest_bytes: 1250 }
+        WayAsked { by: "srv6", in_use: true, hops: Vec::new(), longest_bytes: 1250, forks_at: None }
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use routes::{
 };
 pub use socket::{ask, bind, bind_at, socket_path, units};
 pub use soundings::{
-    Answered, BY_ROUTES, Hop, MAX_SOUNDED_BYTES, Measure, Pinged, PingedWay, SoundedHost, SoundingAsked, Traced,
-    TracedHop, TracedWay, WayAsked,
+    Answered, BY_ROUTES, Hop, MAX_SOUNDED_BYTES, Measure, Pinged, PingedWay, SoundedHost, SoundingAsked,
+    Traced, TracedHop, TracedWay, WayAsked,
 };
 pub use subnet::{ManagerSeen, SubnetStanding, SubnetVersionDto, role_names};

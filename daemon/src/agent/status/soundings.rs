@@ -275,9 +275,8 @@ fn traced<'a>(
 /// Where an echo whose hop limit was to end at a crossbar reached the host, the way is shorter than it was taken to be, and
 /// neither that crossbar nor those behind it are on it.
 fn leave_what_is_behind_the_host(hops: &mut Vec<(&Hop, &[Option<Back>])>) {
-    let is_of_host = |(_, rounds): &(&Hop, &[Option<Back>])| {
-        rounds.iter().flatten().any(|back| back.ended_at.is_none())
-    };
+    let is_of_host =
+        |(_, rounds): &(&Hop, &[Option<Back>])| rounds.iter().flatten().any(|back| back.ended_at.is_none());
     let host = hops.len().saturating_sub(1);
     if let Some(at) = hops.iter().take(host).position(is_of_host) {
         hops.drain(at..host);
@@ -342,8 +341,8 @@ fn judge(by: &str, hops: &[TracedHop], forks_at: Option<usize>) -> (Option<usize
             let others = if forks_at.is_some_and(|at| at < silent) { ", or another as near," } else { "" };
             format!(
                 "{name}{others} is the first that does not answer: the cable from {before} is dead, a firewall there drops \
-                 packets, or the kernel of {name} does not send packets on; `mapper doctor` on each says what it lacks. \
-                 Kernels answer about once a second and a few times more at once: ask again if you asked often"
+                 packets, or its own kernel does not send packets on; `mapper doctor` on each says what it lacks. Kernels \
+                 answer only so often: if you asked again and again, wait for ten seconds"
             )
         }
         ("srv6", true) => format!(
