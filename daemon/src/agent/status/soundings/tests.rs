@@ -70,7 +70,7 @@ fn ip(of: u16) -> Ipv6Addr {
 }
 
 /// A trace by tables over three crossbars, of which the last two and the host answered so.
-fn by_tables(backs: [Vec<Option<Back>>; 3], forks_at: Option<usize>) -> TracedWay {
+fn by_tables(backs: &[Vec<Option<Back>>; 3], forks_at: Option<usize>) -> TracedWay {
     let way = WayAsked { forks_at, ..way("routes", 3) };
     let called = [1, 2, 7].map(|of| (ip(of), format!("crossbar {of}"))).into();
     let asked = SoundingAsked { called, ..asked(vec![way], Measure::Trace) };
@@ -88,19 +88,19 @@ fn ended(of: u16) -> Option<Back> {
 
 #[test]
 fn where_crossbars_go_by_the_destination_the_first_kernel_that_does_not_answer_is_named() {
-    let whole = by_tables([vec![None, ended(1)], vec![ended(2)], vec![back(2); 3]], None);
+    let whole = by_tables(&[vec![None, ended(1)], vec![ended(2)], vec![back(2); 3]], None);
     assert_eq!((whole.stops_at, whole.verdict.as_str()), (None, "all answer"));
     assert_eq!((whole.hops[1].sent, whole.hops[1].received), (2, 1));
     assert_eq!((whole.hops[1].answered_by, whole.hops[3].answered_by), (Some(ip(1)), None));
     let silent = vec![None; 3];
-    let broken = by_tables([vec![ended(1)], silent.clone(), silent.clone()], None);
+    let broken = by_tables(&[vec![ended(1)], silent.clone(), silent.clone()], None);
     assert_eq!(broken.stops_at, Some(2));
     let words = "crossbar 2 is the first that does not answer: the cable from crossbar 1, port 1 is dead";
     assert!(broken.verdict.starts_with(words), "{}", broken.verdict);
-    let host = by_tables([vec![ended(1)], vec![ended(2)], silent.clone()], None);
+    let host = by_tables(&[vec![ended(1)], vec![ended(2)], silent.clone()], None);
     assert!(host.verdict.starts_with("node9 is the first that does not answer"), "{}", host.verdict);
     // Kernels need not answer for themselves, or do so too seldom.
-    let quiet = by_tables([silent.clone(), silent, vec![back(2); 3]], None);
+    let quiet = by_tables(&[silent.clone(), silent, vec![back(2); 3]], None);
     assert_eq!(quiet.stops_at, None);
     assert!(quiet.verdict.starts_with("the host answers"), "{}", quiet.verdict);
 }
@@ -108,14 +108,14 @@ fn where_crossbars_go_by_the_destination_the_first_kernel_that_does_not_answer_i
 #[test]
 fn a_way_by_tables_is_the_one_that_was_walked() {
     let silent = vec![None; 3];
-    let forked = by_tables([vec![ended(7)], silent.clone(), silent], Some(0));
+    let forked = by_tables(&[vec![ended(7)], silent.clone(), silent], Some(0));
     assert_eq!((forked.hops[1].name.as_str(), &forked.hops[1].leaves_by), ("crossbar 7", &None));
     assert!(forked.verdict.starts_with("crossbar 2, or another as near, is the first"), "{}", forked.verdict);
     assert!(forked.verdict.contains("the cable from crossbar 7 is dead"), "{}", forked.verdict);
-    let told = by_tables([vec![ended(9)], vec![ended(2)], vec![back(2); 3]], None);
+    let told = by_tables(&[vec![ended(9)], vec![ended(2)], vec![back(2); 3]], None);
     assert_eq!(told.hops[1].name, "crossbar 1 (as fd00::9)", "nobody tells whose address that is");
     // The host is nearer than the tables say.
-    let short = by_tables([vec![ended(1)], vec![back(2)], vec![back(2); 3]], Some(2));
+    let short = by_tables(&[vec![ended(1)], vec![back(2)], vec![back(2); 3]], Some(2));
     let names: Vec<_> = short.hops.iter().map(|hop| hop.name.as_str()).collect();
     assert_eq!((names.as_slice(), short.forks_at), (&["crossbar 0", "crossbar 1", "node9"][..], None));
 }
