@@ -140,6 +140,13 @@ pub fn segments(elements: &[Element], packing: Packing) -> Option<Vec<Ipv6Addr>>
     (1..=MOST_SEGMENTS).contains(&segments.len()).then_some(segments)
 }
 
+/// The elements of segments up to the delivery at their end, which packets of IPv4 and IPv6 share that take one way; `None` if
+/// they do not end so.
+pub fn way(segments: &[Ipv6Addr]) -> Option<Vec<Element>> {
+    let mut elements = elements(segments)?;
+    matches!(elements.pop(), Some(Element::DeliverV4 | Element::DeliverV6)).then_some(elements)
+}
+
 /// The elements of segments, in order; `None` if some address is no segment.
 pub fn elements(segments: &[Ipv6Addr]) -> Option<Vec<Element>> {
     let mut elements = Vec::new();

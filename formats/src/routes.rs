@@ -4,7 +4,9 @@
 
 mod read;
 
-pub use read::{FaultKind, ListedRoute, ListedRoutes, ListedSegments, RouteFault, RouteReader};
+pub use read::{
+    FaultKind, ListedDifference, ListedRoute, ListedRoutes, ListedSegments, RouteFault, RouteReader,
+};
 
 use std::fmt::Write as _;
 
@@ -36,6 +38,12 @@ pub struct RoutesJson {
     /// By which segments that kernel sends; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_segments: Vec<BySegmentsJson>,
+    /// Where these are others than that kernel was told; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments_differ: Vec<SegmentsDifferJson>,
+    /// Why these were not held against what that kernel was told, in words; left out where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments_not_compared: Option<String>,
 }
 
 /// By which ports a kernel has packets to a host leave, and packets that pass it on their way there.
@@ -49,16 +57,29 @@ pub struct ByDestinationJson {
 
 /// A list of segments (SRv6) by which a kernel sends its machine's packets to a host. A host may have several.
 ///
-/// It is what the kernel was told to hold, and what the agent holds the kernel's tables against at each recheck; it is not
-/// read back when somebody asks.
+/// It is what was read back from the kernel when the agent was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BySegmentsJson {
     /// The destination's address.
     pub to: String,
     /// The port of the machine that packets leave by, which is 0 where an agent is alone.
     pub port: u8,
-    /// The segments of packets of IPv4, the first one first. Those of IPv6 end with another element and lead the same way.
+    /// The segments of packets of IPv4, the first one first. Those of IPv6 end with another element, and are listed where no
+    /// packets of IPv4 are sent the same way.
     pub segments: Vec<String>,
+}
+
+/// Segments by which a kernel sends packets to a host though it was not told to, or does not though it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentsDifferJson {
+    /// The destination's address.
+    pub to: String,
+    /// The port of the machine that packets leave by, or were to leave by.
+    pub port: u8,
+    /// The segments, the first one first.
+    pub segments: Vec<String>,
+    /// Whether the kernel holds them and was not told; if not, it was told and does not hold them.
+    pub held: bool,
 }
 
 /// One route.
@@ -114,6 +135,8 @@ impl RoutesJson {
             routes,
             by_destination: Vec::new(),
             by_segments: Vec::new(),
+            segments_differ: Vec::new(),
+            segments_not_compared: None,
         }
     }
 }

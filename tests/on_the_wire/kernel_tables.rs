@@ -101,6 +101,67 @@ fn segments_in_the_kernels_of_all_machines_are_proved_and_those_that_lead_elsewh
 }
 
 #[test]
+fn segments_that_somebody_changes_in_a_kernel_are_named_by_the_board_and_by_the_check() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&["--data-path", "srv6"], "srv6");
+    let dir = tempfile::tempdir().unwrap();
+    let (map, routes) = (dir.path().join("map.json"), dir.path().join("routes"));
+    let words = ["--routes", "--routes-dir", routes.to_str().unwrap(), "--map-file", map.to_str().unwrap()];
+    let has_all_as_told = |board: &Value| {
+        let differ = &board["segments_differ"];
+        *differ == serde_json::json!([]) && board["segments_not_compared"].is_null()
+    };
+    let board = wait_for("the kernel sends as it was told", || {
+        let board = ring.board(0, &words);
+        let lists = board["by_segments"].as_array()?.len();
+        (lists >= 2 && has_all_as_told(&board) && check(&map, &routes).status.success()).then_some(board)
+    });
+    // The segments to one host become those to another one. The agent puts that right again and again, so it is done again
+    // and again.
+    let lists = board["by_segments"].as_array().unwrap();
+    let (first, other) = (&lists[0], lists.iter().find(|it| it["to"] != lists[0]["to"]).unwrap());
+    let segment = |list: &Value| list["segments"][0].as_str().unwrap().to_owned();
+    let nexthops = ring.text(0, "ip nexthop show");
+    let (new, port) = (segment(other), &other["port"]);
+    // A way may have several places in its group.
+    let changes = nexthops.lines().filter(|line| line.contains(&segment(first))).map(|nexthop| {
+        let number = nexthop.split(' ').nth(1).unwrap();
+        format!("ip -6 nexthop replace id {number} encap seg6 mode encap segs {new} dev e{port} proto 109")
+    });
+    let script = format!("while {}; do :; done", changes.collect::<Vec<_>>().join(" && "));
+    let mut changing = ring.machines[0].command("sh").args(["-c", &script]).spawn().unwrap();
+    let (board, told) = wait_for("it is seen", || {
+        let board = ring.board(0, &words);
+        (board["segments_differ"].as_array()?.len() >= 2).then_some(())?;
+        let output = check(&map, &routes);
+        assert_eq!(output.status.code(), Some(3), "{board}");
+        Some((board, report(&output)["proof"]["violations"].to_string()))
+    });
+    changing.kill().unwrap();
+    changing.wait().unwrap();
+    let to = &first["to"];
+    for (held, differing) in [(false, segment(first)), (true, new)] {
+        let mut differ = board["segments_differ"].as_array().unwrap().iter();
+        let is_told = differ.any(|it| {
+            it["to"] == *to
+                && it["held"] == held
+                && segment(it) == differing
+                && it["addresses"][0].is_string()
+        });
+        assert!(is_told, "{held}: {board}");
+        let (name, does) = (first["name"].as_str().unwrap(), if held { "sends" } else { "does not send" });
+        let words = format!("the kernel of n1 {does} packets to {name} by the segments {differing}");
+        assert!(told.contains(&words), "{words}: {told}");
+    }
+    wait_for("it is put right", || {
+        (has_all_as_told(&ring.board(0, &words)) && check(&map, &routes).status.success()).then_some(())
+    });
+}
+
+#[test]
 fn segments_of_agents_alone_are_proved_from_the_crossbars_that_they_are_cabled_to() {
     if !can_carry_ip() {
         return;

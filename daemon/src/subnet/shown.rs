@@ -112,6 +112,8 @@ fn routes(fabric: &Fabric, tables: Option<&Routes>) -> RoutesInForce {
         without_route,
         by_destination: Vec::new(),
         by_segments: Vec::new(),
+        segments_differ: Vec::new(),
+        segments_not_compared: None,
         by_lid,
     }
 }

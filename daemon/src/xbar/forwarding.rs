@@ -4,6 +4,7 @@
 mod before;
 mod connected;
 mod left;
+mod read_back;
 mod recheck;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,8 @@ use super::speedups::Speedups;
 use before::RoutesBefore;
 use connected::ConnectedRoutes;
 pub(crate) use left::take_away_what_is_left;
+pub(crate) use read_back::ReadBack;
+use read_back::Renewals;
 use recheck::RETRY_AFTER;
 
 /// How long objects that an earlier run left stay, so that packets go on by them until this run has proved its own
@@ -93,6 +96,7 @@ pub(crate) struct Forwarding {
     troubles: Vec<String>,
     /// How often something of ours was not there, or was another, and was put right.
     put_right: u64,
+    renewals: Renewals,
 }
 
 /// What the kernel is to be used for.
@@ -211,6 +215,7 @@ impl Forwarding {
             recheck_at: Instant::ZERO,
             troubles: Vec::new(),
             put_right: 0,
+            renewals: Renewals::default(),
         })
     }
 
@@ -337,6 +342,7 @@ impl Forwarding {
         if changes.is_empty() {
             return;
         }
+        self.renewals.begin_another();
         let failed = self.kernel.apply(changes);
         for (_, error) in &failed {
             debug!("{}", with_causes(error));

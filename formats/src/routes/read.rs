@@ -8,7 +8,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::wire::{Element, Route};
 
-use super::{BySegmentsJson, RouteJson, RoutesJson, SCHEMA};
+use super::{RouteJson, RoutesJson, SCHEMA};
 use crate::blocks::quoted;
 use crate::{FormatError, Malformed, read_bounded};
 use mapper_routing::tables::Layers;
@@ -27,6 +27,10 @@ pub struct ListedRoutes {
     pub by_destination: BTreeMap<u32, Vec<u8>>,
     /// By which segments that kernel sends, in the order of the file.
     pub by_segments: Vec<ListedSegments>,
+    /// Where that is otherwise than the kernel was told.
+    pub segments_differ: Vec<ListedDifference>,
+    /// Why it was not held against what the kernel was told, in words.
+    pub segments_not_compared: Option<String>,
     /// How many routes lead to hosts that the fabric does not have. They are passed over.
     pub strangers: u64,
 }
@@ -51,6 +55,15 @@ pub struct ListedSegments {
     pub port: u8,
     /// The segments, the first one first.
     pub segments: Vec<Ipv6Addr>,
+}
+
+/// Segments by which a kernel sends though it was not told to, or does not though it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedDifference {
+    /// The segments.
+    pub segments: ListedSegments,
+    /// Whether the kernel holds them.
+    pub is_held: bool,
 }
 
 /// A route that is well written, and that no frame can take.
@@ -128,6 +141,8 @@ impl<'a> RouteReader<'a> {
             faults: Vec::new(),
             by_destination: BTreeMap::new(),
             by_segments: Vec::new(),
+            segments_differ: Vec::new(),
+            segments_not_compared: None,
             strangers: 0,
         };
         for (nth, route) in json.routes.iter().enumerate() {
@@ -148,23 +163,33 @@ impl<'a> RouteReader<'a> {
             }
         }
         for (nth, entry) in json.by_segments.iter().enumerate() {
-            let entry = self.segments(entry);
+            let entry = self.segments(&entry.to, entry.port, &entry.segments);
             match entry.map_err(|problem| Malformed::within(format!("by_segments[{nth}]"), problem))? {
                 Some(segments) => listed.by_segments.push(segments),
                 None => listed.strangers += 1,
             }
         }
+        for (nth, entry) in json.segments_differ.iter().enumerate() {
+            let segments = self.segments(&entry.to, entry.port, &entry.segments);
+            match segments.map_err(|problem| Malformed::within(format!("segments_differ[{nth}]"), problem))? {
+                Some(segments) => {
+                    listed.segments_differ.push(ListedDifference { segments, is_held: entry.held });
+                }
+                None => listed.strangers += 1,
+            }
+        }
+        listed.segments_not_compared = json.segments_not_compared;
         Ok(Some(listed))
     }
 
     /// Segments; nothing if the fabric does not have the host that they are for.
-    fn segments(&self, json: &BySegmentsJson) -> Result<Option<ListedSegments>, String> {
-        let to = self.host(&json.to)?;
+    fn segments(&self, to: &str, port: u8, segments: &[String]) -> Result<Option<ListedSegments>, String> {
+        let to = self.host(to)?;
         let address = |text: &String| {
             text.parse().map_err(|_| format!("{} is no address of IPv6", quoted(text.as_bytes())))
         };
-        let segments = json.segments.iter().map(address).collect::<Result<Vec<Ipv6Addr>, _>>()?;
-        Ok(to.map(|to| ListedSegments { to, port: json.port, segments }))
+        let segments = segments.iter().map(address).collect::<Result<Vec<Ipv6Addr>, _>>()?;
+        Ok(to.map(|to| ListedSegments { to, port, segments }))
     }
 
     /// The host with this address, if the fabric has it.
@@ -225,7 +250,7 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
-    use crate::routes::ByDestinationJson;
+    use crate::routes::{ByDestinationJson, BySegmentsJson, SegmentsDifferJson};
 
     #[test]
     fn routes_are_read_as_they_were_written_and_refused_if_not() {
@@ -246,6 +271,8 @@ mod tests {
             faults: Vec::new(),
             by_destination: BTreeMap::new(),
             by_segments: Vec::new(),
+            segments_differ: Vec::new(),
+            segments_not_compared: None,
             strangers: 0,
         };
         assert_eq!(parse(&json), Ok(Some(listed.clone())));
@@ -267,7 +294,21 @@ mod tests {
         listed.by_destination.clear();
         listed.by_segments =
             vec![ListedSegments { to: 1, port: 1, segments: vec![segment.parse().unwrap()] }];
-        assert_eq!(parse(&by_segments("02:00:00:00:00:02", segment)), Ok(Some(listed)));
+        assert_eq!(parse(&by_segments("02:00:00:00:00:02", segment)), Ok(Some(listed.clone())));
+        let differ = |to: &str| SegmentsDifferJson {
+            to: to.to_owned(),
+            port: 1,
+            segments: vec![segment.to_owned()],
+            held: true,
+        };
+        let mut with = by_segments("02:00:00:00:00:02", segment);
+        with.segments_differ = vec![differ("02:00:00:00:00:02"), differ("02:00:00:00:00:09")];
+        with.segments_not_compared = Some("why".to_owned());
+        listed.segments_differ =
+            vec![ListedDifference { segments: listed.by_segments[0].clone(), is_held: true }];
+        listed.segments_not_compared = Some("why".to_owned());
+        listed.strangers = 1;
+        assert_eq!(parse(&with), Ok(Some(listed)));
         let error = parse(&by_segments("02:00:00:00:00:02", "f101")).unwrap_err();
         assert_eq!(error, "by_segments[0]: `f101` is no address of IPv6");
         assert_eq!(

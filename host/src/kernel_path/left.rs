@@ -23,7 +23,7 @@ pub(super) const UNPROVED_FOR: Duration = USED_LEFT_AFTER;
 #[derive(Debug, Default)]
 pub(super) struct Left {
     /// Whose the addresses were to which they lead.
-    addresses: BTreeMap<IpAddr, Mac>,
+    pub(super) addresses: BTreeMap<IpAddr, Mac>,
     /// These hosts.
     hosts: BTreeSet<Mac>,
     /// From when on packets go on only along ways that this run has proved; `None` as long as not all hosts are known to have

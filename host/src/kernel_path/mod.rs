@@ -27,6 +27,7 @@
 mod company;
 mod destination;
 mod farewell;
+mod held;
 mod left;
 mod numbers;
 mod own_addresses;
@@ -57,6 +58,7 @@ use crate::routes::RouteTable;
 use company::Company;
 pub(crate) use company::needed_by;
 use destination::Destination;
+pub use held::{HeldSegments, SegmentsDiffer, SegmentsTold};
 use left::Left;
 pub use left::LeftRoutes;
 use numbers::Numbers;

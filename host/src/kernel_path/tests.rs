@@ -1,6 +1,7 @@
 //! Machines in a ring, whose kernels are the model of [`mapper_fib::model`].
 
 mod by_destination;
+mod held;
 mod losses;
 mod proofs;
 
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
 use mapper_fib::model::{Machine, Packet, Step};
-use mapper_fib::segments::{LeftUnused, overhead_bytes};
+use mapper_fib::segments::{self, Element, LeftUnused, overhead_bytes};
 use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
 use mapper_proto::map::{Cable, FrameSizes, Host, LinkMtu, Map, Xbar, host_type};
 use mapper_routing::{DeadCables, RouteOptions};

@@ -28,14 +28,23 @@ impl Kernel {
     /// # Errors
     /// If the kernel does not answer.
     pub fn dump(&mut self) -> Result<Objects, KernelError> {
+        let mut objects = self.dump_ways()?;
+        objects.extend(self.dump_neighbours()?);
+        objects.extend(self.dump_rules()?);
+        objects.marked_above = self.marked_above()?;
+        Ok(objects)
+    }
+
+    /// The nexthops, groups and routes of [`Self::dump`], which say where packets go, and nothing else.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn dump_ways(&mut self) -> Result<Objects, KernelError> {
         // A route goes with its nexthops. So it is read after them, else one could be read that goes at once, and
         // be missed when its nexthops are put back.
         let mut objects = self.dump_nexthops()?;
         objects.extend(self.dump_routes(AF_INET)?);
         objects.extend(self.dump_routes(AF_INET6)?);
-        objects.extend(self.dump_neighbours()?);
-        objects.extend(self.dump_rules()?);
-        objects.marked_above = self.marked_above()?;
         Ok(objects)
     }
 

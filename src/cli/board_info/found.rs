@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    Board, ByDestination, ByLid, BySegments, Counters, RouteInForce, RoutesInForce, ask, units,
+    Board, ByDestination, ByLid, BySegments, Counters, RouteInForce, RoutesInForce, SegmentsDiffer, ask,
+    units,
 };
 use mapper_daemon::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use mapper_proto::Tally;
@@ -45,6 +46,12 @@ struct BoardOutput<'a> {
     /// The segments by which kernels send, with the routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_segments: Option<&'a [BySegments]>,
+    /// Where these are others than kernels were told, with the routes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments_differ: Option<&'a [SegmentsDiffer]>,
+    /// Why they were not held against what kernels were told, if they were not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments_not_compared: Option<&'a str>,
     /// The ways by the tables of switches of InfiniBand, if routes were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     by_lid: Option<&'a [ByLid]>,
@@ -185,6 +192,8 @@ impl Found {
             routes_in_force: told(nth).map(|told| told.map_or(&[][..], |told| &told.routes)),
             by_destination: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_destination)),
             by_segments: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_segments)),
+            segments_differ: told(nth).map(|told| told.map_or(&[][..], |told| &told.segments_differ)),
+            segments_not_compared: told(nth).flatten().and_then(|told| told.segments_not_compared.as_deref()),
             by_lid: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_lid)),
         });
         Output { schema: "mapper.board-info/1", boards: boards.collect(), xbars: self.xbars.as_deref() }

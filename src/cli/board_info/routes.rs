@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::options::HostType;
 use mapper_daemon::agent::status::{
     AgentRequest, ByDestination, ByLid, BySegments, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
-    requests_socket_path,
+    SegmentsDiffer, requests_socket_path,
 };
+use mapper_fib::segments::{Element, way};
 use mapper_formats::json::VersionJson;
-use mapper_formats::routes::{ByDestinationJson, BySegmentsJson, RouteJson, RoutesJson, SCHEMA, file_name};
+use mapper_formats::routes::{
+    ByDestinationJson, BySegmentsJson, RouteJson, RoutesJson, SCHEMA, SegmentsDifferJson, file_name,
+};
 
 use crate::cli::{CliError, output};
 use mapper_machine::status::{self, Question, StatusSocketError};
@@ -87,6 +91,7 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
         );
     }
     text += &in_the_kernel_alone(routes);
+    text += &otherwise_than_told(routes);
     for ByLid { to, name, lid, layer, hop_names, .. } in &routes.by_lid {
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
         let via: Vec<_> = hop_names.iter().map(|hop| hop.escape_debug().to_string()).collect();
@@ -104,15 +109,44 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
 /// Describes the segments by which the kernel sends though no route of the agent has them: packets take these ways all the
 /// same.
 fn in_the_kernel_alone(routes: &RoutesInForce) -> String {
-    let told: BTreeSet<(&str, &[String])> =
-        routes.routes.iter().map(|route| (route.to.as_str(), route.segments.as_slice())).collect();
-    let alone = routes.by_segments.iter().filter(|it| !told.contains(&(&it.to, &it.segments)));
+    let told: BTreeSet<(&str, Way<'_>)> =
+        routes.routes.iter().map(|route| (route.to.as_str(), way_of(&route.segments))).collect();
+    let alone =
+        routes.by_segments.iter().filter(|it| !told.contains(&(it.to.as_str(), way_of(&it.segments))));
     let line = |BySegments { to, name, port, segments, packets }: &BySegments| {
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
         let segments = segments.join(" ");
         format!("  route to {name} in the kernel by {segments}, out of port {port}, {packets} packets\n")
     };
     alone.map(line).collect()
+}
+
+/// Where segments lead, which is one way for packets of IPv4 and IPv6; or the segments themselves if they lead nowhere.
+type Way<'a> = Result<Vec<Element>, &'a [String]>;
+
+fn way_of(segments: &[String]) -> Way<'_> {
+    let addresses: Option<Vec<Ipv6Addr>> = segments.iter().map(|it| it.parse().ok()).collect();
+    addresses.and_then(|addresses| way(&addresses)).ok_or(segments)
+}
+
+/// Describes where the kernel sends by other segments than it was told, or why nobody knows.
+fn otherwise_than_told(routes: &RoutesInForce) -> String {
+    let line = |SegmentsDiffer { to, name, addresses, port, segments, held }: &SegmentsDiffer| {
+        let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
+        let (addresses, segments) = (addresses.join(" "), segments.join(" "));
+        let (does, told) = match held {
+            true => ("sends", "which it was not told"),
+            false => ("does not send", "as it was told"),
+        };
+        format!("  the kernel {does} to {name} ({addresses}) by {segments} out of port {port}, {told}\n")
+    };
+    let mut text: String = routes.segments_differ.iter().map(line).collect();
+    if let Some(why) = &routes.segments_not_compared {
+        // Writing to a String never fails.
+        let _infallible =
+            writeln!(text, "  the kernel's segments were not held against what it was told: {why}");
+    }
+    text
 }
 
 /// Writes the routes of each board to a file of its own, as `mapper.routes/1`, for `mapper check`.
@@ -140,6 +174,12 @@ pub(super) fn write_dir<'a>(
             port: it.port,
             segments: it.segments.clone(),
         };
+        let differ = |it: &SegmentsDiffer| SegmentsDifferJson {
+            to: it.to.clone(),
+            port: it.port,
+            segments: it.segments.clone(),
+            held: it.held,
+        };
         let json = RoutesJson {
             schema: SCHEMA.to_owned(),
             host: board.host.clone(),
@@ -147,6 +187,8 @@ pub(super) fn write_dir<'a>(
             routes: board.routes.iter().map(route).collect(),
             by_destination: board.by_destination.iter().map(by_destination).collect(),
             by_segments: board.by_segments.iter().map(by_segments).collect(),
+            segments_differ: board.segments_differ.iter().map(differ).collect(),
+            segments_not_compared: board.segments_not_compared.clone(),
         };
         output::write_file(&dir.join(file_name(host)), &(serde_json::to_string(&json)? + "\n"))?;
     }
@@ -189,6 +231,8 @@ mod tests {
             names: std::collections::BTreeMap::new(),
             by_destination: Vec::new(),
             by_segments: Vec::new(),
+            segments_differ: Vec::new(),
+            segments_not_compared: None,
             by_lid: Vec::new(),
         }
     }
@@ -201,6 +245,14 @@ mod tests {
             port: 1,
             segments: vec![format!("fcbb:bb00:f101:{last}:fff4::")],
             packets: 5,
+        };
+        let differ = |held| SegmentsDiffer {
+            to: "02:00:00:00:00:02".to_owned(),
+            name: "h2".to_owned(),
+            addresses: vec!["10.1.0.2".to_owned()],
+            port: 1,
+            segments: by_segments("4").segments,
+            held,
         };
         let route = RouteInForce {
             to: "02:00:00:00:00:02".to_owned(),
@@ -221,12 +273,19 @@ mod tests {
             map_version: Some(MapVersionDto { mac: "02:00:00:00:00:01".to_owned(), counter: 1 }),
             routes: vec![route],
             by_segments: vec![by_segments("3"), by_segments("4")],
+            segments_differ: vec![differ(true), differ(false)],
+            segments_not_compared: Some("why".to_owned()),
             ..nothing()
         };
         let text = describe(&routes);
-        assert_eq!(text.lines().count(), 2, "{text}");
+        assert_eq!(text.lines().count(), 5, "{text}");
         let alone = "  route to h2 02:00:00:00:00:02 in the kernel by fcbb:bb00:f101:4:fff4::, out of port 1, 5 packets\n";
-        assert!(text.ends_with(alone), "{text}");
+        let to = "to h2 02:00:00:00:00:02 (10.1.0.2) by fcbb:bb00:f101:4:fff4:: out of port 1";
+        let differ = format!(
+            "  the kernel sends {to}, which it was not told\n  the kernel does not send {to}, as it was told\n"
+        );
+        let why = "  the kernel's segments were not held against what it was told: why\n";
+        assert!(text.ends_with(&format!("{alone}{differ}{why}")), "{text}");
 
         let dir = tempfile::tempdir().unwrap();
         write_dir(dir.path(), [&routes]).unwrap();
@@ -238,6 +297,8 @@ mod tests {
             segments: vec!["fcbb:bb00:f101:4:fff4::".to_owned()],
         };
         assert_eq!((json.by_segments.len(), &json.by_segments[1]), (2, &last));
+        let held: Vec<bool> = json.segments_differ.iter().map(|it| it.held).collect();
+        assert_eq!((held, json.segments_not_compared.as_deref()), (vec![true, false], Some("why")));
     }
 
     #[test]

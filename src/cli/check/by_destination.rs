@@ -35,7 +35,7 @@ pub(super) struct Forwarded {
     pub(super) count: u64,
     /// To how many hosts packets can go in a circle, or along how many routes.
     pub(super) loops: u64,
-    /// How many ports or routes lead nowhere, or to another host.
+    /// How many ports or routes lead nowhere, or to another host, or are others than kernels were told.
     pub(super) broken: u64,
     /// Whether packets to several hosts can wait for each other in a circle.
     pub(super) cycle: bool,
@@ -272,8 +272,16 @@ mod tests {
         for from in 0..hosts {
             let of_host = entries.iter().filter(|(at, ..)| *at == from);
             let by_destination = of_host.map(|&(_, to, ports)| (to, ports.to_vec())).collect();
-            let (routes, faults, by_segments) = (Vec::new(), Vec::new(), Vec::new());
-            kernels.add(&ListedRoutes { from, routes, faults, by_destination, by_segments, strangers: 0 });
+            kernels.add(&ListedRoutes {
+                from,
+                routes: Vec::new(),
+                faults: Vec::new(),
+                by_destination,
+                by_segments: Vec::new(),
+                segments_differ: Vec::new(),
+                segments_not_compared: None,
+                strangers: 0,
+            });
         }
         let shown = names::Names::of(&fabric);
         kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })

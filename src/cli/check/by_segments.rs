@@ -1,4 +1,5 @@
-//! Proves the routes of segments (SRv6) by which kernels send, as they were told to hold them.
+//! Proves the routes of segments (SRv6) by which kernels send, as they were read back from these. Where they are others than a
+//! kernel was told, that is a fault whether or not they lead to their host.
 //!
 //! Segments say by number which port to leave each crossbar by, and the agents' tables are not asked. So each list is walked
 //! over the map by its numbers alone, from the host's own crossbar, and must end at the host that it is for. Packets by
@@ -6,9 +7,11 @@
 
 use std::net::Ipv6Addr;
 
+use mapper_fabric::wording::counted;
 use mapper_fib::segments::{Element, elements};
 use mapper_formats::routes::{ListedRoutes, ListedSegments};
 use mapper_proto::map::PortRef;
+use mapper_proto::quote;
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof, Violation, walk};
 
 use super::by_destination::Forwarded;
@@ -27,12 +30,15 @@ pub(super) struct Senders<'a> {
     broken: u64,
     /// The first of them that are wrong.
     faults: Vec<Fault>,
+    /// How many kernels were not held against what they were told, and the first of their hosts with why not.
+    not_compared: (u64, Option<(u32, String)>),
 }
 
 /// What is wrong with a list of segments.
 struct Fault {
     from: u32,
     to: u32,
+    port: u8,
     segments: Vec<Ipv6Addr>,
     why: Why,
 }
@@ -54,6 +60,10 @@ enum Why {
     OtherEnd(At),
     /// They do not follow the cables of the map.
     Astray(Violation),
+    /// The kernel was not told them.
+    NotTold,
+    /// The kernel was told them and does not hold them.
+    Lacking,
 }
 
 /// Where a packet has come to.
@@ -65,8 +75,17 @@ enum At {
 
 impl<'a> Senders<'a> {
     pub(super) const fn new(topology: &'a Topology, max_hops: u8) -> Self {
-        let (routes, longest, loops, broken) = (0, 0, 0, 0);
-        Self { topology, max_hops, routes, union: None, longest, loops, broken, faults: Vec::new() }
+        Self {
+            topology,
+            max_hops,
+            routes: 0,
+            union: None,
+            longest: 0,
+            loops: 0,
+            broken: 0,
+            faults: Vec::new(),
+            not_compared: (0, None),
+        }
     }
 
     /// Adds what the kernel of a host's machine sends by segments, each list proved by itself.
@@ -83,6 +102,15 @@ impl<'a> Senders<'a> {
                 Err(why) => self.fault(host.from, listed, why),
             }
         }
+        for differ in &host.segments_differ {
+            let why = if differ.is_held { Why::NotTold } else { Why::Lacking };
+            self.fault(host.from, &differ.segments, why);
+        }
+        if let Some(why) = &host.segments_not_compared {
+            let (count, first) = &mut self.not_compared;
+            *count += 1;
+            first.get_or_insert_with(|| (host.from, why.clone()));
+        }
     }
 
     fn fault(&mut self, from: u32, listed: &ListedSegments, why: Why) {
@@ -91,7 +119,8 @@ impl<'a> Senders<'a> {
             _ => self.broken += 1,
         }
         if self.faults.len() < TablesProof::MAX_LISTED {
-            self.faults.push(Fault { from, to: listed.to, segments: listed.segments.clone(), why });
+            let ListedSegments { to, port, ref segments } = *listed;
+            self.faults.push(Fault { from, to, port, segments: segments.clone(), why });
         }
     }
 
@@ -133,6 +162,7 @@ impl<'a> Senders<'a> {
             broken: self.broken,
             longest: self.longest,
             violations: self.faults.iter().map(|fault| fault.describe(names)).collect(),
+            notes: self.not_compared(names).into_iter().collect(),
             ..Forwarded::default()
         };
         let Some(union) = &self.union else { return told };
@@ -148,6 +178,19 @@ impl<'a> Senders<'a> {
             told.violations.push(format!("{whose}: {}", names.deadlock(0, &cycle)));
         }
         told
+    }
+
+    /// A note on kernels that were not held against what they were told.
+    fn not_compared(&self, names: &Describer<'_>) -> Option<String> {
+        let (count, first) = &self.not_compared;
+        let (host, why) = first.as_ref()?;
+        let kernels = counted(
+            *count,
+            "kernel's segments were not held against what it was told",
+            "kernels' segments were not held against what they were told",
+        );
+        let first = if *count == 1 { "" } else { "the first is " };
+        Some(format!("{kernels}: {first}that of {}: {}", names.shown.host(*host), quote::visible(why)))
     }
 }
 
@@ -194,13 +237,21 @@ impl Fault {
                 format!("have {hops} hops, but at most {max_hops} are allowed")
             }
             Why::Astray(violation) => format!("are wrong: {}", names.violation(violation)),
+            Why::NotTold => format!("leave by port {} and are none that its agent told it", self.port),
+            Why::Lacking => String::new(),
         };
         let segments: Vec<_> = self.segments.iter().map(ToString::to_string).collect();
-        let (from, to) = (shown.host(self.from), shown.host(self.to));
-        format!(
-            "the kernel of {from} sends packets to {to} by the segments {}, which {why}",
-            segments.join(" ")
-        )
+        let segments = segments.join(" ");
+        let (from, to, port) = (shown.host(self.from), shown.host(self.to), self.port);
+        match self.why {
+            Why::Lacking => format!(
+                "the kernel of {from} does not send packets to {to} by the segments {segments} out of port {port}, \
+                 as its agent told it"
+            ),
+            _ => {
+                format!("the kernel of {from} sends packets to {to} by the segments {segments}, which {why}")
+            }
+        }
     }
 }
 
@@ -209,6 +260,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use mapper_fabric::{generate, names};
+    use mapper_formats::routes::ListedDifference;
 
     use super::*;
 
@@ -216,20 +268,33 @@ mod tests {
     /// destination, the port to leave by, and the elements behind the block. Port 1 of each crossbar leads to port 2 of the
     /// next, and the host is at port 3. The agents' own routes are given by the ports to leave by.
     fn proved(entries: &[(u32, u32, u8, &str)], of_agents: &[(u32, u32, &[PortRef])]) -> Forwarded {
+        let listed =
+            entries.iter().map(|&(from, to, port, elements)| of_host(from, [list(to, port, elements)]));
+        proved_with(&listed.collect::<Vec<_>>(), of_agents)
+    }
+
+    fn list(to: u32, port: u8, elements: &str) -> ListedSegments {
+        ListedSegments { to, port, segments: vec![format!("fcbb:bb00:{elements}::").parse().unwrap()] }
+    }
+
+    fn of_host(from: u32, by_segments: impl Into<Vec<ListedSegments>>) -> ListedRoutes {
+        ListedRoutes {
+            from,
+            routes: Vec::new(),
+            faults: Vec::new(),
+            by_destination: BTreeMap::new(),
+            by_segments: by_segments.into(),
+            segments_differ: Vec::new(),
+            segments_not_compared: None,
+            strangers: 0,
+        }
+    }
+
+    fn proved_with(hosts: &[ListedRoutes], of_agents: &[(u32, u32, &[PortRef])]) -> Forwarded {
         let fabric = generate("ring:n=4,hosts=1").unwrap();
         let topology = Topology::from_map(&fabric.map).unwrap();
         let mut senders = Senders::new(&topology, 3);
-        for &(from, to, port, elements) in entries {
-            let segments = vec![format!("fcbb:bb00:{elements}::").parse().unwrap()];
-            senders.add(&ListedRoutes {
-                from,
-                routes: Vec::new(),
-                faults: Vec::new(),
-                by_destination: BTreeMap::new(),
-                by_segments: vec![ListedSegments { to, port, segments }],
-                strangers: 0,
-            });
-        }
+        hosts.iter().for_each(|host| senders.add(host));
         let mut union = UnionProof::new(&topology);
         of_agents.iter().for_each(|&(from, to, hops)| union.add_route(from, to, hops).unwrap());
         let shown = names::Names::of(&fabric);
@@ -280,6 +345,31 @@ mod tests {
         let twice = proved(&[(0, 2, 1, "f101:2:3:fff4")], &[]);
         assert_eq!((twice.loops, twice.broken), (1, 0));
         assert_eq!(twice.violations, [format!("{start}fcbb:bb00:f101:2:3:fff4::, which pass xbar1 twice")]);
+    }
+
+    #[test]
+    fn segments_that_a_kernel_was_not_told_or_lacks_are_faults_and_one_that_was_not_compared_is_noted() {
+        let mut host = of_host(0, [list(2, 1, "f101:1:3:fff4")]);
+        host.segments_differ = vec![
+            ListedDifference { segments: list(2, 2, "f102:2:3:fff4"), is_held: false },
+            ListedDifference { segments: list(2, 1, "f101:1:3:fff4"), is_held: true },
+        ];
+        let told = proved_with(&[host], &[]);
+        assert_eq!((told.count, told.broken, &told.notes), (1, 2, &Vec::new()));
+        let expected = [
+            "the kernel of h1 does not send packets to h3 by the segments fcbb:bb00:f102:2:3:fff4:: out of port 2, as its \
+             agent told it",
+            "the kernel of h1 sends packets to h3 by the segments fcbb:bb00:f101:1:3:fff4::, which leave by port 1 and are \
+             none that its agent told it",
+        ];
+        assert_eq!(told.violations, expected);
+        let hosts = [1, 2].map(|from| ListedRoutes {
+            segments_not_compared: Some("it was changed".to_owned()),
+            ..of_host(from, [])
+        });
+        let told = proved_with(&hosts, &[]);
+        let note = "2 kernels' segments were not held against what they were told: the first is that of h2: it was changed";
+        assert_eq!((told.broken, told.notes), (0, vec![note.to_owned()]));
     }
 
     #[test]

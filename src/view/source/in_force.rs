@@ -125,6 +125,8 @@ mod tests {
             names: BTreeMap::new(),
             by_destination: Vec::new(),
             by_segments: Vec::new(),
+            segments_differ: Vec::new(),
+            segments_not_compared: None,
             by_lid: Vec::new(),
         };
         let mut in_force = InForce::default();

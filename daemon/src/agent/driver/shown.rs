@@ -9,8 +9,8 @@ use mapper_host::resolution::{Found, Patience};
 use super::names::tag_in_words;
 use super::state::Driver;
 use crate::agent::status::{
-    self, AgentRequest, Board, BoardPort, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
-    only_hosts,
+    self, AgentRequest, Board, BoardPort, FrameCount, KernelAsked, KnownLearned, PathsAsked, RoutesAsked,
+    Surroundings, only_hosts,
 };
 use crate::xbar::PortTraffic;
 use crate::xbar::traffic::rate_mbps;
@@ -109,7 +109,9 @@ impl Driver {
     }
 
     /// All that is needed to answer a request for the routes in use.
-    fn routes_asked(&self) -> RoutesAsked {
+    fn routes_asked(&mut self) -> RoutesAsked {
+        // The kernel is told first what it is to be held against.
+        self.serve_kernel();
         RoutesAsked {
             host: self.host.own(),
             table: self.host.table().cloned(),
@@ -117,8 +119,15 @@ impl Driver {
             names: self.names_of_map(),
             neighbours: self.host.neighbours().to_vec(),
             carried: self.carried_routes(),
+            kernel: self.kernel_asked(),
             uses: self.host.data().map_or_else(Vec::new, |data| data.uses(self.now())),
         }
+    }
+
+    /// What it takes to read back by which segments the kernel sends; `None` if it is not used.
+    fn kernel_asked(&self) -> Option<KernelAsked> {
+        let (Ok(side), Some(path)) = (&self.kernel, self.host.kernel_path()) else { return None };
+        Some(KernelAsked { told: path.segments_told(), read_back: side.forwarding.read_back() })
     }
 
     /// All that is needed to answer a request for the hosts and the paths to them.

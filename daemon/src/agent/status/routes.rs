@@ -1,5 +1,6 @@
 //! The routes in force, which an agent tells on request, as JSON.
 
+mod by_destination;
 mod by_segments;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use mapper_formats::json::{MapJson, Names, map_to_json};
 use mapper_proto::Mac;
-use mapper_proto::map::{Map, PortRef};
+use mapper_proto::map::Map;
 use serde::{Deserialize, Serialize};
 
 use super::{MapVersionDto, Reason, only_hosts};
@@ -16,14 +17,12 @@ use mapper_host::data::PathTraffic;
 use mapper_host::kernel_path::CarriedRoute;
 use mapper_host::routes::RouteTable;
 
-pub use by_segments::BySegments;
+pub use by_destination::ByDestination;
+pub(crate) use by_segments::KernelAsked;
+pub use by_segments::{BySegments, SegmentsDiffer};
 
 /// The most bytes of an answer that a client reads, which is room for 10,000 hosts with eight routes each.
 pub const MAX_ROUTES_BYTES: usize = 64 << 20;
-
-/// The most xbars of a map for which the ways behind ports are told where kernels go by the destination, as each hop of
-/// each of them takes a search of the fabric.
-const MOST_XBARS_OF_WAYS: usize = 128;
 
 /// The routes by which one agent sends, and how they are used, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,9 +42,16 @@ pub struct RoutesInForce {
     pub names: BTreeMap<String, String>,
     /// Hosts whose packets this kernel and those of the crossbars forward by the destination alone.
     pub by_destination: Vec<ByDestination>,
-    /// By which segments this kernel sends, whether or not a route above has the same.
+    /// By which segments this kernel sends, whether or not a route above has the same: as it was read back when they were
+    /// asked for.
     #[serde(default)]
     pub by_segments: Vec<BySegments>,
+    /// Where these are others than the kernel was told.
+    #[serde(default)]
+    pub segments_differ: Vec<SegmentsDiffer>,
+    /// Why they were not held against what the kernel was told, in words; `None` if they were, or there is no such kernel.
+    #[serde(default)]
+    pub segments_not_compared: Option<String>,
     /// On InfiniBand, the way to each host by the tables that this agent wrote; none if another manager did.
     #[serde(default)]
     pub by_lid: Vec<ByLid>,
@@ -66,27 +72,6 @@ pub struct ByLid {
     pub hops: Vec<(String, u8)>,
     /// The same hops by names for people.
     pub hop_names: Vec<String>,
-}
-
-/// A host whose packets are forwarded by the destination alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByDestination {
-    /// The host's address.
-    pub to: String,
-    /// What the host is called.
-    pub name: String,
-    /// The ports of this machine that packets leave by.
-    pub ports: Vec<u8>,
-    /// For each of these ports, what is behind it, by a name for people; empty if the map does not tell.
-    #[serde(default)]
-    pub behind: Vec<String>,
-    /// For each of these ports, the hops behind it by names for people, as in [`RouteInForce::hop_names`]. Where a
-    /// crossbar has several ports that are equally near, it is one of them. Empty on large maps.
-    #[serde(default)]
-    pub ways: Vec<Vec<String>>,
-    /// How many packets the kernel has sent to the host by its destination, as far as it counts.
-    #[serde(default)]
-    pub packets: u64,
 }
 
 /// One route in force.
@@ -111,7 +96,7 @@ pub struct RouteInForce {
     pub layer: u8,
     /// The route elements as they stand in a frame, in hexadecimal digits.
     pub bytes: String,
-    /// The segments of packets that the kernel sends by the route; none where it sends none.
+    /// The segments of packets that the kernel was told to send by the route; none where it sends none.
     pub segments: Vec<String>,
     /// How many packets the kernel has sent by the route since it began to, as far as it counts.
     #[serde(default)]
@@ -152,12 +137,14 @@ pub struct RoutesAsked {
     pub neighbours: Vec<Mac>,
     /// The routes that the kernel sends packets along.
     pub carried: Vec<CarriedRoute>,
+    /// The kernel, if it is used, which is read back when the answer is made.
+    pub(crate) kernel: Option<KernelAsked>,
     /// How many users' frames went by each path, and when.
     pub uses: Vec<PathTraffic>,
 }
 
 impl RoutesAsked {
-    /// Encodes [`RoutesInForce`] as JSON. It takes up to a second for a large map.
+    /// Encodes [`RoutesInForce`] as JSON. It takes up to a second for a large map, and waits for the kernel.
     ///
     /// # Errors
     /// If something cannot be encoded.
@@ -175,6 +162,8 @@ impl RoutesAsked {
             names: BTreeMap::new(),
             by_destination: Vec::new(),
             by_segments: Vec::new(),
+            segments_differ: Vec::new(),
+            segments_not_compared: None,
             by_lid: Vec::new(),
         };
         let Some(table) = &self.table else { return answer };
@@ -227,7 +216,10 @@ impl RoutesAsked {
             .filter_map(|(mac, _)| Some((mac.to_string(), self.names.of_host(mac)?.to_owned())));
         answer.names = named.collect();
         answer.by_destination = self.by_destination(table, map, &names);
-        answer.by_segments = by_segments::told(&self.carried, &self.names);
+        let kernel = by_segments::answer(self.kernel.as_ref(), &self.carried, &self.names);
+        answer.by_segments = kernel.by_segments;
+        answer.segments_differ = kernel.differ;
+        answer.segments_not_compared = kernel.not_compared;
         answer.map = Some(json);
         answer
     }
@@ -239,58 +231,6 @@ impl RoutesAsked {
             only.and_then(|mac| self.names.of_host(mac)).map_or_else(|| called.clone(), str::to_owned)
         };
         only_hosts(map).into_iter().zip(called).map(name).collect()
-    }
-
-    /// The hosts whose packets are forwarded by the destination alone. `called` is what each crossbar of the map is called.
-    fn by_destination(&self, table: &RouteTable, map: &Map, called: &[String]) -> Vec<ByDestination> {
-        let own = map.hosts.iter().find(|host| host.mac == self.host).and_then(|host| host.at);
-        let behind = own.map_or_else(BTreeMap::new, |own| self.behind_ports(own.xbar, map, called));
-        let hop_name = |hop: &PortRef| format!("{}:{}", called[hop.xbar as usize], hop.port);
-        let way = |to: Mac, port: u8| {
-            let (own, host) = own.filter(|_| map.xbars.len() <= MOST_XBARS_OF_WAYS).zip(table.host(to))?;
-            let hops = table.way_by_destination(PortRef { port, ..own }, host).hops;
-            Some(hops.iter().skip(1).map(hop_name).collect::<Vec<_>>())
-        };
-        let mut all: Vec<ByDestination> = Vec::new();
-        for CarriedRoute { to, port, packets, .. } in self.carried.iter().filter(|it| it.segments.is_empty())
-        {
-            let mac = to.to_string();
-            let behind = behind.get(port).cloned().unwrap_or_default();
-            let way = way(*to, *port).unwrap_or_default();
-            match all.last_mut().filter(|last| last.to == mac) {
-                Some(last) => {
-                    last.ports.push(*port);
-                    last.behind.push(behind);
-                    last.ways.push(way);
-                    last.packets += packets;
-                }
-                None => {
-                    let name = self.names.of_host(*to).map_or_else(|| mac.clone(), str::to_owned);
-                    all.push(ByDestination {
-                        to: mac,
-                        name,
-                        ports: vec![*port],
-                        behind: vec![behind],
-                        ways: vec![way],
-                        packets: *packets,
-                    });
-                }
-            }
-        }
-        all
-    }
-
-    /// What is behind each port of an xbar: the name of the xbar there, or of the host.
-    fn behind_ports(&self, xbar: u32, map: &Map, called: &[String]) -> BTreeMap<u8, String> {
-        let cables = map.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]);
-        let cables = cables.filter(|(near, _)| near.xbar == xbar);
-        let xbars = cables.map(|(near, far)| (near.port, called[far.xbar as usize].clone()));
-        let hosts = map.hosts.iter().filter_map(|host| {
-            let at = host.at.filter(|at| at.xbar == xbar)?;
-            let name = self.names.of_host(host.mac).map_or_else(|| host.mac.to_string(), str::to_owned);
-            Some((at.port, name))
-        });
-        xbars.chain(hosts).collect()
     }
 }
 
@@ -318,12 +258,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use mapper_fabric::generate;
-    use mapper_proto::wire::Route;
+    use mapper_proto::map::PortRef;
 
     use super::*;
     use mapper_host::routes::Basis;
 
-    fn asked(dead: &[PortRef]) -> RoutesAsked {
+    pub(super) fn asked(dead: &[PortRef]) -> RoutesAsked {
         let mut map = generate("ring:n=3,hosts=1").unwrap().map;
         map.version.counter = 1;
         map.xbars[1].tag = Some(0xfee);
@@ -338,6 +278,7 @@ mod tests {
             names: Names::default(),
             neighbours: Vec::new(),
             carried: Vec::new(),
+            kernel: None,
             uses: Vec::new(),
         }
     }
@@ -364,19 +305,6 @@ mod tests {
         assert_eq!(asked.answer().routes[0].used_for, RouteUse::CutOff);
         let back: RoutesInForce = serde_json::from_slice(&asked.to_json().unwrap()).unwrap();
         assert_eq!(back, asked.answer());
-    }
-
-    #[test]
-    fn of_routes_by_destination_it_is_told_who_is_behind_each_port_and_the_way_on() {
-        let mut asked = asked(&[]);
-        let way = asked.answer().routes[0].clone();
-        let (port, to) = (way.hops[0].1, way.to.parse().unwrap());
-        asked.carried =
-            vec![CarriedRoute { to, route: Route::default(), segments: Vec::new(), port, packets: 2 }];
-        let told = &asked.answer().by_destination[0];
-        let (neighbour, _) = way.hop_names[1].rsplit_once(':').unwrap();
-        assert_eq!(told.behind, [neighbour], "{told:?}");
-        assert_eq!(told.ways, [way.hop_names[1..].to_vec()], "{told:?}");
     }
 
     #[test]

@@ -1,0 +1,68 @@
+//! Reads back what the kernel holds for somebody who asks, beside whoever changes it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mapper_fib::Objects;
+use mapper_machine::kernel::{Kernel, KernelError};
+
+use super::Forwarding;
+
+/// How often the kernel was told something else.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Renewals(Arc<AtomicU64>);
+
+impl Renewals {
+    /// Says so before the kernel is told, so that whoever has read anything of it has that said before.
+    pub(super) fn begin_another(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Reads the kernel back, on whichever thread.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadBack {
+    renewals: Renewals,
+    /// How often the kernel had been told something else when this was made.
+    before: u64,
+    is_taking_over: bool,
+}
+
+/// What the kernel was found to hold.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Its nexthops, groups and routes.
+    pub(crate) there: Objects,
+    /// Why this cannot be held against what the kernel was told when it was asked for, in words; `None` if it can.
+    pub(crate) not_comparable: Option<&'static str>,
+}
+
+impl Forwarding {
+    /// What it takes to read the kernel back on another thread.
+    pub(crate) fn read_back(&self) -> ReadBack {
+        let is_taking_over = self.is_taking_over();
+        ReadBack { renewals: self.renewals.clone(), before: self.renewals.count(), is_taking_over }
+    }
+}
+
+impl ReadBack {
+    /// Reads the kernel, by a socket of its own, and waits for it.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub(crate) fn read(&self) -> Result<Found, KernelError> {
+        let there = Kernel::open()?.dump_ways()?;
+        let not_comparable = match self.is_taking_over {
+            true => Some("packets may still go by what an earlier run of its agent left"),
+            false if self.renewals.count() != self.before => {
+                Some("its agent changed what it holds while it was read; ask again")
+            }
+            false => None,
+        };
+        Ok(Found { there, not_comparable })
+    }
+}
