@@ -129,7 +129,9 @@ fn segments_that_somebody_changes_in_a_kernel_are_named_by_the_board_and_by_the_
     // A way may have several places in its group.
     let changes = nexthops.lines().filter(|line| line.contains(&segment(first))).map(|nexthop| {
         let number = nexthop.split(' ').nth(1).unwrap();
-        format!("ip -6 nexthop replace id {number} encap seg6 mode encap.red segs {new} dev e{port} proto 109")
+        format!(
+            "ip -6 nexthop replace id {number} encap seg6 mode encap.red segs {new} dev e{port} proto 109"
+        )
     });
     let script = format!("while {}; do :; done", changes.collect::<Vec<_>>().join(" && "));
     let mut changing = ring.machines[0].command("sh").args(["-c", &script]).spawn().unwrap();
