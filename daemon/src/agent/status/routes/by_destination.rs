@@ -26,7 +26,7 @@ pub struct ByDestination {
     /// For each of these ports, what is behind it, by a name for people; empty if the map does not tell.
     #[serde(default)]
     pub behind: Vec<String>,
-    /// For each of these ports, the hops behind it by names for people, as in [`RouteInForce::hop_names`]. Where a
+    /// For each of these ports, the hops behind it by names for people, as in [`hop_names`](super::RouteInForce::hop_names) of routes. Where a
     /// crossbar has several ports that are equally near, it is one of them. Empty on large maps.
     #[serde(default)]
     pub ways: Vec<Vec<String>>,
