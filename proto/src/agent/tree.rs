@@ -210,9 +210,14 @@ impl Agent {
                 return self.tell_refuted(now, info.rank.mac, way, info.version);
             }
             self.begin_fetch(now, info, way, None);
-        } else if held.network_complete != info.flags.network_complete {
-            held.network_complete = info.flags.network_complete;
-            self.spread_completeness(now);
+        } else {
+            // An agent that starts again is given a map which all others have, and has no routes at first. Its parent may not
+            // know that yet; it says so again when this agent tells it that it is complete.
+            let is_complete = info.flags.network_complete && held.routed;
+            if held.network_complete != is_complete {
+                held.network_complete = is_complete;
+                self.spread_completeness(now);
+            }
         }
     }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::bench::*;
 use crate::agent::timers::Timer;
-use crate::agent::{Agent, Settings};
+use crate::agent::{Agent, Event, Settings};
 use crate::map::{LinkMtu, host_type};
-use crate::wire::{AgentState, Reason, Scout};
+use crate::wire::{AgentState, Message, Reason, Scout};
 use crate::{Instant, Mac};
 
 #[test]
@@ -47,6 +47,28 @@ fn a_mapper_whose_maps_others_would_refuse_hands_none_out_and_maps_less_and_less
     assert_eq!(bench.place(), At::Mapping);
     let cause = bench.agent.mapping_cause.to_string();
     assert!(cause.contains("two hosts have the address"), "{cause}");
+}
+
+/// All others may have had the map for long, and an agent that has started again not its routes yet.
+#[test]
+fn no_agent_says_that_the_network_is_complete_before_it_has_routes() {
+    let verify = |bench: &mut Bench| {
+        let mut info = Bench::info(LEADER, 1, AgentState::Configured);
+        info.flags.network_complete = true;
+        let way = way(LEADER).reversed();
+        bench.agent.handle_frame(
+            bench.now,
+            &Message::Scout(Scout { id: 7, info, way, reason: Reason::Verify }).encode(),
+        );
+        let events = std::iter::from_fn(|| bench.agent.poll_event());
+        let is_told = events.filter(|event| matches!(event, Event::NetworkComplete { .. })).count() > 0;
+        (is_told, bench.agent.status().network_complete)
+    };
+    let mut bench = Bench::at(At::Routing);
+    assert_eq!(verify(&mut bench), (false, false));
+    bench.put(Input::Routes);
+    assert_eq!(bench.place(), At::Configured);
+    assert_eq!(verify(&mut bench), (true, true));
 }
 
 #[test]
