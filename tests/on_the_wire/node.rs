@@ -61,6 +61,27 @@ fn an_address_that_another_interface_of_the_machine_has_too_is_named_with_both()
 }
 
 #[test]
+fn a_network_that_another_interface_of_the_machine_has_addresses_of_is_named_with_both() {
+    if !can_carry_ip() {
+        return;
+    }
+    let namespace = cables();
+    let dir = tempfile::tempdir().unwrap();
+    namespace.ip("link add other type veth peer name far");
+    namespace.ip("link set other up");
+    namespace.ip("link set far up");
+    namespace.ip("address add fd09::2/64 dev other nodad");
+    let mut node = start(&namespace, dir.path());
+    node.read_log_until(
+        "both t0 (fd09::1/64) and other, which is not of this fabric, have addresses of one network",
+    );
+    let warned = || board(dir.path(), &[]).0["warnings"].to_string().contains("--fabric-prefix");
+    assert!(warned(), "the board says so, too");
+    namespace.ip("address del fd09::2/64 dev other");
+    wait_for("the board warns no more", || (!warned()).then_some(()));
+}
+
+#[test]
 fn a_picked_address_that_another_interface_of_the_machine_gets_is_given_up_for_another() {
     if !can_carry_ip() {
         return;

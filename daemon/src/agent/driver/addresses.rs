@@ -30,8 +30,9 @@ pub(super) struct Addresses {
     not_given: Option<String>,
     /// The lasting clashes of this host's addresses that were logged.
     told: Vec<Clash>,
-    /// Addresses of this host that another interface of this machine has, too, in words.
-    twice: Vec<String>,
+    /// Addresses of this host that another interface of this machine has, too, and networks that both have addresses
+    /// of, in words.
+    shared: Vec<String>,
 }
 
 /// The addresses of this machine, as the kernel has them at one moment.
@@ -44,6 +45,9 @@ struct KernelAddresses {
     /// The addresses of the fabric that one of the other interfaces has, too, with the numbers of both
     /// interfaces.
     twice: Vec<(IpAddr, u32, u32)>,
+    /// The addresses of the fabric whose network one of the other interfaces has an address of, too, with the numbers of
+    /// both interfaces. Each network is there once for each two interfaces.
+    one_network: Vec<(IpNetworkAddress, u32, u32)>,
 }
 
 impl KernelAddresses {
@@ -60,9 +64,26 @@ impl KernelAddresses {
             same.map(|other| (own.address.ip(), own.index, other.index))
         });
         let twice = twice.collect();
+        let mut one_network: Vec<(IpNetworkAddress, u32, u32)> = Vec::new();
+        for own in &fabric {
+            for other in elsewhere.iter().filter(|other| other.is_for_others && are_one_network(own, other)) {
+                let is_known = |&(address, index, beside): &(IpNetworkAddress, u32, u32)| {
+                    address.contains(own.address.ip()) && (index, beside) == (own.index, other.index)
+                };
+                if !one_network.iter().any(is_known) {
+                    one_network.push((own.address, own.index, other.index));
+                }
+            }
+        }
         let addresses = |held: Vec<&HeldAddress>| held.into_iter().map(|held| held.address).collect();
-        Self { fabric: addresses(fabric), elsewhere: addresses(elsewhere), twice }
+        Self { fabric: addresses(fabric), elsewhere: addresses(elsewhere), twice, one_network }
     }
+}
+
+/// Whether two different addresses are of one network that has more than one.
+fn are_one_network(one: &HeldAddress, other: &HeldAddress) -> bool {
+    let (one, other) = (one.address, other.address);
+    one.ip() != other.ip() && one.prefix_bits() == other.prefix_bits() && one.contains(other.ip())
 }
 
 impl Driver {
@@ -76,7 +97,11 @@ impl Driver {
         let all = Interface::all()?;
         let ports: Vec<u32> = all.iter().filter(|it| names.contains(&it.name)).map(|it| it.index).collect();
         let held = KernelAddresses::new(&HeldAddress::all()?, tap, &ports);
-        self.addresses.twice = held.twice.iter().map(|twice| clash_within(*twice, &all)).collect();
+        let twice = held.twice.iter().map(|twice| clash_within(*twice, &all));
+        let one_network =
+            held.one_network.iter().filter(|(_, _, other)| all.iter().any(|it| it.index == *other && it.up));
+        self.addresses.shared =
+            twice.chain(one_network.map(|shared| network_shared(*shared, &all))).collect();
         let now = self.now();
         self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
         self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(IpNetworkAddress::ip).collect());
@@ -155,7 +180,7 @@ impl Driver {
 
     /// What is wrong with this host's addresses, in words.
     pub(super) fn address_warnings(&self) -> Vec<String> {
-        let Addresses { left_out, full, not_given, told: _, twice } = &self.addresses;
+        let Addresses { left_out, full, not_given, told: _, shared } = &self.addresses;
         let full = full.iter().map(|network| {
             format!("no address of {network} is free: name a larger network, or state an address")
         });
@@ -167,18 +192,33 @@ impl Driver {
                 all.join(", ")
             )
         });
-        full.chain(left_out).chain(not_given.clone()).chain(twice.iter().cloned()).collect()
+        full.chain(left_out).chain(not_given.clone()).chain(shared.iter().cloned()).collect()
     }
+}
+
+/// The name of the interface with this number.
+fn name_of(index: u32, all: &[Interface]) -> &str {
+    all.iter().find(|it| it.index == index).map_or("?", |it| it.name.as_str())
+}
+
+/// What is wrong where two interfaces of this machine, by their numbers, have addresses of one network.
+fn network_shared((address, own, other): (IpNetworkAddress, u32, u32), all: &[Interface]) -> String {
+    let option = if address.ip().is_ipv6() { "`--fabric-prefix`" } else { "`--address`" };
+    format!(
+        "both {} ({address}) and {}, which is not of this fabric, have addresses of one network, and packets to it \
+         may leave by the wrong one: give the fabric another network by {option}",
+        name_of(own, all),
+        name_of(other, all)
+    )
 }
 
 /// What is wrong where two interfaces of this machine, by their numbers, have one address.
 fn clash_within((ip, own, other): (IpAddr, u32, u32), all: &[Interface]) -> String {
-    let name = |index| all.iter().find(|it| it.index == index).map_or("?", |it| it.name.as_str());
     format!(
         "both {} and {}, which is not of the fabric, have the address {ip}: give one of them another, as packets may \
          take the wrong one",
-        name(own),
-        name(other)
+        name_of(own, all),
+        name_of(other, all)
     )
 }
 
@@ -204,13 +244,37 @@ mod tests {
             held(9, "fe80::9/64", false, true),
             held(5, "fe80::9/64", false, true),
         ];
-        let KernelAddresses { fabric, elsewhere, twice } = KernelAddresses::new(&all, Some(9), &[3, 4]);
+        let KernelAddresses { fabric, elsewhere, twice, one_network } =
+            KernelAddresses::new(&all, Some(9), &[3, 4]);
         assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
         let of_others = ["127.0.0.1/8", "192.0.2.7/24", "fe80::9/64"];
         assert_eq!(elsewhere, of_others.map(|text| text.parse().unwrap()));
         assert_eq!(twice, [], "link-local addresses may be at several interfaces");
+        assert_eq!(one_network, []);
         let more = [&all[..], &[held(5, "10.1.0.1/32", true, true)]].concat();
         let own = "10.1.0.1".parse().unwrap();
         assert_eq!(KernelAddresses::new(&more, Some(9), &[3, 4]).twice, [(own, 9, 5)]);
+    }
+
+    #[test]
+    fn a_network_that_another_interface_has_addresses_of_is_found_once() {
+        let held = |index, text: &str| {
+            let address = text.parse().unwrap();
+            HeldAddress { index, address, is_for_others: true, is_permanent: true }
+        };
+        let all = [
+            held(9, "10.1.0.1/24"),
+            held(9, "10.1.0.2/24"),
+            held(9, "fd77::1/64"),
+            held(5, "10.1.0.9/24"),
+            // A network in the network, the address itself and another network are no harm.
+            held(6, "10.1.0.9/25"),
+            held(6, "10.1.0.1/24"),
+            held(6, "fd78::1/64"),
+            held(7, "fd77::2/64"),
+        ];
+        let found = KernelAddresses::new(&all, Some(9), &[]).one_network;
+        let expected = [("10.1.0.1/24", 9, 5), ("10.1.0.2/24", 9, 6), ("fd77::1/64", 9, 7)];
+        assert_eq!(found, expected.map(|(text, own, other)| (text.parse().unwrap(), own, other)));
     }
 }

@@ -54,18 +54,26 @@ impl KeptMaps {
         whole_file::replace(&self.path(unix_ms), text)
     }
 
-    /// The times of all maps, the newest first, and how many bytes each has. Files that a crash left half
-    /// written are removed.
+    /// Removes files that a crash left half written. That is done once, before the first map is kept, as the
+    /// agents of other namespaces may share the directory and be writing theirs later.
+    pub(super) fn remove_half_written(&self) {
+        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().ends_with(".new") {
+                // What cannot be removed takes room and does no other harm.
+                let _stays = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// The times of all maps, the newest first, and how many bytes each has.
     fn kept(&self) -> io::Result<Vec<(u64, u64)>> {
         let mut kept = Vec::new();
         for entry in std::fs::read_dir(&self.dir)? {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            match name.strip_suffix(".json").and_then(|time| time.parse().ok()) {
-                Some(time) => kept.push((time, entry.metadata()?.len())),
-                None if name.ends_with(".new") => std::fs::remove_file(entry.path())?,
-                None => {}
+            if let Some(time) = name.strip_suffix(".json").and_then(|time| time.parse().ok()) {
+                kept.push((time, entry.metadata()?.len()));
             }
         }
         kept.sort_unstable_by_key(|&(time, _)| std::cmp::Reverse(time));
@@ -97,6 +105,7 @@ mod tests {
         assert_eq!(times(), [10, 8, 7], "and one that is too large takes none");
         // This is what a crash would leave.
         std::fs::write(maps.dir().join("12.json.77.new"), "half a map").unwrap();
+        maps.remove_half_written();
         maps.keep(12, "map 12").unwrap();
         assert_eq!(times(), [12, 10]);
         assert_eq!(std::fs::read_dir(maps.dir()).unwrap().count(), 2);

@@ -29,18 +29,56 @@ pub(in crate::agent) struct MapToKeep {
     pub(in crate::agent) names: Names,
 }
 
-/// A map that waits to be written.
+/// A map that comes to be written.
 #[derive(Debug, Clone)]
-struct Waiting {
+struct Coming {
     event: MapEvent,
     /// The map itself, with a share of the counter of all maps that wait.
     map: Option<(MapToKeep, Arc<()>)>,
 }
 
+/// What waits to be written, the oldest first.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// The lines of what maps changed.
+    events: VecDeque<MapEvent>,
+    /// The maps themselves, each with the time at which it came.
+    maps: VecDeque<(u64, MapToKeep, Arc<()>)>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.maps.is_empty()
+    }
+
+    /// Adds a map. When too many lines wait, the oldest are given up.
+    fn add(&mut self, Coming { event, map }: Coming) {
+        self.maps.extend(map.map(|(map, share)| (event.unix_ms, map, share)));
+        self.events.push_back(event);
+        while self.events.len() > MOST_WAITING {
+            self.events.pop_front();
+        }
+    }
+
+    /// Writes all lines, then all maps. What cannot be written waits on.
+    fn write(&mut self, file: &HistoryFile, maps: &KeptMaps) -> io::Result<()> {
+        while let Some(event) = self.events.front() {
+            file.append(event)?;
+            self.events.pop_front();
+        }
+        while let Some((unix_ms, MapToKeep { map, names }, _)) = self.maps.front() {
+            let text = serde_json::to_string(&map_to_json(map, names))? + "\n";
+            maps.keep(*unix_ms, &text)?;
+            self.maps.pop_front();
+        }
+        Ok(())
+    }
+}
+
 /// Who writes the files.
 #[derive(Debug)]
 pub(in crate::agent) struct Writer {
-    events: Option<SyncSender<Waiting>>,
+    events: Option<SyncSender<Coming>>,
     /// The counter of maps that wait: each of them holds a share of it.
     maps_waiting: Arc<()>,
     failure: Arc<Mutex<Option<String>>>,
@@ -67,7 +105,7 @@ impl Writer {
         if let Some(events) = &self.events {
             let has_room = Arc::strong_count(&self.maps_waiting) <= MOST_MAPS_WAITING;
             let map = has_room.then(|| (map, Arc::clone(&self.maps_waiting)));
-            let _given_up_where_the_disk_hangs = events.try_send(Waiting { event, map });
+            let _given_up_where_the_disk_hangs = events.try_send(Coming { event, map });
         }
     }
 
@@ -90,22 +128,22 @@ impl Drop for Writer {
 fn serve(
     file: &HistoryFile,
     maps: &KeptMaps,
-    coming: &Receiver<Waiting>,
+    coming: &Receiver<Coming>,
     failure: &Mutex<Option<String>>,
     again_after: Duration,
 ) {
-    let mut waiting: VecDeque<Waiting> = VecDeque::new();
+    maps.remove_half_written();
+    let mut waiting = Waiting::default();
     loop {
         let next = match waiting.is_empty() {
             true => coming.recv().map_err(|_| RecvTimeoutError::Disconnected),
             false => coming.recv_timeout(again_after),
         };
         let is_over = matches!(next, Err(RecvTimeoutError::Disconnected));
-        waiting.extend(next.ok());
-        while waiting.len() > MOST_WAITING {
-            waiting.pop_front();
+        if let Ok(map) = next {
+            waiting.add(map);
         }
-        let outcome = write_all(file, maps, &mut waiting);
+        let outcome = waiting.write(file, maps);
         let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Ok(()) if failure.take().is_some() => {
@@ -128,21 +166,6 @@ fn serve(
     }
 }
 
-/// Writes what waits. The line of what a map changed is tried until it can be written; the map itself is
-/// tried once.
-fn write_all(file: &HistoryFile, maps: &KeptMaps, waiting: &mut VecDeque<Waiting>) -> io::Result<()> {
-    let mut kept = Ok(());
-    while let Some(Waiting { event, .. }) = waiting.front() {
-        file.append(event)?;
-        let Some(Waiting { event, map: Some((MapToKeep { map, names }, _)) }) = waiting.pop_front() else {
-            continue;
-        };
-        let text = serde_json::to_string(&map_to_json(&map, &names))? + "\n";
-        kept = maps.keep(event.unix_ms, &text);
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,7 +183,7 @@ mod tests {
         let thread = thread::spawn(move || serve(&written, &kept, &coming, &shown, Duration::from_millis(5)));
         let send = |unix_ms| {
             let event = MapEvent { unix_ms, ..MapEvent::default() };
-            events.send(Waiting { event, map: Some((MapToKeep::default(), Arc::default())) }).unwrap();
+            events.send(Coming { event, map: Some((MapToKeep::default(), Arc::default())) }).unwrap();
         };
         send(1);
         send(2);
@@ -178,6 +201,26 @@ mod tests {
         let numbers: Vec<u64> = file.read(9).iter().map(|event| event.unix_ms).collect();
         assert_eq!(numbers, [1, 2, 3]);
         assert!((1..4).all(|unix_ms| maps.read(unix_ms).unwrap().contains("mapper.map/1")));
+    }
+
+    #[test]
+    fn a_map_that_cannot_be_kept_is_tried_again_though_its_line_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = HistoryFile::new(dir.path().join("eth1.history"));
+        let folder = dir.path().join("eth1.maps");
+        // A file stands where the directory of maps is to be.
+        std::fs::write(&folder, "").unwrap();
+        let maps = KeptMaps::new(folder.clone());
+        let mut waiting = Waiting::default();
+        let map = Some((MapToKeep::default(), Arc::default()));
+        waiting.add(Coming { event: MapEvent { unix_ms: 7, ..MapEvent::default() }, map });
+        assert!(waiting.write(&file, &maps).is_err());
+        assert_eq!(file.read(9).len(), 1);
+        assert!(!waiting.is_empty(), "so whoever waits for more maps does not wait for ever");
+        std::fs::remove_file(&folder).unwrap();
+        waiting.write(&file, &maps).unwrap();
+        assert!(waiting.is_empty() && maps.read(7).unwrap().contains("mapper.map/1"));
+        assert_eq!(file.read(9).len(), 1, "its line is there once");
     }
 
     #[test]
