@@ -335,9 +335,14 @@ impl Host {
     /// Has this host pick an address for itself out of each of these networks of IPv4, which are named by
     /// their own addresses, as 10.1.0.0/24. [`HostEvent::AddressPicked`] says which. The driver is to give
     /// them to the user's interface, and to say by [`Self::set_addresses`] that it has them: no other host
-    /// knows of them before.
-    pub fn pick_addresses(&mut self, now: Instant, networks: &[IpNetworkAddress]) {
-        self.picker.set_networks(networks);
+    /// knows of them before. Those of `before`, which this host picked in an earlier run, are tried first.
+    pub fn pick_addresses(
+        &mut self,
+        now: Instant,
+        networks: &[IpNetworkAddress],
+        before: &[IpNetworkAddress],
+    ) {
+        self.picker.set_networks(networks, before);
         self.settle(now);
     }
 

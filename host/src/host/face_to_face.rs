@@ -230,7 +230,7 @@ fn hosts_pick_addresses_and_each_knows_that_of_the_other() {
     let mut pair = Pair::new();
     let network: IpNetworkAddress = "10.1.0.0/24".parse().unwrap();
     for end in &mut pair.ends {
-        end.host.pick_addresses(Instant::ZERO, &[network]);
+        end.host.pick_addresses(Instant::ZERO, &[network], &[]);
     }
     let picked = |end: &Driven| {
         end.events.iter().find_map(|event| match event {

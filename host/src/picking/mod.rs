@@ -1,7 +1,9 @@
 //! Addresses of IPv4 that a host picks for itself out of a network, so that nobody has to hand them out.
 //!
-//! Which addresses a host tries in which order depends on its MAC and the network alone, so it picks the same
-//! after each start while others do not have it. It looks them up in the directory, and does so only once it
+//! A host tries the address that it had in an earlier run first, if its driver has kept it: hosts of which two once wanted one
+//! address have the same as before in whatever order they start again. Then it tries others in an order that
+//! depends on its MAC and the network alone, so even without what was kept it picks the same while others do not have
+//! it. It looks them up in the directory, and does so only once it
 //! knows what a neighbour knows, or has been alone in its map for a moment. Hosts that start at one moment
 //! may still pick the same. Then the one with the lower MAC keeps it and the others pick anew; a host that
 //! was told to have the address keeps it against all that picked it. So of all claims to an address one never
@@ -46,6 +48,8 @@ pub struct Picked {
 pub(crate) struct Picker {
     own: Mac,
     networks: Vec<Network>,
+    /// The addresses that the host picked in an earlier run, which are tried first.
+    before: Vec<IpNetworkAddress>,
     /// Addresses that this machine has at interfaces that are not the fabric's.
     elsewhere: BTreeSet<IpAddr>,
     /// Whether enough has been known to pick, at this moment or before.
@@ -64,13 +68,14 @@ struct Network {
 impl Picker {
     /// The picker of the host with the address `own`, which picks nothing yet.
     pub(crate) fn new(own: Mac) -> Self {
-        Self { own, networks: Vec::new(), elsewhere: BTreeSet::new(), may_pick: false }
+        Self { own, networks: Vec::new(), before: Vec::new(), elsewhere: BTreeSet::new(), may_pick: false }
     }
 
-    /// Sets the networks. Out of each of them an address is picked.
-    pub(crate) fn set_networks(&mut self, networks: &[IpNetworkAddress]) {
+    /// Sets the networks. Out of each of them an address is picked: one of `before` in it, if one is free.
+    pub(crate) fn set_networks(&mut self, networks: &[IpNetworkAddress], before: &[IpNetworkAddress]) {
         let new = |&network: &IpNetworkAddress| Network { network, picked: None, is_full: false };
         self.networks = networks.iter().filter(|network| network.is_network()).map(new).collect();
+        self.before = before.to_vec();
     }
 
     /// Sets which addresses this machine has at interfaces that are not the fabric's.
@@ -125,8 +130,8 @@ impl Picker {
         others.find(|&(mac, is_picked)| !is_picked || mac < self.own).map(|(mac, _)| Lost::To(mac))
     }
 
-    /// The first address of the network that no other host is known to have. This host itself may still have
-    /// it from before it started again.
+    /// The first address of the network that no other host is known to have, of those of an earlier run and then of
+    /// those that any host may have. This host itself may still have it from before it started again.
     fn free(&self, network: IpNetworkAddress, directory: &Directory) -> Option<Ipv4Addr> {
         let is_free = |ip: &Ipv4Addr| {
             let ip = IpAddr::V4(*ip);
@@ -134,8 +139,16 @@ impl Picker {
                 && !self.elsewhere.contains(&ip)
                 && !self.has_picked(ip)
         };
-        tried(self.own, network)?.find(is_free)
+        let before = self.before.iter().filter_map(|address| as_before(network, address));
+        before.chain(tried(self.own, network)?).find(is_free)
     }
+}
+
+/// The address of an earlier run, if a host can have it in this network.
+fn as_before(network: IpNetworkAddress, address: &IpNetworkAddress) -> Option<Ipv4Addr> {
+    let IpAddr::V4(ip) = address.ip() else { return None };
+    let is_hosts = IpNetworkAddress::new(address.ip(), network.prefix_bits())?.is_of_host();
+    (network.contains(address.ip()) && is_hosts).then_some(ip)
 }
 
 /// The addresses that the host `own` tries in a network, in this order: some that its MAC scatters over the

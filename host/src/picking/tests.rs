@@ -14,7 +14,7 @@ fn tried_by(host: usize, network: IpNetworkAddress) -> impl Iterator<Item = Ipv4
 /// Hosts that all pick out of these networks, from the start on.
 fn picking(count: usize, networks: &[IpNetworkAddress]) -> Tree {
     let mut tree = Tree::new(count);
-    tree.pickers.iter_mut().for_each(|picker| picker.set_networks(networks));
+    tree.pickers.iter_mut().for_each(|picker| picker.set_networks(networks, &[]));
     tree
 }
 
@@ -53,7 +53,7 @@ proptest! {
         // Some hosts were told to have just what others will try first. They pick nothing.
         for host in 0..stated.min(count / 2) {
             let first = tried_by(count - 1 - host, network).next().unwrap();
-            tree.pickers[host].set_networks(&[]);
+            tree.pickers[host].set_networks(&[], &[]);
             tree.say(host, &[&format!("{first}/{prefix_bits}")]);
         }
         settle(&mut tree, count);
@@ -119,7 +119,7 @@ fn a_host_that_was_told_its_address_keeps_it_whatever_its_mac_and_two_of_them_ke
     let first = tried_by(0, network).next().unwrap();
     let mut tree = picking(4, &[network]);
     for host in [2, 3] {
-        tree.pickers[host].set_networks(&[]);
+        tree.pickers[host].set_networks(&[], &[]);
     }
     tree.run_ms(1000);
     let kept = format!("{first}/24");
@@ -176,7 +176,7 @@ fn a_network_without_a_free_address_is_told_once_and_one_is_taken_when_it_is_fre
     assert_eq!(tree.taps.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 0]);
     let said = tree.picked.iter().filter(|(host, picked)| *host == 2 && picked.address.is_none());
     assert_eq!(said.count(), 1);
-    tree.pickers[0].set_networks(&[]);
+    tree.pickers[0].set_networks(&[], &[]);
     tree.say(0, &[]);
     tree.run_ms(1000);
     assert_eq!(tree.taps[2].len(), 1);
@@ -202,4 +202,46 @@ fn a_host_that_starts_again_keeps_the_address_that_its_interface_still_has() {
     tree.say(0, &[&format!("{first}/24")]);
     tree.run_ms(2000);
     assert_eq!(tree.picked[0].1.address.unwrap().ip(), IpAddr::V4(first));
+}
+
+#[test]
+fn hosts_that_wanted_one_address_have_the_same_as_before_in_whatever_order_they_start() {
+    // Hosts 0 and some other try the same address first, and the one with the lower MAC has it.
+    let network = address("10.1.0.0/26");
+    let first = |host| tried_by(host, network).next().unwrap();
+    let rival = (1..500).find(|&host| first(host) == first(0)).unwrap();
+    let kept = address(&format!("{}/26", first(0)));
+    let [with, without] = [&[address("10.1.0.9/26")][..], &[]].map(|before| {
+        let mut tree = Tree::new(rival + 1);
+        tree.pickers[rival].set_networks(&[network], before);
+        tree.run_ms(2000);
+        tree.pickers[0].set_networks(&[network], &[kept]);
+        tree.run_ms(30_000);
+        [0, rival].map(|host| tree.taps[host][0])
+    });
+    assert_eq!(with, [kept, address("10.1.0.9/26")]);
+    assert_ne!(without[0], kept, "without what was kept the first to start has it");
+}
+
+#[test]
+fn an_address_of_an_earlier_run_counts_only_in_its_network_and_while_no_other_has_it() {
+    let networks = [address("10.1.0.0/24"), address("10.1.0.0/24"), address("10.2.0.0/24")];
+    let picked = |before: &[&str]| {
+        let before: Vec<_> = before.iter().map(|text| address(text)).collect();
+        let mut tree = picking(1, &[]);
+        tree.pickers[0].set_networks(&networks, &before);
+        tree.run_ms(2000);
+        tree.taps[0].iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let kept = ["10.1.0.7/24", "10.1.0.8/24", "10.2.0.9/24"];
+    assert_eq!(picked(&kept), kept);
+    let others = picked(&[]);
+    for useless in ["10.1.0.0/24", "10.1.0.255/24", "10.3.0.1/24", "fd00::1/64"] {
+        assert_eq!(picked(&[useless]), others, "{useless}");
+    }
+    let mut tree = Tree::new(2);
+    tree.say(1, &["10.1.0.7/24"]);
+    tree.pickers[0].set_networks(&networks[..1], &[address("10.1.0.7/24")]);
+    tree.run_ms(30_000);
+    assert_eq!(tree.taps[0].iter().map(ToString::to_string).collect::<Vec<_>>(), others[..1]);
 }

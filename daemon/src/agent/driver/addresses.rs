@@ -13,6 +13,7 @@ use mapper_machine::link::interface::Interface;
 use mapper_proto::IpNetworkAddress;
 use tracing::{error, info, warn};
 
+use super::kept_addresses::KeptAddresses;
 use super::state::Driver;
 use crate::agent::status::AddressClash;
 
@@ -24,6 +25,8 @@ const MOST_CLASHES: usize = 64;
 pub(super) struct Addresses {
     /// Addresses that others could use but are not told, as there are too many.
     left_out: Vec<IpNetworkAddress>,
+    /// Those that this host has picked, in this run or an earlier one.
+    kept: KeptAddresses,
     /// Networks out of which no address is free.
     full: BTreeSet<IpNetworkAddress>,
     /// Why an address that was picked could not be given to the tap interface, in words.
@@ -87,6 +90,27 @@ fn are_one_network(one: &HeldAddress, other: &HeldAddress) -> bool {
 }
 
 impl Driver {
+    /// Has the host pick its addresses. Those of its last run are tried first.
+    pub(super) fn pick_addresses(&mut self) {
+        if !self.config.networks.is_empty() {
+            self.addresses.kept = KeptAddresses::read(&KeptAddresses::path(&self.config), self.host.own());
+        }
+        self.host.pick_addresses(self.now(), &self.config.networks, self.addresses.kept.all());
+    }
+
+    /// Keeps an address that was picked for later starts.
+    fn keep_picked(&mut self, picked: IpNetworkAddress, given_up: Option<IpNetworkAddress>) {
+        self.addresses.kept.take(picked, given_up);
+        let path = KeptAddresses::path(&self.config);
+        if let Err(error) = self.addresses.kept.write(&path, self.host.own()) {
+            warn!(
+                path = %path.display(),
+                %error,
+                "the address cannot be kept: after the next start this host may pick another"
+            );
+        }
+    }
+
     /// Tells the host which addresses this machine has now.
     ///
     /// # Errors
@@ -128,11 +152,12 @@ impl Driver {
         if let Some(error) = &self.addresses.not_given {
             error!("{error}");
         }
-        if address.is_some() {
-            self.addresses.full.remove(&network)
+        if let Some(address) = address {
+            self.keep_picked(address, given_up.map(|(before, _)| before));
+            self.addresses.full.remove(&network);
         } else {
-            self.addresses.full.insert(network)
-        };
+            self.addresses.full.insert(network);
+        }
         // The kernel tells of the change, and then the host hears which addresses there are.
     }
 
@@ -180,7 +205,7 @@ impl Driver {
 
     /// What is wrong with this host's addresses, in words.
     pub(super) fn address_warnings(&self) -> Vec<String> {
-        let Addresses { left_out, full, not_given, told: _, shared } = &self.addresses;
+        let Addresses { left_out, kept: _, full, not_given, told: _, shared } = &self.addresses;
         let full = full.iter().map(|network| {
             format!("no address of {network} is free: name a larger network, or state an address")
         });

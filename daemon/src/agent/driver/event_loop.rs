@@ -52,7 +52,7 @@ impl Driver {
         self.look_around()?;
         self.say_name();
         self.follow_addresses()?;
-        self.host.pick_addresses(self.now(), &self.config.networks);
+        self.pick_addresses();
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         // Requests are read by tasks of their own, so a client that asks slowly does not hold up the loop.

@@ -12,6 +12,7 @@ mod history;
 mod hosts_file;
 mod identity;
 mod interface_changes;
+mod kept_addresses;
 mod kept_identity;
 mod kernel_side;
 mod map_once;

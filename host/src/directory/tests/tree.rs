@@ -98,7 +98,7 @@ impl Tree {
     pub(crate) fn restart(&mut self, host: usize, picks: &[IpNetworkAddress]) {
         self.hosts[host] = Gossip::new(mac(host));
         self.pickers[host] = Picker::new(mac(host));
-        self.pickers[host].set_networks(picks);
+        self.pickers[host].set_networks(picks, &[]);
         self.taps[host].clear();
         self.install_at(self.hosts.len(), host..host + 1);
     }
