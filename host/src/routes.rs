@@ -15,6 +15,10 @@ use mapper_routing::{
 
 use crate::directory::LastTold;
 
+mod by_destination;
+
+pub use by_destination::WayByDestination;
+
 /// Why a host has no routes on a map.
 #[derive(Debug, Error)]
 pub enum RouteTableError {
@@ -39,16 +43,6 @@ pub struct RoutePath {
     pub hops: Vec<PortRef>,
     /// The route as it travels, and the way back through the same xbars.
     pub way: RoundTrip,
-}
-
-/// Where crossbars go by the destination, a way to a host as the tables of a map have it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WayByDestination {
-    /// The port by which it leaves each xbar, in order.
-    pub hops: Vec<PortRef>,
-    /// The place in `hops` of the first xbar behind the own one that has several ports that are equally near. There and farther on it
-    /// is one of several ways. `None` if there is no other.
-    pub forks_at: Option<usize>,
 }
 
 /// What all hosts derive alike from a map. Whoever runs many hosts derives it once.
@@ -302,79 +296,6 @@ impl RouteTable {
             let back = wire_way_back(&self.basis.topology, from, &hops).ok()?;
             Some(RoutePath { hops, way: RoundTrip { there, back } })
         })
-    }
-
-    /// Whether there are routes by destination, so that the own xbar can send packets on to others by them.
-    pub(crate) const fn has_next_hops(&self) -> bool {
-        self.next_hops.is_some()
-    }
-
-    /// The ports by which packets to a host may leave the own xbar, where crossbars go by the destination, and how many bytes
-    /// a frame may have on all ways there, if some cable on them carries shorter ones than others. Whichever
-    /// cables are dead, these are the ports of the whole map. Empty for hosts at the own xbar.
-    pub(crate) fn next_hops_to(&self, host: u32) -> impl Iterator<Item = (PortRef, Option<u16>)> + '_ {
-        let topology = &self.basis.topology;
-        let home = match topology.attachment(host) {
-            Attachment::Port(home) => Some(home.xbar),
-            _ => None,
-        };
-        let towards = self.next_hops.as_ref().zip(home).into_iter();
-        towards.flat_map(move |(hops, home)| {
-            let hop = move |&channel: &u32| (topology.tail(channel), hops.most_bytes(home, channel));
-            hops.towards(home).iter().map(hop)
-        })
-    }
-
-    /// The ports by which packets to a host leave the xbars on their way, where crossbars go by the destination and packets
-    /// leave the own xbar by `first`; of several that are equally short, one. It takes a search of the fabric for each xbar on
-    /// the way.
-    pub fn way_by_destination(&self, first: PortRef, host: u32) -> WayByDestination {
-        let topology = &self.basis.topology;
-        let (mut hops, mut forks_at) = (vec![first], None);
-        let Attachment::Port(home) = topology.attachment(host) else {
-            return WayByDestination { hops, forks_at };
-        };
-        let mut far = topology.far(first);
-        while let Far::Channel(arrival) = far {
-            let at = topology.head(arrival).xbar;
-            if at == home.xbar {
-                hops.push(home);
-                break;
-            }
-            let turns = self.basis.order_by_destination().turns(topology, at, home.xbar);
-            let mut outs = turns.into_iter().filter(|turn| turn.0 == arrival);
-            let Some((_, out)) = outs.next() else { break };
-            if outs.next().is_some() && forks_at.is_none() {
-                forks_at = Some(hops.len());
-            }
-            hops.push(topology.tail(out));
-            far = Far::Channel(out);
-        }
-        WayByDestination { hops, forks_at }
-    }
-
-    /// The turns that packets to a host take at the own xbar, where crossbars go by the destination: the port of another xbar
-    /// that they come from, and the own one that they leave by.
-    pub(crate) fn turns_to(&self, host: u32) -> Vec<(PortRef, PortRef)> {
-        let topology = &self.basis.topology;
-        let (Some(own), Attachment::Port(home)) = (self.home(), topology.attachment(host)) else {
-            return Vec::new();
-        };
-        let turns = self.basis.order_by_destination().turns(topology, own.xbar, home.xbar);
-        turns.into_iter().map(|(arrival, out)| (topology.tail(arrival), topology.tail(out))).collect()
-    }
-
-    /// Whether packets that come from a port and leave by another one behind it close no circle with those that go by the
-    /// destination in this map.
-    pub(crate) fn allows_by_destination(&self, (from, by): (PortRef, PortRef)) -> bool {
-        let topology = &self.basis.topology;
-        match (topology.far(from), topology.far(by)) {
-            (Far::Channel(arrival), Far::Channel(out)) if topology.head(arrival).xbar == by.xbar => {
-                self.basis.order_by_destination().allows((arrival, out))
-            }
-            // Where the map has no such cable, no packet comes in and none waits.
-            _ => true,
-        }
     }
 
     /// Whether a port leads to the xbar that a host is cabled to.

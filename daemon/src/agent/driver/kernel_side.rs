@@ -26,18 +26,8 @@ use crate::agent::status::DataPath;
 use crate::xbar::acquaintances::{Acquaintances, Cabled};
 use crate::xbar::forwarding::{Forwarding, KernelUse, Opened, take_away_what_is_left};
 
-/// How often the packets that the kernel sent are counted while users' packets take some of its ways. This is
-/// also how soon a further way is watched after packets begin to take it.
-const COUNT_USED_EVERY: Duration = Duration::from_millis(100);
-/// How often packets are counted while they take none of the kernel's ways. To list the nexthops is most of
-/// what an agent at rest costs. Dead cables are found without it, by the hellos that the ends of a cable send
-/// each other. [`WAY_LEFT_WITHIN`](mapper_host::kernel_path::WAY_LEFT_WITHIN) counts on it.
-const COUNT_UNUSED_EVERY: Duration = Duration::from_millis(250);
-/// The time between two counts is multiplied by one more for each so many nexthops, as the kernel lists all
-/// of them.
-const COUNTED_AT_ONCE: u32 = 256;
-/// The most that the time between two counts is multiplied by.
-const MAX_COUNT_PAUSES: u32 = 5;
+mod counts;
+
 /// How long after an attempt to open the sockets of probes they may be opened again.
 const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -160,12 +150,6 @@ async fn arrived(probes: &Option<ProbeSockets>) -> io::Result<Arrived> {
     }
 }
 
-/// What the time between two counts is multiplied by for so many nexthops.
-fn pauses_between_counts(nexthops: usize) -> u32 {
-    let pauses = u32::try_from(nexthops).unwrap_or(u32::MAX).div_ceil(COUNTED_AT_ONCE);
-    pauses.clamp(1, MAX_COUNT_PAUSES)
-}
-
 impl Driver {
     /// Says to the host and to neighbours what the kernel can do.
     pub(super) fn begin_with_kernel(&mut self, seed: u64) {
@@ -266,25 +250,6 @@ impl Driver {
         side.forwarding.set_without_carrier(side.acquaintances.without_carrier());
         side.forwarding.keep_settings_of(interfaces);
         self.host.set_kernel_ports(now, ports);
-    }
-
-    /// When the packets that the kernel sent are to be counted.
-    pub(super) fn count_at(&self) -> Option<Instant> {
-        let has_routes = self.host.kernel_path().is_some_and(KernelPath::may_carry);
-        self.kernel.as_ref().ok().filter(|_| has_routes).map(|side| side.count_at)
-    }
-
-    /// Counts the packets that the kernel sent, if it is time, so that paths that carry packets are watched.
-    pub(super) fn count_packets(&mut self) {
-        let now = self.now();
-        if self.count_at().is_none_or(|at| now < at) {
-            return;
-        }
-        let Ok(side) = &mut self.kernel else { return };
-        side.packets = side.forwarding.packets();
-        let any_is_used = self.host.count_kernel_packets(now, &side.packets);
-        let every = if any_is_used { COUNT_USED_EVERY } else { COUNT_UNUSED_EVERY };
-        side.count_at = now + every * pauses_between_counts(side.packets.len());
     }
 
     /// Has the kernel hold what the host wants.
