@@ -91,6 +91,10 @@ fn what_maps_changed_and_why_is_kept_and_shown_after_the_leader_and_the_page_are
         maps(&run_dir).into_iter().find(is_of_then)
     });
     assert!(lost["cause"].is_string(), "{lost}");
+    assert!(says(&lost, " of h1 ("), "the cable is called by whose nodes its ends are: {lost}");
+    let board = &lab.boards(&[])[1];
+    let hosts = board["gone_cables_hosts"].to_string();
+    assert!(hosts.contains(lab.boards(&[])[0]["mac"].as_str().unwrap()), "{board:#}");
 
     let page = Page::serve(&run_dir);
     // The log of maps is there at once, and how hosts and cables are now as soon as the agents were asked.

@@ -60,7 +60,7 @@ impl Shown {
         board.map_version = MapVersionDto::of(map.version).filter(|_| board.configured);
         board.host_type = mapper_proto::map::host_type::INFINIBAND;
         board.gone_hosts = self.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect();
-        board.gone_cables = self.known.gone_cables().take(MOST_GONE).collect();
+        board.gone_cables = self.known.gone_cables().take(MOST_GONE).map(|(ends, _)| ends).collect();
         board.counters.log_lines_lost = log::lines_lost();
         board
     }

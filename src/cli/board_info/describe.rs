@@ -218,8 +218,13 @@ pub(super) mod tests {
         assert_eq!(lines(&board)[1], "  Network is fully configured.");
         assert_eq!(lines(&board)[2], "  1 host seen since the start is gone: 02:00:00:00:00:09");
         board.gone_cables = vec![["a:1".to_owned(), "b:2".to_owned()]];
+        board.gone_cables_hosts = vec![[Some("02:00:00:00:00:09".to_owned()), None]];
+        board.names = [("02:00:00:00:00:09".to_owned(), "h9".to_owned())].into();
         board.warnings = vec!["the tap interface is down".to_owned()];
-        let expected = "  1 host and 1 cable seen since the start are gone: 02:00:00:00:00:09, a:1 to b:2";
+        let called = "h9 (02:00:00:00:00:09)";
+        let expected =
+            format!("  1 host and 1 cable seen since the start are gone: {called}, a:1 of {called} to b:2");
+        let expected = expected.as_str();
         assert_eq!(lines(&board)[2..], [expected, "  warning: the tap interface is down"]);
     }
 

@@ -246,7 +246,7 @@ impl Known {
             }
         }
         moment.troubles.extend(board.gone_hosts.iter().map(|mac| format!("{} is gone", board.called(mac))));
-        moment.troubles.extend(board.gone_cables.iter().map(|[a, b]| format!("the cable {a} - {b} is gone")));
+        moment.troubles.extend(board.gone_cable_ends().map(|[a, b]| format!("the cable {a} - {b} is gone")));
         if let Some(plan) = &board.plan {
             let unreadable =
                 plan.failure.iter().map(|why| format!("unit {unit}: the plan cannot be used: {why}"));

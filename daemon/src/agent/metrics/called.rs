@@ -34,6 +34,15 @@ pub(super) struct NamedEnd {
     pub(super) port: i16,
 }
 
+/// The only host at each xbar, as that of a node, by where hosts are; `None` for an xbar that has several.
+pub(super) fn only_hosts(places: impl Iterator<Item = (Mac, NamedEnd)>) -> BTreeMap<XbarName, Option<Mac>> {
+    let mut only = BTreeMap::new();
+    for (mac, end) in places {
+        only.entry(end.xbar).and_modify(|only| *only = None).or_insert(Some(mac));
+    }
+    only
+}
+
 impl fmt::Display for NamedEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.xbar {

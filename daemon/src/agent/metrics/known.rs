@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef, host_type};
 
-use super::called::{Before, NamedEnd, XbarName, XbarNames};
+use super::called::{Before, NamedEnd, XbarName, XbarNames, only_hosts};
 use super::present::Present;
 use crate::agent::status::DeadCable;
 
@@ -83,10 +83,7 @@ impl KnownFabric {
     /// The cables to show, by their ends' names, and for each end the only host at its xbar, as that of a node; `None` at an
     /// xbar that has no host or several.
     pub(super) fn hosts_of_cables(&self) -> impl Iterator<Item = ([String; 2], [Option<Mac>; 2])> {
-        let mut only: BTreeMap<XbarName, Option<Mac>> = BTreeMap::new();
-        for (&mac, end) in &self.places {
-            only.entry(end.xbar).and_modify(|only| *only = None).or_insert(Some(mac));
-        }
+        let only = only_hosts(self.places.iter().map(|(&mac, &end)| (mac, end)));
         let host = move |end: NamedEnd| only.get(&end.xbar).copied().flatten();
         self.cables.shown().map(move |(ends, _)| (ends.map(|end| end.to_string()), ends.map(&host)))
     }
@@ -123,9 +120,11 @@ impl KnownFabric {
         self.hosts().filter(|(_, there)| !there).map(|(mac, _)| mac)
     }
 
-    /// Cables seen since the start that the last map lacks, by the names of their ends.
-    pub fn gone_cables(&self) -> impl Iterator<Item = [String; 2]> {
-        self.cables(&[]).filter(|(_, _, up)| !up).map(|(a, b, _)| [a, b])
+    /// Cables seen since the start that the last map lacks, by the names of their ends, and for each end the host whose node
+    /// its xbar is, if it is one's.
+    pub fn gone_cables(&self) -> impl Iterator<Item = ([String; 2], [Option<Mac>; 2])> {
+        let all = self.cables.shown().zip(self.hosts_of_cables());
+        all.filter(|((_, there), _)| !there).map(|(_, cable)| cable)
     }
 
     /// How many cables seen since the start the last map lacks.

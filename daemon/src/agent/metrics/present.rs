@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::Mac;
 
-use super::called::NamedEnd;
+use super::called::{NamedEnd, XbarName, only_hosts};
 
 /// The most changes that are named one by one.
 const MOST_NAMED: usize = 40;
@@ -26,13 +26,24 @@ impl Present {
     /// many changes, the last line says how many more there are.
     pub fn changes_to(&self, after: &Self, called: impl Fn(Mac) -> String) -> Vec<String> {
         let mut lines = Vec::new();
-        let cable = |[a, b]: &[NamedEnd; 2]| format!("the cable {a} - {b}");
+        let places = |at: &Self| only_hosts(at.hosts.iter().filter_map(|(&mac, &end)| Some((mac, end?))));
+        let (before, now) = (places(self), places(after));
+        // A cable is called by the hosts whose nodes its ends are, before it went or since it came.
+        let end = |end: NamedEnd, only: &BTreeMap<XbarName, Option<Mac>>| match only.get(&end.xbar) {
+            Some(&Some(mac)) => format!("{end} of {}", called(mac)),
+            _ => end.to_string(),
+        };
+        let cable = |&[a, b]: &[NamedEnd; 2], only| format!("the cable {} - {}", end(a, only), end(b, only));
         let gone = self.hosts.keys().filter(|mac| !after.hosts.contains_key(mac));
         lines.extend(gone.map(|&mac| format!("{} is gone", called(mac))));
-        lines.extend(self.cables.difference(&after.cables).map(|ends| format!("{} is gone", cable(ends))));
+        lines.extend(
+            self.cables.difference(&after.cables).map(|ends| format!("{} is gone", cable(ends, &before))),
+        );
         let new = after.hosts.keys().filter(|mac| !self.hosts.contains_key(mac));
         lines.extend(new.map(|&mac| format!("{} is new", called(mac))));
-        lines.extend(after.cables.difference(&self.cables).map(|ends| format!("{} is new", cable(ends))));
+        lines.extend(
+            after.cables.difference(&self.cables).map(|ends| format!("{} is new", cable(ends, &now))),
+        );
         for (&mac, now) in &after.hosts {
             if let (Some(Some(was)), Some(now)) = (self.hosts.get(&mac), now)
                 && was != now
@@ -75,10 +86,18 @@ mod tests {
         let mut ends = [end(lost.a), end(lost.b)];
         ends.sort();
         let [a, b] = ends;
-        let gone = present(&whole).changes_to(&present(&less), |_| "node4".to_owned());
-        assert_eq!(gone, ["node4 is gone".to_owned(), format!("the cable {a} - {b} is gone")]);
-        let new = present(&less).changes_to(&present(&whole), |_| "node4".to_owned());
-        assert_eq!(new, ["node4 is new".to_owned(), format!("the cable {a} - {b} is new")]);
+        let last = whole.hosts[3].mac;
+        let called = |mac| if mac == last { "node4".to_owned() } else { "another".to_owned() };
+        let gone = present(&whole).changes_to(&present(&less), called);
+        assert_eq!(
+            gone,
+            ["node4 is gone".to_owned(), format!("the cable {a} of another - {b} of node4 is gone")]
+        );
+        let new = present(&less).changes_to(&present(&whole), called);
+        assert_eq!(
+            new,
+            ["node4 is new".to_owned(), format!("the cable {a} of another - {b} of node4 is new")]
+        );
         assert_eq!(present(&less).changes_to(&present(&less), |_| String::new()), ["nothing else is cabled"]);
         let mut moved = whole.clone();
         let at = moved.hosts[0].at.as_mut().unwrap();

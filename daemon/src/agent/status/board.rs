@@ -90,6 +90,8 @@ pub struct Board {
     /// Cables between xbars that were seen since the start and that the last map lacks, by both ends; at most
     /// 64 are named.
     pub gone_cables: Vec<[String; 2]>,
+    /// For each of these cables the hosts whose nodes the xbars at its ends are; `None` for an xbar that is no node's.
+    pub gone_cables_hosts: Vec<[Option<String>; 2]>,
     /// How the newest map differs from the plan of the wiring; `None` without a plan, or before the first comparison.
     pub plan: Option<PlanStanding>,
     /// What else keeps users' frames from passing on this machine, in words.
@@ -230,7 +232,13 @@ impl Board {
             dead_cables: around.dead_cables,
             narrow_cables: around.narrow_cables,
             gone_hosts: around.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect(),
-            gone_cables: around.known.gone_cables().take(MOST_GONE).collect(),
+            gone_cables: around.known.gone_cables().take(MOST_GONE).map(|(ends, _)| ends).collect(),
+            gone_cables_hosts: around
+                .known
+                .gone_cables()
+                .take(MOST_GONE)
+                .map(|(_, hosts)| hosts.map(|mac| mac.map(|mac| mac.to_string())))
+                .collect(),
             plan: around.plan,
             warnings: around.warnings,
             data_path: around.data_path,
@@ -272,7 +280,8 @@ impl Board {
         let narrow = self.narrow_cables.iter().flat_map(|cable| &cable.ends).map(|end| &end.host);
         let dead = self.dead_cables.iter().filter_map(|cable| cable.host.as_ref());
         let many = self.children.iter().chain(&self.gone_hosts).chain(unreachable).chain(of_types);
-        let many = many.chain(clashing).chain(narrow).chain(dead);
+        let of_gone = self.gone_cables_hosts.iter().flatten().flatten();
+        let many = many.chain(clashing).chain(narrow).chain(dead).chain(of_gone);
         one.chain(many).map(String::as_str)
     }
 
@@ -292,6 +301,17 @@ impl Board {
         format!("port {port} of {}", xbar_in_words(*xbar, tag.as_deref(), host_name.map(String::as_str)))
     }
 
+    /// The ends of the cables that are gone, in words: each with the host whose node it is, if it is one's.
+    pub fn gone_cable_ends(&self) -> impl Iterator<Item = [String; 2]> {
+        let hosts = self.gone_cables_hosts.iter().cloned().chain(std::iter::repeat([None, None]));
+        self.gone_cables.iter().zip(hosts).map(|([a, b], [at_a, at_b])| {
+            [(a, at_a), (b, at_b)].map(|(end, host)| match host {
+                Some(mac) => format!("{end} of {}", self.called(&mac)),
+                None => end.clone(),
+            })
+        })
+    }
+
     /// Says in words which hosts and cables were seen since the start and are gone; `None` if there are none.
     pub fn gone(&self) -> Option<String> {
         let (hosts, cables) = (self.gone_hosts.len(), self.gone_cables.len());
@@ -301,7 +321,7 @@ impl Board {
             (0, cables) => (plural(cables, "cable"), cables > 1),
             (hosts, cables) => (format!("{} and {}", plural(hosts, "host"), plural(cables, "cable")), true),
         };
-        let ends = self.gone_cables.iter().map(|[a, b]| format!("{a} to {b}"));
+        let ends = self.gone_cable_ends().map(|[a, b]| format!("{a} to {b}"));
         let hosts = self.gone_hosts.iter().map(|mac| self.called(mac));
         let names: Vec<_> = hosts.chain(ends).collect();
         let are = if are { "are" } else { "is" };
@@ -345,6 +365,7 @@ impl Board {
             narrow_cables: Vec::new(),
             gone_hosts: Vec::new(),
             gone_cables: Vec::new(),
+            gone_cables_hosts: Vec::new(),
             plan: None,
             warnings: Vec::new(),
             data_path: None,
