@@ -1,9 +1,9 @@
 //! Addresses of IPv4 that a host picks for itself out of a network, so that nobody has to hand them out.
 //!
-//! A host tries the address that it had in an earlier run first, if its driver has kept it: hosts of which two once wanted one
-//! address have the same as before in whatever order they start again. Then it tries others in an order that
-//! depends on its MAC and the network alone, so even without what was kept it picks the same while others do not have
-//! it. It looks them up in the directory, and does so only once it
+//! A host first tries the address that it had in an earlier run, if its driver has kept it. So where two hosts once wanted
+//! one address, each has the same as before, whichever starts first. Then it tries others in an order that depends on its
+//! MAC and the network alone, so without what was kept it picks the same, too, while others do not have it. It looks
+//! them up in the directory, and does so only once it
 //! knows what a neighbour knows, or has been alone in its map for a moment. Hosts that start at one moment
 //! may still pick the same. Then the one with the lower MAC keeps it and the others pick anew; a host that
 //! was told to have the address keeps it against all that picked it. So of all claims to an address one never
