@@ -22,8 +22,6 @@ pub(super) struct HostSlot {
     pub(super) routes: mapper_routing::RouteOptions,
     /// Its own address. The settings may have the address of another host.
     pub(super) own_mac: Mac,
-    /// The addresses of other hosts that it has had.
-    pub(super) twin_of: BTreeSet<Mac>,
     /// The software that runs here; `None` before power-on and while the agent is dead.
     pub(super) node: Option<Box<dyn SimulatedHost>>,
     /// How often an agent was started here.
@@ -67,7 +65,6 @@ impl HostSlot {
     ) -> Self {
         Self {
             own_mac: settings.mac,
-            twin_of: BTreeSet::new(),
             settings,
             routes,
             node: None,

@@ -114,11 +114,7 @@ impl World {
 
     /// Starts a new agent with this address.
     fn take_address(&mut self, host: u32, mac: Mac) {
-        let slot = &mut self.hosts[host as usize];
-        if mac != slot.own_mac {
-            slot.twin_of.insert(mac);
-        }
-        slot.settings.mac = mac;
+        self.hosts[host as usize].settings.mac = mac;
         self.restart(host);
     }
 

@@ -4,7 +4,6 @@
 //! that the receiver can tell which were lost, came twice or were overtaken. In some runs hosts also send
 //! broadcasts.
 
-mod astray;
 mod calm;
 mod frame;
 mod pair;
@@ -25,7 +24,6 @@ use rand_chacha::ChaCha8Rng;
 use super::World;
 use super::options::{TrafficOptions, derive_seed};
 use crate::faults::Fault;
-use astray::Astray;
 pub(super) use frame::UserFrame;
 pub use pair::LOST_AFTER;
 use pair::{Arrival, Gap, Pair, Upheavals};
@@ -61,8 +59,6 @@ pub(super) struct Traffic {
     longest_gap: Duration,
     /// Since when cables keep frames in order and carry each once; `None` while noise does otherwise.
     orderly_since: Option<Instant>,
-    /// Packets that go to a host under whose address the one that they are for told its own.
-    astray: Astray,
     /// The first thing that happened and never must, in words.
     wrong: Option<String>,
 }
@@ -105,7 +101,6 @@ impl Traffic {
             gaps: Vec::new(),
             longest_gap: Duration::ZERO,
             orderly_since: None,
-            astray: Astray::default(),
             wrong: None,
         }
     }

@@ -158,12 +158,9 @@ impl World {
             if let Carried::User(frame) = carried
                 && self.joined_hosts()(from, frame.to)
             {
-                self.note_astray(from, host, (frame.to, meant));
+                self.note_astray(from, host, meant);
             }
             return;
-        }
-        if let Carried::User(_) = carried {
-            self.note_arrival(from, meant);
         }
         let timing = &self.options.timing;
         let hop = timing.cable + timing.xbar;

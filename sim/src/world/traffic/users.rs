@@ -141,24 +141,11 @@ impl World {
     }
 
     /// Notes that a packet for an address would be delivered at a host that does not have it, if all hosts
-    /// use one map of the fabric as it is. For a moment that may be where the host `to` that has it had the address
-    /// of the host that gets the packet: see [`Astray`](super::astray::Astray).
-    pub(in crate::world) fn note_astray(&mut self, from: u32, at: u32, (to, meant): (u32, IpAddr)) {
-        let was_told_falsely = self.hosts[to as usize].twin_of.contains(&self.hosts[at as usize].own_mac);
-        let now = self.now;
-        if self.is_of_one_true_map()
-            && let Some(traffic) = &mut self.traffic
-            && (!was_told_falsely || traffic.astray.is_too_long(now, from, meant))
-        {
+    /// use one map of the fabric as it is.
+    pub(in crate::world) fn note_astray(&mut self, from: u32, at: u32, meant: IpAddr) {
+        if self.is_of_one_true_map() {
             let [from, at] = [from, at].map(|host| self.plant.name(PlantNode::Host(host)));
             self.note_wrong(format!("a packet from {from} to {meant} reached {at}"));
-        }
-    }
-
-    /// Notes that a packet of a host for an address would be delivered at the one that has it.
-    pub(in crate::world) fn note_arrival(&mut self, from: u32, meant: IpAddr) {
-        if let Some(traffic) = &mut self.traffic {
-            traffic.astray.arrived(from, meant);
         }
     }
 
