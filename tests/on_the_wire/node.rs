@@ -27,6 +27,15 @@ fn cables() -> Namespace {
     namespace
 }
 
+/// The same, with an interface `other` that is no port of the node and is up.
+fn cables_and_another() -> Namespace {
+    let namespace = cables();
+    for words in ["link add other type veth peer name far", "link set other up", "link set far up"] {
+        namespace.ip(words);
+    }
+    namespace
+}
+
 fn start(namespace: &Namespace, run_dir: &Path) -> Daemon {
     let run_dir = run_dir.to_str().unwrap();
     let addresses = "10.9.0.1/24,fd09::1/64";
@@ -47,10 +56,8 @@ fn an_address_that_another_interface_of_the_machine_has_too_is_named_with_both()
     if !can_carry_ip() {
         return;
     }
-    let namespace = cables();
+    let namespace = cables_and_another();
     let dir = tempfile::tempdir().unwrap();
-    namespace.ip("link add other type veth peer name far");
-    namespace.ip("link set other up");
     namespace.ip("address add 10.9.0.1/32 dev other");
     let mut node = start(&namespace, dir.path());
     node.read_log_until("both t0 and other, which is not of the fabric, have the address 10.9.0.1");
@@ -65,11 +72,8 @@ fn a_network_that_another_interface_of_the_machine_has_addresses_of_is_named_wit
     if !can_carry_ip() {
         return;
     }
-    let namespace = cables();
+    let namespace = cables_and_another();
     let dir = tempfile::tempdir().unwrap();
-    namespace.ip("link add other type veth peer name far");
-    namespace.ip("link set other up");
-    namespace.ip("link set far up");
     namespace.ip("address add fd09::2/64 dev other nodad");
     let mut node = start(&namespace, dir.path());
     node.read_log_until(
@@ -86,11 +90,9 @@ fn a_picked_address_that_another_interface_gets_is_given_up_for_another_which_a_
     if !can_carry_ip() {
         return;
     }
-    let namespace = cables();
+    let namespace = cables_and_another();
     let dir = tempfile::tempdir().unwrap();
     let run_dir = dir.path().to_str().unwrap();
-    namespace.ip("link add other type veth peer name far");
-    namespace.ip("link set other up");
     let words = ["node", "--ports", "e1,e2", "--tap", "t0", "--address", "10.9.0.0/30", "--run-dir", run_dir];
     let mut node = Daemon::start(&namespace, &words, "the agent runs");
     let picked = || {

@@ -90,7 +90,8 @@ pub struct Board {
     /// Cables between xbars that were seen since the start and that the last map lacks, by both ends; at most
     /// 64 are named.
     pub gone_cables: Vec<[String; 2]>,
-    /// For each of these cables the hosts whose nodes the xbars at its ends are; `None` for an xbar that is no node's.
+    /// For each of these cables the hosts whose nodes the xbars at its ends are; `None` for an xbar that is no node's. Empty in
+    /// a subnet of InfiniBand, whose switches are no nodes.
     pub gone_cables_hosts: Vec<[Option<String>; 2]>,
     /// How the newest map differs from the plan of the wiring; `None` without a plan, or before the first comparison.
     pub plan: Option<PlanStanding>,
