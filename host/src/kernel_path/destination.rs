@@ -101,10 +101,17 @@ impl Destination {
         addresses.extend(missing);
     }
 
-    /// Takes in the host's addresses. Returns whether they are others than before.
-    pub(super) fn take_addresses(&mut self, addresses: Vec<IpAddr>) -> bool {
+    /// Takes in the host's addresses. Returns whether they are others than before. If the one that answered probes is not
+    /// among them, nothing is proved of the ways any more: a host that had the MAC of another for a while tells its own
+    /// addresses under it, and these are not at the end of that one's ways.
+    pub(super) fn take_addresses(&mut self, addresses: Vec<IpAddr>, numbers: &mut Numbers) -> bool {
         let changed = self.addresses != addresses;
+        let before = self.target();
         self.addresses = addresses;
+        if before.is_some_and(|ip| !self.has_address(ip.into())) {
+            let _had_some = self.forget_set_aside(numbers);
+            self.ways.iter_mut().for_each(Way::forget_proof);
+        }
         changed
     }
 

@@ -237,14 +237,15 @@ impl KernelPath {
     pub fn set_addresses(&mut self, now: Instant, of: impl Fn(Mac) -> Vec<IpAddr>) {
         let is_holding = self.is_holding();
         let mut renewed = Vec::new();
-        for (&mac, destination) in &mut self.destinations {
+        let Self { destinations, numbers, .. } = self;
+        for (&mac, destination) in destinations {
             let mut addresses = of(mac);
             if is_holding {
                 // A host whose agent has ended no longer tells its addresses, so those that were known are
                 // kept.
                 destination.add_known_addresses(&mut addresses);
             }
-            if destination.take_addresses(addresses) {
+            if destination.take_addresses(addresses, numbers) {
                 renewed.push(mac);
             }
         }

@@ -273,6 +273,13 @@ impl Way {
         self.mtu() + left_unused.bytes(segments)
     }
 
+    /// Forgets that it works, as what answered probes may not be at its end any more.
+    pub(super) const fn forget_proof(&mut self) {
+        if self.is_proved() {
+            self.proof = Proof::Sought { misses: 0, refuted: 0 };
+        }
+    }
+
     /// Forgets that it did not work, as something on the way has changed. Returns whether its time is now.
     pub(super) fn try_again(&mut self, packing: Packing) -> bool {
         let tries = !self.is_proved();

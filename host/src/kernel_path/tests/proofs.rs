@@ -105,3 +105,31 @@ fn new_ways_are_tried_when_all_hosts_have_the_map_or_a_while_later_and_not_while
     ring.run(0);
     assert_eq!(carried(&ring), 2);
 }
+
+#[test]
+fn ways_that_were_proved_with_addresses_of_one_host_carry_nothing_to_those_of_another_before_these_answer() {
+    let mut ring = Ring::new(4, |_| ABLE);
+    let told = |of_1: Vec<IpAddr>| {
+        move |of: Mac| match (0..4).find(|&node| mac(node) == of) {
+            Some(1) => of_1.clone(),
+            Some(node) => vec![v4(node), v6(node)],
+            None => Vec::new(),
+        }
+    };
+    // Node 2 had the MAC of node 1 for a while, and told its own addresses under it.
+    let of_another = told(vec![v4(2), v6(2)]);
+    ring.nodes[0].kernel.set_addresses(ring.now, &of_another);
+    ring.change(0);
+    assert!(ring.flows(0, 1, v4(2)).is_empty());
+    ring.wait(3);
+    assert!(ring.flows(0, 1, v4(2)).is_empty());
+    ring.nodes[0].kernel.set_addresses(ring.now, told(vec![v4(1), v6(1)]));
+    ring.change(0);
+    ring.settle();
+    assert_eq!(ring.check(), 2 * 4 * 3);
+    // Another address beside the one that answers leaves packets where they are.
+    let extra = Ipv4Addr::new(10, 9, 0, 1).into();
+    ring.nodes[0].kernel.set_addresses(ring.now, told(vec![extra, v4(1), v6(1)]));
+    ring.change(0);
+    assert!(ring.flows(0, 1, v4(1)).iter().all(Option::is_some) && !ring.flows(0, 1, v4(1)).is_empty());
+}
