@@ -3,6 +3,7 @@
 
 mod by_destination;
 mod by_segments;
+mod circles;
 mod source_routes;
 
 use std::fmt::Write as _;
