@@ -169,12 +169,14 @@ impl Driver {
         }
     }
 
-    /// Takes in frames of the fabric, and does at once what follows from each.
+    /// Takes in frames of the fabric, and does at once what follows from each. They came at one moment: to ask for the time of
+    /// each would be a part of what a user's frame costs.
     fn take_frames(&mut self, batch: &Batch) {
+        let now = self.now();
         for frame in batch.frames().filter_map(EthernetFrame::parse) {
             trace!(from = %frame.source, frame = %Printer::new(frame.payload()), "received");
             if !self.take_of_cable(&frame) {
-                self.host.handle_frame(self.now(), frame.payload());
+                self.host.handle_frame(now, frame.payload());
                 self.drain(Some(frame.source));
             }
         }

@@ -275,9 +275,9 @@ impl Driver {
 
     /// Sends the probes of the kernel's ways that are due.
     pub(super) fn send_kernel_probes(&mut self) {
-        let now = self.now();
         let Ok(side) = &mut self.kernel else { return };
         while let Some(sent) = self.host.poll_kernel_probe() {
+            let now = self.clock.now();
             if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {
                 if now < side.open_again_at {
                     continue;

@@ -35,8 +35,9 @@ impl Driver {
 
     /// Counts the packets that the kernel sent, if it is time, so that paths that carry packets are watched.
     pub(in crate::agent::driver) fn count_packets(&mut self) {
+        let Some(at) = self.count_at() else { return };
         let now = self.now();
-        if self.count_at().is_none_or(|at| now < at) {
+        if now < at {
             return;
         }
         let Ok(side) = &mut self.kernel else { return };
