@@ -88,8 +88,11 @@ impl Driver {
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
-            Event::TagContested { conflict } => warn!("{conflict}"),
-            Event::PartLeftOut { part } => warn!("{part}"),
+            Event::TagContested { conflict } => warn!(host = self.node_at(conflict.tag), "{conflict}"),
+            Event::PartLeftOut { part } => {
+                let host = part.place.tag.and_then(|tag| self.node_at(tag));
+                warn!(host, "{part}");
+            }
             Event::AddressContested { why } => error!(mac = self.called(self.host.own()), "{why}"),
             Event::PathDown { path, reached, frame_bytes } => {
                 debug!(path = path.0, reached, frame_bytes, "a path is down");

@@ -41,6 +41,11 @@ impl Driver {
         }
     }
 
+    /// The host whose node the crossbar with this tag is, if it is one's.
+    pub(super) fn node_at(&self, tag: u64) -> Option<String> {
+        self.known.only_host_at(tag).map(|mac| self.called(mac))
+    }
+
     /// A map by its number and its mapper.
     pub(super) fn version_in_words(&self, version: MapVersion) -> String {
         format!("{} of {}", version.counter, self.called(version.mac))
