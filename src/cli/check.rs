@@ -3,7 +3,6 @@
 
 mod by_destination;
 mod by_segments;
-mod circles;
 mod source_routes;
 
 use std::fmt::Write as _;

@@ -1,7 +1,8 @@
 //! Proves what the kernels of nodes forward by the destination alone, all of them together.
 //!
 //! A kernel looks at the destination and at nothing else, so each destination is proved by itself: whichever of their
-//! ports kernels choose, a packet must get there, and pass none of them twice.
+//! ports kernels choose, a packet must get there, and pass none of them twice. Then all of them together must close no
+//! circle in which packets wait for each other, as of other tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,8 @@ pub(super) struct Forwarded {
     pub(super) loops: u64,
     /// How many ports or routes lead nowhere, or to another host, or are others than kernels were told.
     pub(super) broken: u64,
+    /// Whether packets to several hosts can wait for each other in a circle.
+    pub(super) cycle: bool,
     /// How many xbars a packet leaves at most.
     pub(super) longest: usize,
     /// Descriptions of the first things that are wrong.
@@ -86,8 +89,8 @@ impl<'a> Kernels<'a> {
         }
     }
 
-    /// Proves all that was added, destination by destination. What packets wait for is told beside, if kernels forward any.
-    pub(super) fn prove(&self, names: &Describer<'_>) -> (Forwarded, Option<UnionProof<'a>>) {
+    /// Proves all that was added.
+    pub(super) fn prove(&self, names: &Describer<'_>) -> Forwarded {
         let mut forwarded = Forwarded { count: self.pairs, ..Forwarded::default() };
         let mut turns = BTreeSet::new();
         let (mut handed_over, mut unknown) = (0u64, BTreeSet::new());
@@ -122,13 +125,15 @@ impl<'a> Kernels<'a> {
             unknown.extend(silent);
             turns.extend(search.turns());
         }
+        let mut union = UnionProof::new(self.topology);
+        union.add_turns(|one, other| turns.contains(&(one, other)));
+        if let Err(cycle) = union.prove_acyclic() {
+            forwarded.cycle = true;
+            let told = names.deadlock(0, &cycle);
+            forwarded.violations.push(format!("what kernels forward by the destination: {told}"));
+        }
         forwarded.notes.extend(notes(handed_over, &unknown, names));
-        let union = (!turns.is_empty()).then(|| {
-            let mut union = UnionProof::new(self.topology);
-            union.add_turns(|one, other| turns.contains(&(one, other)));
-            union
-        });
-        (forwarded, union)
+        forwarded
     }
 }
 
@@ -261,11 +266,6 @@ mod tests {
     /// What is proved of a ring of four hosts whose kernels have packets to hosts leave by these ports: the number of the
     /// host, that of the destination, and the ports. Port 1 of each leads to port 2 of the next.
     fn proved(entries: &[(u32, u32, &[u8])], hosts: u32) -> Forwarded {
-        proved_with_circle(entries, hosts).0
-    }
-
-    /// The same, and whether packets can wait for each other in a circle.
-    fn proved_with_circle(entries: &[(u32, u32, &[u8])], hosts: u32) -> (Forwarded, bool) {
         let fabric = generate("ring:n=4,hosts=1").unwrap();
         let topology = Topology::from_map(&fabric.map).unwrap();
         let mut kernels = Kernels::new(&topology);
@@ -284,9 +284,7 @@ mod tests {
             });
         }
         let shown = names::Names::of(&fabric);
-        let names = Describer { fabric: &fabric, topology: &topology, shown: &shown };
-        let (forwarded, union) = kernels.prove(&names);
-        (forwarded, union.is_some_and(|union| union.prove_acyclic().is_err()))
+        kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })
     }
 
     #[test]
@@ -309,8 +307,9 @@ mod tests {
         // Each goes on to the one after the next by port 1.
         let round: Vec<(u32, u32, &[u8])> =
             (0..4).flat_map(|at| [(at, (at + 1) % 4, &[1][..]), (at, (at + 2) % 4, &[1][..])]).collect();
-        let (forwarded, has_circle) = proved_with_circle(&round, 4);
-        assert_eq!((forwarded.loops, has_circle), (0, true));
+        let forwarded = proved(&round, 4);
+        assert_eq!((forwarded.loops, forwarded.cycle), (0, true));
+        assert!(forwarded.violations[0].starts_with("what kernels forward by the destination: "));
     }
 
     #[test]

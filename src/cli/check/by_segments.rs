@@ -2,7 +2,8 @@
 //! kernel was told, that is a fault whether or not they lead to their host.
 //!
 //! Segments say by number which port to leave each crossbar by, and the agents' tables are not asked. So each list is walked
-//! over the map by its numbers alone, from the host's own crossbar, and must end at the host that it is for.
+//! over the map by its numbers alone, from the host's own crossbar, and must end at the host that it is for. Packets by
+//! segments queue at the same ports as the agents' frames, so both together must close no circle.
 
 use std::net::Ipv6Addr;
 
@@ -153,17 +154,30 @@ impl<'a> Senders<'a> {
         }
     }
 
-    /// Tells what was proved of each list. What packets wait for is told beside, if there are any.
-    pub(super) fn prove(&self, names: &Describer<'_>) -> (Forwarded, Option<&UnionProof<'a>>) {
-        let told = Forwarded {
+    /// Tells what was proved, together with the agents' own routes if these close no circle by themselves.
+    pub(super) fn prove(&self, names: &Describer<'_>, of_agents: Option<&UnionProof<'_>>) -> Forwarded {
+        let mut told = Forwarded {
             count: self.routes,
             loops: self.loops,
             broken: self.broken,
             longest: self.longest,
             violations: self.faults.iter().map(|fault| fault.describe(names)).collect(),
             notes: self.not_compared(names).into_iter().collect(),
+            ..Forwarded::default()
         };
-        (told, self.union.as_ref())
+        let Some(union) = &self.union else { return told };
+        let circle = union.prove_acyclic().err().map(|cycle| ("what kernels send by segments", cycle));
+        let circle = circle.or_else(|| {
+            let mut union = union.clone();
+            union.merge(of_agents?);
+            let cycle = union.prove_acyclic().err()?;
+            Some(("what kernels send by segments, together with the agents' own routes", cycle))
+        });
+        if let Some((whose, cycle)) = circle {
+            told.cycle = true;
+            told.violations.push(format!("{whose}: {}", names.deadlock(0, &cycle)));
+        }
+        told
     }
 
     /// A note on kernels that were not held against what they were told.
@@ -252,11 +266,11 @@ mod tests {
 
     /// What is proved of a ring of four hosts whose kernels send by these segments: the number of the host, that of the
     /// destination, the port to leave by, and the elements behind the block. Port 1 of each crossbar leads to port 2 of the
-    /// next, and the host is at port 3.
-    fn proved(entries: &[(u32, u32, u8, &str)]) -> Forwarded {
+    /// next, and the host is at port 3. The agents' own routes are given by the ports to leave by.
+    fn proved(entries: &[(u32, u32, u8, &str)], of_agents: &[(u32, u32, &[PortRef])]) -> Forwarded {
         let listed =
             entries.iter().map(|&(from, to, port, elements)| of_host(from, [list(to, port, elements)]));
-        proved_of(&listed.collect::<Vec<_>>())
+        proved_with(&listed.collect::<Vec<_>>(), of_agents)
     }
 
     fn list(to: u32, port: u8, elements: &str) -> ListedSegments {
@@ -276,19 +290,21 @@ mod tests {
         }
     }
 
-    fn proved_of(hosts: &[ListedRoutes]) -> Forwarded {
+    fn proved_with(hosts: &[ListedRoutes], of_agents: &[(u32, u32, &[PortRef])]) -> Forwarded {
         let fabric = generate("ring:n=4,hosts=1").unwrap();
         let topology = Topology::from_map(&fabric.map).unwrap();
         let mut senders = Senders::new(&topology, 3);
         hosts.iter().for_each(|host| senders.add(host));
+        let mut union = UnionProof::new(&topology);
+        of_agents.iter().for_each(|&(from, to, hops)| union.add_route(from, to, hops).unwrap());
         let shown = names::Names::of(&fabric);
-        senders.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown }).0
+        senders.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown }, Some(&union))
     }
 
     #[test]
     fn segments_that_lead_to_the_host_that_they_are_for_are_proved_of_nodes_and_of_agents_alone() {
         let forwarded =
-            proved(&[(0, 1, 1, "f101:3:fff4"), (0, 2, 2, "f102:2:3:fff6"), (1, 2, 0, "f100:1:3:fff4")]);
+            proved(&[(0, 1, 1, "f101:3:fff4"), (0, 2, 2, "f102:2:3:fff6"), (1, 2, 0, "f100:1:3:fff4")], &[]);
         let expected = Forwarded { count: 3, longest: 3, ..Forwarded::default() };
         assert_eq!(forwarded, expected);
     }
@@ -296,7 +312,7 @@ mod tests {
     #[test]
     fn each_fault_is_named_with_host_destination_and_segments() {
         let told = |entry| {
-            let forwarded = proved(&[entry]);
+            let forwarded = proved(&[entry], &[]);
             assert_eq!((forwarded.count, forwarded.loops + forwarded.broken), (1, 1));
             let [told] = forwarded.violations.as_slice() else { panic!("{forwarded:?}") };
             told.clone()
@@ -326,7 +342,7 @@ mod tests {
             let segment: Ipv6Addr = format!("fcbb:bb00:{elements}::").parse().unwrap();
             assert_eq!(told((0, 2, port, elements)), format!("{start}{segment}, which {why}"));
         }
-        let twice = proved(&[(0, 2, 1, "f101:2:3:fff4")]);
+        let twice = proved(&[(0, 2, 1, "f101:2:3:fff4")], &[]);
         assert_eq!((twice.loops, twice.broken), (1, 0));
         assert_eq!(twice.violations, [format!("{start}fcbb:bb00:f101:2:3:fff4::, which pass xbar1 twice")]);
     }
@@ -338,7 +354,7 @@ mod tests {
             ListedDifference { segments: list(2, 2, "f102:2:3:fff4"), is_held: false },
             ListedDifference { segments: list(2, 1, "f101:1:3:fff4"), is_held: true },
         ];
-        let told = proved_of(&[host]);
+        let told = proved_with(&[host], &[]);
         assert_eq!((told.count, told.broken, &told.notes), (1, 2, &Vec::new()));
         let expected = [
             "the kernel of h1 does not send packets to h3 by the segments fcbb:bb00:f102:2:3:fff4:: out of port 2, as its \
@@ -351,8 +367,28 @@ mod tests {
             segments_not_compared: Some("it was changed".to_owned()),
             ..of_host(from, [])
         });
-        let told = proved_of(&hosts);
+        let told = proved_with(&hosts, &[]);
         let note = "2 kernels' segments were not held against what they were told: the first is that of h2: it was changed";
         assert_eq!((told.broken, told.notes), (0, vec![note.to_owned()]));
+    }
+
+    #[test]
+    fn packets_that_wait_for_each_other_in_a_circle_are_found_also_with_the_agents_own_routes() {
+        let round = [
+            (0, 2, 1, "f101:1:3:fff4"),
+            (1, 3, 1, "f101:1:3:fff4"),
+            (2, 0, 1, "f101:1:3:fff4"),
+            (3, 1, 1, "f101:1:3:fff4"),
+        ];
+        let circle = proved(&round, &[]);
+        assert!(circle.cycle && circle.violations.len() == 1, "{circle:?}");
+        assert!(circle.violations[0].starts_with("what kernels send by segments: layer 0 can deadlock"));
+        let most = proved(&round[..3], &[]);
+        assert_eq!((most.cycle, most.violations), (false, Vec::new()));
+        let last = [3, 0, 1].map(|xbar| PortRef { xbar, port: if xbar == 1 { 3 } else { 1 } });
+        let united = proved(&round[..3], &[(3, 1, &last)]);
+        assert!(united.cycle, "{united:?}");
+        let told = &united.violations[0];
+        assert!(told.contains("by segments, together with the agents' own routes: layer 0 can"), "{told}");
     }
 }

@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use super::Report;
 use super::by_destination::{Forwarded, Kernels};
 use super::by_segments::Senders;
-use super::circles::Queued;
 use crate::cli::CliError;
 use crate::cli::judgement::{ApartReport, Describer, ProofReport, QualityReport, nothing_to_prove};
 use mapper_fabric::wording::counted;
@@ -279,19 +278,24 @@ impl<'a> Checked<'a> {
             violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
         }
         let Part { unreachable, mut loops, mut other, mut longest, .. } = self.proof;
-        let (by_segments, of_segments) = self.senders.prove(&names);
-        let (by_destination, of_destinations) = self.kernels.prove(&names);
-        // What is no frame says nothing of layers, so it waits in layer 0, where a circle of frames alone is told already.
+        // Segments say nothing of layers, so packets by them wait in layer 0, where a circle of frames alone is told already.
         let of_agents = (self.layers[0].as_ref()).filter(|_| circles[0].is_none());
-        let queued = Queued { of_agents, of_segments, of_destinations: of_destinations.as_ref() };
-        let circles = queued.circles(&names);
-        cycles += circles.len();
-        violations.extend(circles);
+        let by_segments = self.senders.prove(&names, of_agents);
+        let by_destination = self.kernels.prove(&names);
         let (segment_lists, pairs) = (by_segments.count, by_destination.count);
-        for forwarded in [by_destination, by_segments] {
-            let Forwarded { count: _, loops: more_loops, broken, longest: of_kernels, .. } = forwarded;
-            violations.extend(forwarded.violations);
-            notes.extend(forwarded.notes);
+        for Forwarded {
+            count: _,
+            loops: more_loops,
+            broken,
+            cycle,
+            longest: of_kernels,
+            violations: told,
+            notes: more,
+        } in [by_destination, by_segments]
+        {
+            violations.extend(told);
+            notes.extend(more);
+            cycles += usize::from(cycle);
             (loops, other, longest) = (loops + more_loops, other + broken, longest.max(of_kernels));
         }
         let (quality, note) = match given < all {
