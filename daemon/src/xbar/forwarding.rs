@@ -81,6 +81,8 @@ pub(crate) struct Forwarding {
     recheck_at: Instant,
     /// Until when objects of an earlier run stay.
     taking_over_until: Option<Instant>,
+    /// Whether objects of an earlier run may still be there: they go at the first recheck behind that time.
+    has_leavings: bool,
     /// The neighbours that the earlier run had.
     left: LeftNeighbours,
     /// What an earlier run had left when this was opened.
@@ -204,6 +206,7 @@ impl Forwarding {
             timer: Timer::new(clock),
             clock,
             taking_over_until,
+            has_leavings: taking_over_until.is_some(),
             left,
             speedups: Speedups::new(has_shortcuts),
             connected: ConnectedRoutes::default(),

@@ -1,5 +1,6 @@
 //! One host that the kernel sends packets to: the ways there, and the objects that are derived from them.
 
+mod addresses;
 mod doubts;
 mod found;
 mod objects;
@@ -19,6 +20,7 @@ use super::farewell::Farewell;
 use super::slots::Slots;
 use super::way::{Course, Way};
 use crate::routes::{RoutePath, RouteTable};
+use addresses::{Addresses, Taken};
 use doubts::Doubts;
 use found::Found;
 
@@ -40,7 +42,7 @@ pub(super) struct Destination {
     pub(super) host: u32,
     /// The number of the host's groups.
     number: u32,
-    addresses: Vec<IpAddr>,
+    addresses: Addresses,
     pub(super) ways: Vec<Way>,
     /// The map whose hops the ways have.
     map: Option<MapVersion>,
@@ -73,7 +75,7 @@ pub(super) struct Destination {
 
 impl Destination {
     pub(super) fn new(host: u32, number: u32) -> Self {
-        let (addresses, ways, installed) = (Vec::new(), Vec::new(), Objects::default());
+        let (addresses, ways, installed) = (Addresses::default(), Vec::new(), Objects::default());
         Self {
             host,
             number,
@@ -94,33 +96,39 @@ impl Destination {
         }
     }
 
-    /// Adds the addresses that are known of the host to these.
-    pub(super) fn add_known_addresses(&self, addresses: &mut Vec<IpAddr>) {
-        let missing: Vec<IpAddr> =
-            self.addresses.iter().filter(|ip| !addresses.contains(ip)).copied().collect();
-        addresses.extend(missing);
+    /// The addresses that are known of the host.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.addresses.iter().copied()
     }
 
-    /// Takes in the host's addresses. Returns whether they are others than before. If the one that answered probes is not
-    /// among them, nothing is proved of the ways any more: a host that had the MAC of another for a while tells its own
-    /// addresses under it, and these are not at the end of that one's ways.
-    pub(super) fn take_addresses(&mut self, addresses: Vec<IpAddr>, numbers: &mut Numbers) -> bool {
-        let changed = self.addresses != addresses;
-        let before = self.target();
-        self.addresses = addresses;
-        if before.is_some_and(|ip| !self.has_address(ip.into())) {
+    /// Takes in the host's addresses, and loses none of those that are known if `is_holding`. Returns whether they are others
+    /// than before. If those at the end of the ways may be another host's, nothing is proved of the ways any more, not even by
+    /// a probe that turns before it gets there.
+    pub(super) fn take_addresses(
+        &mut self,
+        told: Vec<IpAddr>,
+        is_holding: bool,
+        numbers: &mut Numbers,
+    ) -> bool {
+        let told = if is_holding { self.addresses.kept_beside(told) } else { told };
+        let taken = self.addresses.take(told);
+        if taken == Taken::Anothers {
+            self.answered_at = None;
             let _had_some = self.forget_set_aside(numbers);
             self.ways.iter_mut().for_each(Way::forget_proof);
         }
-        changed
+        taken != Taken::Same
+    }
+
+    /// Takes in that the host itself has answered a probe.
+    pub(super) fn answered(&mut self, now: Instant) {
+        self.answered_at = Some(now);
+        self.addresses.prove();
     }
 
     /// The address that probes go to.
     pub(super) fn target(&self) -> Option<Ipv6Addr> {
-        self.addresses.iter().find_map(|address| match address {
-            IpAddr::V6(ip) => Some(*ip),
-            IpAddr::V4(_) => None,
-        })
+        self.addresses.first_v6()
     }
 
     /// Takes in how many packets nexthops have taken. `passing_probes` is how many of them may be other
@@ -223,12 +231,12 @@ impl Destination {
 
     /// Whether the host is known to have this address.
     pub(super) fn has_address(&self, address: IpAddr) -> bool {
-        self.addresses.contains(&address)
+        self.addresses.iter().any(|&it| it == address)
     }
 
     /// Whether no address of the host is known.
-    pub(super) const fn has_told_nothing(&self) -> bool {
-        self.addresses.is_empty()
+    pub(super) fn has_told_nothing(&self) -> bool {
+        self.addresses.iter().next().is_none()
     }
 
     /// Replaces the ways by those that were found in a table of this map. A way that goes through the same ports as

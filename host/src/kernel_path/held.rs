@@ -51,9 +51,7 @@ impl KernelPath {
         let mut owners = self.left.addresses.clone();
         let unlisted = self.unlisted.iter().map(|(&mac, it)| (mac, &it.destination));
         for (mac, it) in unlisted.chain(self.destinations.iter().map(|(&mac, it)| (mac, it))) {
-            let mut addresses = Vec::new();
-            it.add_known_addresses(&mut addresses);
-            owners.extend(addresses.into_iter().map(|ip| (ip, mac)));
+            owners.extend(it.addresses().map(|ip| (ip, mac)));
         }
         let ports = self.ports.iter().map(|(&number, port)| (port.cabled.interface, number)).collect();
         SegmentsTold { wanted: self.wanted(), owners, ports }

@@ -239,13 +239,9 @@ impl KernelPath {
         let mut renewed = Vec::new();
         let Self { destinations, numbers, .. } = self;
         for (&mac, destination) in destinations {
-            let mut addresses = of(mac);
-            if is_holding {
-                // A host whose agent has ended no longer tells its addresses, so those that were known are
-                // kept.
-                destination.add_known_addresses(&mut addresses);
-            }
-            if destination.take_addresses(addresses, numbers) {
+            // A host whose agent has ended no longer tells its addresses, so those that were known are kept while what is
+            // proved is held.
+            if destination.take_addresses(of(mac), is_holding, numbers) {
                 renewed.push(mac);
             }
         }

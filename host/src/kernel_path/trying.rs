@@ -79,7 +79,7 @@ impl KernelPath {
         self.prober.schedule(next, mac, way);
         let mut is_changed = is_news;
         if !turns {
-            destination.answered_at = Some(now);
+            destination.answered(now);
             is_changed |= destination.forget_set_aside(&mut self.numbers);
         }
         if is_changed {

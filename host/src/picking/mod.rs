@@ -139,8 +139,13 @@ impl Picker {
                 && !self.elsewhere.contains(&ip)
                 && !self.has_picked(ip)
         };
-        let before = self.before.iter().filter_map(|address| as_before(network, address));
-        before.chain(tried(self.own, network)?).find(is_free)
+        // Where networks overlap each has its own address again.
+        let of_network = |is_same: bool| {
+            let bits = network.prefix_bits();
+            let some = self.before.iter().filter(move |address| (address.prefix_bits() == bits) == is_same);
+            some.filter_map(move |address| as_before(network, address))
+        };
+        of_network(true).chain(of_network(false)).chain(tried(self.own, network)?).find(is_free)
     }
 }
 

@@ -224,6 +224,18 @@ fn hosts_that_wanted_one_address_have_the_same_as_before_in_whatever_order_they_
 }
 
 #[test]
+fn in_networks_that_overlap_a_host_has_the_same_addresses_as_before() {
+    let networks = [address("10.1.0.0/16"), address("10.1.0.0/24")];
+    let kept = [address("10.1.0.7/24"), address("10.1.55.3/16")];
+    let mut tree = picking(1, &[]);
+    tree.pickers[0].set_networks(&networks, &kept);
+    tree.run_ms(2000);
+    let mut picked = tree.taps[0].clone();
+    picked.sort_by_key(IpNetworkAddress::ip);
+    assert_eq!(picked, kept);
+}
+
+#[test]
 fn an_address_of_an_earlier_run_counts_only_in_its_network_and_while_no_other_has_it() {
     let networks = [address("10.1.0.0/24"), address("10.1.0.0/24"), address("10.2.0.0/24")];
     let picked = |before: &[&str]| {

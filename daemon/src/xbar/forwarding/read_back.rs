@@ -29,7 +29,8 @@ pub(crate) struct ReadBack {
     renewals: Renewals,
     /// How often the kernel had been told something else when this was made.
     before: u64,
-    is_taking_over: bool,
+    /// Whether it may hold what an earlier run left.
+    has_leavings: bool,
 }
 
 /// What the kernel was found to hold.
@@ -44,8 +45,8 @@ pub(crate) struct Found {
 impl Forwarding {
     /// What it takes to read the kernel back on another thread.
     pub(crate) fn read_back(&self) -> ReadBack {
-        let is_taking_over = self.is_taking_over();
-        ReadBack { renewals: self.renewals.clone(), before: self.renewals.count(), is_taking_over }
+        let Self { renewals, has_leavings, .. } = self;
+        ReadBack { renewals: renewals.clone(), before: renewals.count(), has_leavings: *has_leavings }
     }
 }
 
@@ -56,7 +57,7 @@ impl ReadBack {
     /// If the kernel does not answer.
     pub(crate) fn read(&self) -> Result<Found, KernelError> {
         let there = Kernel::open()?.dump_ways()?;
-        let not_comparable = match self.is_taking_over {
+        let not_comparable = match self.has_leavings {
             true => Some("packets may still go by what an earlier run of its agent left"),
             false if self.renewals.count() != self.before => {
                 Some("its agent changed what it holds while it was read; ask again")

@@ -97,10 +97,12 @@ impl Forwarding {
             }
             None => changes(there, wanted),
         };
+        self.has_leavings = self.taking_over_until.is_some();
         if changes.is_empty() {
             return Vec::new();
         }
         self.put_right += changes.len() as u64;
+        self.renewals.begin_another();
         let failed = self.kernel.apply(&changes);
         let mended = changes.len() - failed.len();
         if mended > 0 {
