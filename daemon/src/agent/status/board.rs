@@ -196,6 +196,9 @@ impl Board {
     /// The board of a running agent.
     pub fn new(status: &Status, around: Surroundings<'_>) -> Self {
         let name_of = |mac: Mac| Some(around.directory.name_of(mac)?.to_string());
+        let gone = around.known.gone_cables().take(MOST_GONE);
+        let gone = gone.map(|(ends, hosts)| (ends, hosts.map(|mac| mac.map(|mac| mac.to_string()))));
+        let (gone_cables, gone_cables_hosts) = gone.unzip();
         let mut board = Self {
             unit: around.unit,
             name: name_of(status.rank.mac),
@@ -233,13 +236,8 @@ impl Board {
             dead_cables: around.dead_cables,
             narrow_cables: around.narrow_cables,
             gone_hosts: around.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect(),
-            gone_cables: around.known.gone_cables().take(MOST_GONE).map(|(ends, _)| ends).collect(),
-            gone_cables_hosts: around
-                .known
-                .gone_cables()
-                .take(MOST_GONE)
-                .map(|(_, hosts)| hosts.map(|mac| mac.map(|mac| mac.to_string())))
-                .collect(),
+            gone_cables,
+            gone_cables_hosts,
             plan: around.plan,
             warnings: around.warnings,
             data_path: around.data_path,
