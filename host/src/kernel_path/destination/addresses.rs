@@ -37,9 +37,10 @@ impl Addresses {
         if had_some && self.proved.is_empty() { Taken::Anothers } else { Taken::Changed }
     }
 
-    /// Takes in that the host has answered a probe, so its addresses are at the end of its ways.
+    /// Takes in that the host has answered a probe, so its addresses are at the end of its ways. If none is known just now, those
+    /// of before are.
     pub(super) fn prove(&mut self) {
-        if self.proved != self.told {
+        if !self.told.is_empty() && self.proved != self.told {
             self.proved.clone_from(&self.told);
         }
     }
@@ -93,6 +94,12 @@ mod tests {
         // That nothing is known of a host for a moment says nothing of what is at the end of its ways.
         assert_eq!(taken(&[&[], &[2]]), [Taken::Changed, Taken::Changed]);
         assert_eq!(taken(&[&[], &[3]]), [Taken::Changed, Taken::Anothers]);
+        let mut answered_late = Addresses::default();
+        answered_late.take(addresses(&[1]));
+        answered_late.prove();
+        answered_late.take(Vec::new());
+        answered_late.prove();
+        assert_eq!(answered_late.take(addresses(&[2])), Taken::Anothers);
     }
 
     #[test]
