@@ -5,17 +5,20 @@
 //!
 //! - [`HistoryFile`]: the file of the log, which is bounded and survives a crash.
 //! - [`KeptMaps`]: the last maps themselves, which are bounded, too.
+//! - `waiting`: what waits to be written, a bounded number of the newest.
 //! - `writer`: the thread that writes both.
 
 mod file;
 mod maps;
+mod waiting;
 mod writer;
 
 use serde::{Deserialize, Serialize};
 
 pub use file::HistoryFile;
 pub use maps::KeptMaps;
-pub(super) use writer::{MapToKeep, Writer};
+pub(super) use waiting::MapToKeep;
+pub(super) use writer::Writer;
 
 /// How many maps are told at once, and so how many are kept in memory.
 pub const MOST_TOLD: usize = 200;

@@ -1,87 +1,69 @@
 //! Writes the file of maps in a thread of its own, as a disk may be slow, or full for a while.
 
-use std::collections::VecDeque;
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use mapper_formats::json::{Names, map_to_json};
-use mapper_proto::map::Map;
+use mapper_formats::json::map_to_json;
 use tracing::{info, warn};
 
+use super::waiting::{MOST_LINES, MOST_MAPS, MapToKeep, Waiting, WaitingMap};
 use super::{HistoryFile, KeptMaps, MapEvent};
 
-/// How many maps wait to be written at most. When there are more, the oldest are given up.
-const MOST_WAITING: usize = 64;
 /// How long after a failure the writer tries again.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// How many of these wait together with the map itself, which may be large. The maps of the others are not
-/// kept.
-const MOST_MAPS_WAITING: usize = 4;
-
-/// A map that is to be kept, with the names that are known in it.
-#[derive(Debug, Clone, Default)]
-pub(in crate::agent) struct MapToKeep {
-    pub(in crate::agent) map: Arc<Map>,
-    pub(in crate::agent) names: Names,
-}
-
-/// A map that comes to be written.
-#[derive(Debug, Clone)]
-struct Coming {
-    event: MapEvent,
-    /// The map itself, with a share of the counter of all maps that wait.
-    map: Option<(MapToKeep, Arc<()>)>,
-}
-
-/// What waits to be written, the oldest first.
+/// What the writer and its thread share. It is never locked while the disk is waited for.
 #[derive(Debug, Default)]
-struct Waiting {
-    /// The lines of what maps changed.
-    events: VecDeque<MapEvent>,
-    /// The maps themselves, each with the time at which it came.
-    maps: VecDeque<(u64, MapToKeep, Arc<()>)>,
+struct Shared {
+    waiting: Waiting,
+    /// Whether something came since the thread last looked.
+    has_news: bool,
+    /// Whether nothing more will come.
+    is_over: bool,
+    /// Why the last attempt to write failed, in words.
+    failure: Option<String>,
 }
 
-impl Waiting {
-    fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.maps.is_empty()
+/// Where the writer leaves for its thread what is to be written.
+#[derive(Debug, Default)]
+struct Desk {
+    shared: Mutex<Shared>,
+    changed: Condvar,
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a map. When too many lines wait, the oldest are given up.
-    fn add(&mut self, Coming { event, map }: Coming) {
-        self.maps.extend(map.map(|(map, share)| (event.unix_ms, map, share)));
-        self.events.push_back(event);
-        while self.events.len() > MOST_WAITING {
-            self.events.pop_front();
-        }
+    fn change(&self, change: impl FnOnce(&mut Shared)) {
+        change(&mut self.lock());
+        self.changed.notify_one();
     }
 
-    /// Writes all lines, then all maps. What cannot be written waits on.
-    fn write(&mut self, file: &HistoryFile, maps: &KeptMaps) -> io::Result<()> {
-        while let Some(event) = self.events.front() {
-            file.append(event)?;
-            self.events.pop_front();
-        }
-        while let Some((unix_ms, MapToKeep { map, names }, _)) = self.maps.front() {
-            let text = serde_json::to_string(&map_to_json(map, names))? + "\n";
-            maps.keep(*unix_ms, &text)?;
-            self.maps.pop_front();
-        }
-        Ok(())
+    /// Waits until something comes, or until it is time to try again what waits. Returns whether nothing more will come.
+    fn wait(&self, again_after: Duration) -> bool {
+        let is_quiet = |shared: &mut Shared| !shared.has_news && !shared.is_over;
+        let shared = self.lock();
+        let mut shared = match shared.waiting.is_empty() {
+            true => self.changed.wait_while(shared, is_quiet).unwrap_or_else(PoisonError::into_inner),
+            false => {
+                let waited = self.changed.wait_timeout_while(shared, again_after, is_quiet);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        shared.has_news = false;
+        shared.is_over
     }
 }
 
 /// Who writes the files.
 #[derive(Debug)]
 pub(in crate::agent) struct Writer {
-    events: Option<SyncSender<Coming>>,
-    /// The counter of maps that wait: each of them holds a share of it.
-    maps_waiting: Arc<()>,
-    failure: Arc<Mutex<Option<String>>>,
+    desk: Arc<Desk>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -91,33 +73,34 @@ impl Writer {
     /// # Errors
     /// If there can be no such thread.
     pub(in crate::agent) fn start(file: HistoryFile, maps: KeptMaps) -> io::Result<Self> {
-        let (events, coming) = sync_channel(MOST_WAITING);
-        let failure = Arc::new(Mutex::new(None));
-        let shown = Arc::clone(&failure);
-        let thread = thread::Builder::new()
-            .name("history".to_owned())
-            .spawn(move || serve(&file, &maps, &coming, &shown, AGAIN_AFTER))?;
-        Ok(Self { events: Some(events), maps_waiting: Arc::default(), failure, thread: Some(thread) })
+        Self::start_with(file, maps, AGAIN_AFTER)
     }
 
-    /// Has a map written. If too many wait for a disk that does not answer, the map is given up.
+    fn start_with(file: HistoryFile, maps: KeptMaps, again_after: Duration) -> io::Result<Self> {
+        let desk = Arc::new(Desk::default());
+        let disk = Disk { file, maps, desk: Arc::clone(&desk) };
+        let thread =
+            thread::Builder::new().name("history".to_owned()).spawn(move || disk.serve(again_after))?;
+        Ok(Self { desk, thread: Some(thread) })
+    }
+
+    /// Has a map written. If too many wait for a disk that does not answer, the oldest are given up.
     pub(in crate::agent) fn write(&self, event: MapEvent, map: MapToKeep) {
-        if let Some(events) = &self.events {
-            let has_room = Arc::strong_count(&self.maps_waiting) <= MOST_MAPS_WAITING;
-            let map = has_room.then(|| (map, Arc::clone(&self.maps_waiting)));
-            let _given_up_where_the_disk_hangs = events.try_send(Coming { event, map });
-        }
+        self.desk.change(|shared| {
+            shared.waiting.add(event, map);
+            shared.has_news = true;
+        });
     }
 
     /// Why maps cannot be written, in words; `None` if they can.
     pub(in crate::agent) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.desk.lock().failure.clone()
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.events = None;
+        self.desk.change(|shared| shared.is_over = true);
         if let Some(thread) = self.thread.take() {
             // If the thread panicked, there is nothing left to wait for.
             let _ended = thread.join();
@@ -125,43 +108,81 @@ impl Drop for Writer {
     }
 }
 
-fn serve(
-    file: &HistoryFile,
-    maps: &KeptMaps,
-    coming: &Receiver<Coming>,
-    failure: &Mutex<Option<String>>,
-    again_after: Duration,
-) {
-    maps.remove_half_written();
-    let mut waiting = Waiting::default();
-    loop {
-        let next = match waiting.is_empty() {
-            true => coming.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            false => coming.recv_timeout(again_after),
-        };
-        let is_over = matches!(next, Err(RecvTimeoutError::Disconnected));
-        if let Ok(map) = next {
-            waiting.add(map);
-        }
-        let outcome = waiting.write(file, maps);
-        let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-        match outcome {
-            Ok(()) if failure.take().is_some() => {
-                info!(file = %file.path().display(), "maps are written again");
-            }
-            Ok(()) => {}
-            Err(error) => {
-                if failure.is_none() {
-                    warn!(file = %file.path().display(), "the history of maps cannot be written: {error}");
-                }
-                *failure = Some(format!(
-                    "the history of maps cannot be written to {}: {error}; the last {MOST_WAITING} maps are kept until it can",
-                    file.path().display()
-                ));
+/// The files, in the hands of the thread.
+struct Disk {
+    file: HistoryFile,
+    maps: KeptMaps,
+    desk: Arc<Desk>,
+}
+
+impl Disk {
+    fn serve(&self, again_after: Duration) {
+        self.maps.remove_half_written();
+        loop {
+            let is_over = self.desk.wait(again_after);
+            let lines = self.write_lines();
+            let maps = self.write_maps();
+            self.show(match (lines, maps) {
+                (Err(error), _) => Some((self.file.path(), error)),
+                (Ok(()), Err(error)) => Some((self.maps.dir(), error)),
+                (Ok(()), Ok(())) => None,
+            });
+            if is_over {
+                return;
             }
         }
-        if is_over {
-            return;
+    }
+
+    /// Writes the lines that wait, in their order, up to the first that cannot be written.
+    fn write_lines(&self) -> io::Result<()> {
+        loop {
+            // A statement of its own, so that the lock is not held while the line is written.
+            let line = self.desk.lock().waiting.take_line();
+            let Some(line) = line else { return Ok(()) };
+            if let Err(error) = self.file.append(&line) {
+                self.desk.lock().waiting.put_back(line);
+                return Err(error);
+            }
+        }
+    }
+
+    /// Writes all maps that wait and can be written. If some cannot, the error is that of the first.
+    fn write_maps(&self) -> io::Result<()> {
+        let mut outcome = Ok(());
+        let mut last: Option<Arc<WaitingMap>> = None;
+        loop {
+            let next = self.desk.lock().waiting.map_after(last.as_deref());
+            let Some(next) = next else { return outcome };
+            match self.write_map(&next) {
+                Ok(()) => self.desk.lock().waiting.remove(&next),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+            last = Some(next);
+        }
+    }
+
+    fn write_map(&self, WaitingMap { unix_ms, map, .. }: &WaitingMap) -> io::Result<()> {
+        let text = serde_json::to_string(&map_to_json(&map.map, &map.names))? + "\n";
+        self.maps.keep(*unix_ms, &text)
+    }
+
+    /// Shows what came of an attempt to write all: that it failed, with the file or directory and the error. A failure is
+    /// logged once, and so is its end.
+    fn show(&self, failed: Option<(&Path, io::Error)>) {
+        let mut shared = self.desk.lock();
+        let before = shared.failure.take();
+        shared.failure = failed.map(|(path, error)| {
+            let path = path.display();
+            if before.is_none() {
+                warn!(%path, "the history of maps cannot be written: {error}");
+            }
+            format!(
+                "the history of maps cannot be written to {path}: {error}; until it can, the last {MOST_LINES} lines and \
+                 {MOST_MAPS} maps wait"
+            )
+        });
+        if before.is_some() && shared.failure.is_none() {
+            info!(file = %self.file.path().display(), "maps are written again");
         }
     }
 }
@@ -174,30 +195,27 @@ mod tests {
     fn what_cannot_be_written_is_told_and_written_when_it_can() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("state");
-        let file = HistoryFile::new(folder.join("eth1.history"));
-        let (events, coming) = sync_channel(9);
-        let failure = Arc::new(Mutex::new(None));
-        let (shown, written) = (Arc::clone(&failure), file.clone());
-        let maps = KeptMaps::new(folder.join("eth1.maps"));
-        let kept = maps.clone();
-        let thread = thread::spawn(move || serve(&written, &kept, &coming, &shown, Duration::from_millis(5)));
-        let send = |unix_ms| {
-            let event = MapEvent { unix_ms, ..MapEvent::default() };
-            events.send(Coming { event, map: Some((MapToKeep::default(), Arc::default())) }).unwrap();
-        };
-        send(1);
-        send(2);
-        while failure.lock().unwrap().is_none() {
+        let (file, maps) =
+            (HistoryFile::new(folder.join("eth1.history")), KeptMaps::new(folder.join("eth1.maps")));
+        // A file stands where the directory of all is to be.
+        std::fs::write(&folder, "").unwrap();
+        let writer = Writer::start_with(file.clone(), maps.clone(), Duration::from_millis(5)).unwrap();
+        (1..=2).for_each(|unix_ms| write(&writer, unix_ms));
+        while writer.failure().is_none() {
             thread::yield_now();
         }
-        assert!(failure.lock().unwrap().as_ref().unwrap().contains("eth1.history"));
-        std::fs::create_dir(&folder).unwrap();
-        while failure.lock().unwrap().is_some() {
+        let told = writer.failure().unwrap();
+        assert!(
+            told.contains("eth1.history") && told.ends_with("the last 64 lines and 4 maps wait"),
+            "{told}"
+        );
+        std::fs::remove_file(&folder).unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
+        while writer.failure().is_some() {
             thread::yield_now();
         }
-        send(3);
-        drop(events);
-        thread.join().unwrap();
+        write(&writer, 3);
+        drop(writer);
         let numbers: Vec<u64> = file.read(9).iter().map(|event| event.unix_ms).collect();
         assert_eq!(numbers, [1, 2, 3]);
         assert!((1..4).all(|unix_ms| maps.read(unix_ms).unwrap().contains("mapper.map/1")));
@@ -207,19 +225,21 @@ mod tests {
     fn a_map_that_cannot_be_kept_is_tried_again_though_its_line_is_written() {
         let dir = tempfile::tempdir().unwrap();
         let file = HistoryFile::new(dir.path().join("eth1.history"));
-        let folder = dir.path().join("eth1.maps");
         // A file stands where the directory of maps is to be.
-        std::fs::write(&folder, "").unwrap();
-        let maps = KeptMaps::new(folder.clone());
-        let mut waiting = Waiting::default();
-        let map = Some((MapToKeep::default(), Arc::default()));
-        waiting.add(Coming { event: MapEvent { unix_ms: 7, ..MapEvent::default() }, map });
-        assert!(waiting.write(&file, &maps).is_err());
+        let maps = KeptMaps::new(dir.path().join("eth1.maps"));
+        std::fs::write(maps.dir(), "").unwrap();
+        let writer = Writer::start_with(file.clone(), maps.clone(), Duration::from_millis(5)).unwrap();
+        write(&writer, 7);
+        while writer.failure().is_none() {
+            thread::yield_now();
+        }
+        assert!(writer.failure().unwrap().contains("eth1.maps"));
         assert_eq!(file.read(9).len(), 1);
-        assert!(!waiting.is_empty(), "so whoever waits for more maps does not wait for ever");
-        std::fs::remove_file(&folder).unwrap();
-        waiting.write(&file, &maps).unwrap();
-        assert!(waiting.is_empty() && maps.read(7).unwrap().contains("mapper.map/1"));
+        std::fs::remove_file(maps.dir()).unwrap();
+        while writer.failure().is_some() {
+            thread::yield_now();
+        }
+        assert!(maps.read(7).unwrap().contains("mapper.map/1"), "no other map had to come");
         assert_eq!(file.read(9).len(), 1, "its line is there once");
     }
 
@@ -228,10 +248,59 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = HistoryFile::new(dir.path().join("eth1.history"));
         let writer = Writer::start(file.clone(), KeptMaps::new(dir.path().join("eth1.maps"))).unwrap();
-        let write = |unix_ms| writer.write(MapEvent { unix_ms, ..MapEvent::default() }, MapToKeep::default());
-        (0..20).for_each(write);
+        (0..20).for_each(|unix_ms| write(&writer, unix_ms));
         assert_eq!(writer.failure(), None);
         drop(writer);
         assert_eq!(file.read(99).len(), 20);
+    }
+
+    /// A writer of the files of a directory, and its maps.
+    fn writer_in(dir: &std::path::Path) -> (Writer, KeptMaps) {
+        let maps = KeptMaps::new(dir.join("eth1.maps"));
+        (Writer::start(HistoryFile::new(dir.join("eth1.history")), maps.clone()).unwrap(), maps)
+    }
+
+    fn write(writer: &Writer, unix_ms: u64) {
+        writer.write(MapEvent { unix_ms, ..MapEvent::default() }, MapToKeep::default());
+    }
+
+    fn times_of(maps: &KeptMaps) -> Vec<u64> {
+        (0..99).filter(|&unix_ms| maps.read(unix_ms).is_some()).collect()
+    }
+
+    #[test]
+    fn of_the_maps_that_wait_long_the_newest_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        // A file stands where the directory of maps is to be.
+        std::fs::write(dir.path().join("eth1.maps"), "").unwrap();
+        let (writer, maps) = writer_in(dir.path());
+        (1..=20).for_each(|unix_ms| write(&writer, unix_ms));
+        while writer.failure().is_none() {
+            thread::yield_now();
+        }
+        std::fs::remove_file(maps.dir()).unwrap();
+        write(&writer, 21);
+        drop(writer);
+        // That before them is there if the thread just tried it.
+        let times = times_of(&maps);
+        assert!(times.ends_with(&[18, 19, 20, 21]) && times.len() <= 5, "{times:?}");
+    }
+
+    #[test]
+    fn a_map_that_can_never_be_kept_is_in_no_other_ones_way() {
+        let dir = tempfile::tempdir().unwrap();
+        // A directory stands where a map is to be.
+        std::fs::create_dir_all(dir.path().join("eth1.maps/1.json")).unwrap();
+        let (writer, maps) = writer_in(dir.path());
+        (1..=2).for_each(|unix_ms| write(&writer, unix_ms));
+        while writer.failure().is_none() || times_of(&maps) != [2] {
+            thread::yield_now();
+        }
+        (3..=5).for_each(|unix_ms| write(&writer, unix_ms));
+        while writer.failure().is_some() {
+            thread::yield_now();
+        }
+        drop(writer);
+        assert_eq!(times_of(&maps), [2, 3, 4, 5]);
     }
 }
