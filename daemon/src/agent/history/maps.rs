@@ -1,7 +1,9 @@
 //! The last maps themselves, each in a file, so that one can see a fabric as it was.
 
+use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mapper_machine::whole_file;
 
@@ -9,6 +11,9 @@ use mapper_machine::whole_file;
 const MOST_MAPS: usize = 200;
 /// The most bytes of all maps together.
 const MOST_BYTES: u64 = 16 << 20;
+
+/// How long ago a file that is not whole was last written if it is taken for what a crash left.
+const HALF_WRITTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// A directory of maps, each as `mapper.map/1` in a file that is named by the time at which the map came, in milliseconds since the
 /// beginning of 1970. The oldest are forgotten when there are too many.
@@ -44,6 +49,7 @@ impl KeptMaps {
             return Ok(());
         }
         std::fs::create_dir_all(&self.dir)?;
+        self.remove_half_written();
         let mut kept = self.kept()?;
         let mut sum: u64 = kept.iter().map(|&(_, bytes)| bytes).sum();
         while kept.len() >= self.most_maps || sum + bytes > self.most_bytes {
@@ -54,11 +60,12 @@ impl KeptMaps {
         whole_file::replace(&self.path(unix_ms), text)
     }
 
-    /// Removes files that a crash left half written. That is done once, before the first map is kept, as the
-    /// agents of other namespaces may share the directory and be writing theirs later.
-    pub(super) fn remove_half_written(&self) {
+    /// Removes files that a crash left half written. Those that were written to lately stay, as agents of other
+    /// namespaces may share the directory and be writing theirs, and so do those of which the clock says nothing, as it
+    /// was set back since.
+    fn remove_half_written(&self) {
         for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().ends_with(".new") {
+            if entry.file_name().to_string_lossy().ends_with(".new") && is_left(&entry) {
                 // What cannot be removed takes room and does no other harm.
                 let _stays = std::fs::remove_file(entry.path());
             }
@@ -86,6 +93,12 @@ impl KeptMaps {
     }
 }
 
+/// Whether nobody has written to a file for so long that nobody is about to.
+fn is_left(entry: &DirEntry) -> bool {
+    let written = entry.metadata().and_then(|file| file.modified());
+    written.is_ok_and(|written| written.elapsed().is_ok_and(|since| since >= HALF_WRITTEN_AFTER))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,12 +116,30 @@ mod tests {
         assert_eq!(times(), [10, 8, 7], "a large one takes the room of several");
         maps.keep(11, &"x".repeat(101)).unwrap();
         assert_eq!(times(), [10, 8, 7], "and one that is too large takes none");
-        // This is what a crash would leave.
-        std::fs::write(maps.dir().join("12.json.77.new"), "half a map").unwrap();
-        maps.remove_half_written();
         maps.keep(12, "map 12").unwrap();
         assert_eq!(times(), [12, 10]);
         assert_eq!(std::fs::read_dir(maps.dir()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_a_crash_left_half_written_is_removed_and_not_what_another_agent_is_writing() {
+        let dir = tempfile::tempdir().unwrap();
+        let maps = KeptMaps::new(dir.path().join("eth1.maps"));
+        std::fs::create_dir(maps.dir()).unwrap();
+        let half_written = |name: &str| {
+            let path = maps.dir().join(name);
+            std::fs::write(&path, "half a map").unwrap();
+            (std::fs::File::options().write(true).open(&path).unwrap(), path)
+        };
+        let (old, old_path) = half_written("7.json.77.new");
+        let (_, new_path) = half_written("8.json.78.new");
+        let (future, future_path) = half_written("9.json.79.new");
+        let now = old.metadata().unwrap().modified().unwrap();
+        old.set_modified(now - HALF_WRITTEN_AFTER).unwrap();
+        future.set_modified(now + 2 * HALF_WRITTEN_AFTER).unwrap();
+        maps.keep(10, "map").unwrap();
+        assert!(!old_path.exists());
+        assert!(new_path.exists() && future_path.exists());
     }
 
     #[test]

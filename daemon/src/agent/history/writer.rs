@@ -117,7 +117,6 @@ struct Disk {
 
 impl Disk {
     fn serve(&self, again_after: Duration) {
-        self.maps.remove_half_written();
         loop {
             let is_over = self.desk.wait(again_after);
             let lines = self.write_lines();
