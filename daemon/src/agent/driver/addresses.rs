@@ -13,7 +13,7 @@ use mapper_machine::link::interface::Interface;
 use mapper_proto::IpNetworkAddress;
 use tracing::{error, info, warn};
 
-use super::kept_addresses::KeptAddresses;
+use super::kept_addresses::{KeptAddresses, forget_oldest};
 use super::state::Driver;
 use crate::agent::status::AddressClash;
 
@@ -93,21 +93,33 @@ impl Driver {
     /// Has the host pick its addresses. Those of its last run are tried first.
     pub(super) fn pick_addresses(&mut self) {
         if !self.config.networks.is_empty() {
-            self.addresses.kept = KeptAddresses::read(&KeptAddresses::path(&self.config), self.host.own());
+            let own = self.host.own();
+            let path = KeptAddresses::path(&self.config, own);
+            self.addresses.kept = KeptAddresses::read(&path, own).unwrap_or_else(|error| {
+                warn!(
+                    path = %path.display(),
+                    %error,
+                    "the addresses that were picked before cannot be read: this host may pick others"
+                );
+                KeptAddresses::default()
+            });
         }
         self.host.pick_addresses(self.now(), &self.config.networks, self.addresses.kept.all());
     }
 
     /// Keeps an address that was picked for later starts.
     fn keep_picked(&mut self, picked: IpNetworkAddress, given_up: Option<IpNetworkAddress>) {
+        let own = self.host.own();
+        let path = KeptAddresses::path(&self.config, own);
         self.addresses.kept.take(picked, given_up);
-        let path = KeptAddresses::path(&self.config);
-        if let Err(error) = self.addresses.kept.write(&path, self.host.own()) {
-            warn!(
+        match self.addresses.kept.write(&path, own) {
+            Ok(true) => forget_oldest(&self.config, own),
+            Ok(false) => {}
+            Err(error) => warn!(
                 path = %path.display(),
                 %error,
                 "the address cannot be kept: after the next start this host may pick another"
-            );
+            ),
         }
     }
 
@@ -147,13 +159,18 @@ impl Driver {
             }
             (None, None) => error!("no address of {network} is free"),
         }
-        let done = self.replace_address(given_up.map(|(before, _)| before), address);
-        self.addresses.not_given = done.err();
+        let before = given_up.map(|(before, _)| before);
+        let removed = before.map_or(Ok(()), |before| self.remove_from_tap(before));
+        let given = address.map_or(Ok(false), |address| self.give_to_tap(address));
+        let has_it = matches!(given, Ok(true));
+        self.addresses.not_given = removed.and(given).err();
         if let Some(error) = &self.addresses.not_given {
             error!("{error}");
         }
         if let Some(address) = address {
-            self.keep_picked(address, given_up.map(|(before, _)| before));
+            if has_it {
+                self.keep_picked(address, before);
+            }
             self.addresses.full.remove(&network);
         } else {
             self.addresses.full.insert(network);
@@ -161,21 +178,20 @@ impl Driver {
         // The kernel tells of the change, and then the host hears which addresses there are.
     }
 
-    fn replace_address(
-        &self,
-        before: Option<IpNetworkAddress>,
-        address: Option<IpNetworkAddress>,
-    ) -> Result<(), String> {
-        let Some(users) = &self.users else { return Ok(()) };
-        let done = match before.and_then(InterfaceAddress::new) {
-            Some(before) => users.tap().remove_address(before),
-            None => Ok(()),
+    fn remove_from_tap(&self, address: IpNetworkAddress) -> Result<(), String> {
+        let (Some(users), Some(address)) = (&self.users, InterfaceAddress::new(address)) else {
+            return Ok(());
         };
-        let added = match address.and_then(InterfaceAddress::new) {
-            Some(address) => users.tap().add_address(address),
-            None => Ok(()),
+        users.tap().remove_address(address).map_err(|error| with_causes(&error))
+    }
+
+    /// Gives the tap interface an address. Returns whether there is a tap interface and it has the address now.
+    fn give_to_tap(&self, address: IpNetworkAddress) -> Result<bool, String> {
+        let (Some(users), Some(address)) = (&self.users, InterfaceAddress::new(address)) else {
+            return Ok(false);
         };
-        done.and(added).map_err(|error| with_causes(&error))
+        users.tap().add_address(address).map_err(|error| with_causes(&error))?;
+        Ok(true)
     }
 
     fn why_lost(&self, why: Lost) -> String {
