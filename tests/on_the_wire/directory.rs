@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use mapper_machine::link::interface::Interface;
 use serde_json::Value;
 
+use crate::daemon::Daemon;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
 use crate::ring::Ring;
@@ -124,6 +125,34 @@ fn picked_addresses_differ_and_are_the_same_after_a_restart() {
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains(&ring.addresses(0, 4).concat()) && !shown.contains(&picked[0]), "{shown}");
     ring.wait_for_ping(1, &ring.addresses(0, 4).concat());
+}
+
+#[test]
+fn machines_with_one_state_directory_each_keep_the_address_that_they_picked() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(2);
+    let state = tempfile::tempdir().unwrap();
+    let start = |at: usize| {
+        let mut command = ring.machines[at].command(MAPPER);
+        command.args(["node", "--ports", "e1,e2", "--address", "10.1.0.0/24", "--run-dir", ring.run_dir(at)]);
+        command.env("STATE_DIRECTORY", state.path());
+        Daemon::start_command(command, "the agent runs")
+    };
+    let _nodes: Vec<_> = (0..2).map(start).collect();
+    let picked = ring.picked();
+    let macs: Vec<_> = (0..2).map(|at| ring.board(at, &[])["mac"].as_str().unwrap().to_owned()).collect();
+    let expected: Vec<_> =
+        macs.iter().zip(&picked).map(|(mac, address)| format!("host {mac}\naddress {address}\n")).collect();
+    wait_for("a file for each of them", || {
+        let file_of = |mac: &String| {
+            let mut files = std::fs::read_dir(state.path()).unwrap().map(|entry| entry.unwrap());
+            files.find(|file| file.file_name().to_str().unwrap().ends_with(&format!("{mac}.addresses")))
+        };
+        let read = |mac| std::fs::read_to_string(file_of(mac)?.path()).ok();
+        (macs.iter().map(read).collect::<Option<Vec<_>>>()? == expected).then_some(())
+    });
 }
 
 #[test]
