@@ -189,21 +189,19 @@ fn what_somebody_takes_away_comes_back_and_the_board_says_so() {
 #[test]
 fn packets_by_segments_go_on_when_a_node_crashes_and_when_it_comes_back() {
     if can_carry_ip() {
-        crash_and_come_back("srv6", 0);
+        crash_and_come_back("srv6");
     }
 }
 
 #[test]
 fn packets_by_destination_go_on_when_a_node_crashes_and_when_it_comes_back() {
     if can_carry_ip() {
-        // On a busy machine others may not answer in time when the node looks for them. Tables by destination to hosts that its
-        // first map lacks are not trusted, as packets could come back.
-        crash_and_come_back("routes", 20);
+        crash_and_come_back("routes");
     }
 }
 
-/// A node crashes, and at most five pings to it get lost; it comes back, and of those from it at most `most_lost_again`.
-fn crash_and_come_back(kind: &str, most_lost_again: u64) {
+/// A node crashes, and at most five pings to it get lost; it comes back, and none of those from it does.
+fn crash_and_come_back(kind: &str) {
     let ring = Ring::new(3);
     // Agents are patient, as on a busy machine none must hold a live cable for dead when the node crashes or comes back.
     let options = ["--liveness-misses", "10", "--data-path", kind];
@@ -237,7 +235,7 @@ fn crash_and_come_back(kind: &str, most_lost_again: u64) {
     });
     assert_eq!(pings(&ring.machines[1], "10.1.0.3"), 20, "packets go on by what this run has installed");
     let (sent, answered) = pinging.end();
-    if sent <= 20 || sent - answered > most_lost_again {
+    if sent <= 20 || answered < sent {
         panic!("{answered} of {sent} pings from the node that is back: {}", ring.told(daemons));
     }
 }

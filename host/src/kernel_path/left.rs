@@ -8,10 +8,10 @@ use mapper_fib::segments::{self, Element};
 use mapper_fib::{Nexthop, Objects, Route};
 use mapper_proto::{Instant, Mac};
 
-use super::KernelPath;
 use super::destination::Destination;
 use super::surroundings::{Surroundings, TablesByDestination};
 use super::way::{USED_LEFT_AFTER, Way};
+use super::{KernelPath, KernelPort};
 use crate::routes::RouteTable;
 
 /// How long packets go on by what an earlier run has left along ways that this run has not proved, once all hosts have routes
@@ -125,7 +125,7 @@ impl KernelPath {
     ///
     /// A host that has told no address yet is taken to have those that the earlier run knew: it tells them only some time after
     /// the map, and as long as not all hosts have that map, frames by the tap interface are not delivered everywhere. Nor may a
-    /// host that starts find all others at once: a way by segments to one that the map does not list may stay if the map ends
+    /// host that starts find all others at once: a way to one that the map does not list may stay if the map ends
     /// before it, and it closes no circle with what the map has. A host that has let go of its routes keeps none of an earlier
     /// run either.
     pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
@@ -154,17 +154,33 @@ impl KernelPath {
         self.left.addresses.values().any(|mac| !self.destinations.contains_key(mac))
     }
 
-    /// Whether a nexthop of an earlier run leads out of the map, and does no harm there. Only source routes do: packets that
-    /// go by the destination could come back.
+    /// Whether a nexthop of an earlier run leads out of the map, and does no harm there.
+    ///
+    /// Source routes lead where they led. By the destination, packets reach a neighbour that the map lacks, and go on by its
+    /// table. They do not come back, as far as it is the neighbour that the earlier run had there, which whoever takes over looks at: a
+    /// host that has another map than this one's earlier run either has one without this host, whose tables lead to nobody outside
+    /// of it, or one that this host has not got, of which nothing new is in use before it has.
     fn leads_to_unlisted(&self, nexthop: &Nexthop, table: &RouteTable) -> bool {
-        let Nexthop::Segments { interface, segments } = nexthop else { return false };
-        let Some(elements) = segments::elements(segments) else { return false };
-        let Some((Element::FirstPort(first), rest)) = elements.split_first() else { return false };
-        let leaves = self.ports.get(first).is_some_and(|port| port.cabled.interface == *interface);
-        let ports = rest.iter().map_while(|element| match element {
-            Element::Port(port) => Some(*port),
-            _ => None,
-        });
-        self.agent_port.is_some() && leaves && table.leads_out_of_the_map([*first].into_iter().chain(ports))
+        if self.agent_port.is_none() {
+            return false;
+        }
+        let mut at_interface =
+            self.ports.values().filter(|port| port.cabled.interface == nexthop.interface());
+        match nexthop {
+            Nexthop::Gateway { .. } => {
+                let forwards = |port: &KernelPort| port.by_destination && self.goes_by_destination();
+                at_interface.any(|port| forwards(port) && table.leads_out_of_the_map([port.cabled.port]))
+            }
+            Nexthop::Segments { segments, .. } => {
+                let Some(elements) = segments::elements(segments) else { return false };
+                let Some((Element::FirstPort(first), rest)) = elements.split_first() else { return false };
+                let ports = rest.iter().map_while(|element| match element {
+                    Element::Port(port) => Some(*port),
+                    _ => None,
+                });
+                at_interface.any(|port| port.cabled.port == *first)
+                    && table.leads_out_of_the_map([*first].into_iter().chain(ports))
+            }
+        }
     }
 }
