@@ -57,13 +57,36 @@ impl ReadBack {
     /// If the kernel does not answer.
     pub(crate) fn read(&self) -> Result<Found, KernelError> {
         let there = Kernel::open()?.dump_ways()?;
-        let not_comparable = match self.has_leavings {
-            true => Some("packets may still go by what an earlier run of its agent left"),
-            false if self.renewals.count() != self.before => {
-                Some("its agent changed what it holds while it was read; ask again")
-            }
-            false => None,
-        };
-        Ok(Found { there, not_comparable })
+        Ok(Found { there, not_comparable: self.not_comparable() })
+    }
+
+    /// Why what was read just now cannot be held against what the kernel was told, in words; `None` if it can.
+    fn not_comparable(&self) -> Option<&'static str> {
+        if self.has_leavings {
+            Some("packets may still go by what an earlier run of its agent left")
+        } else if self.renewals.count() != self.before {
+            Some("its agent changed what it holds while it was read; ask again")
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_is_compared_unless_it_changed_meanwhile_or_an_earlier_run_left_some_of_it() {
+        let renewals = Renewals::default();
+        renewals.begin_another();
+        let read_back =
+            |has_leavings| ReadBack { renewals: renewals.clone(), before: renewals.count(), has_leavings };
+        let (own_alone, with_leavings) = (read_back(false), read_back(true));
+        assert_eq!(own_alone.not_comparable(), None);
+        assert!(with_leavings.not_comparable().is_some_and(|why| why.contains("an earlier run")));
+        renewals.begin_another();
+        assert!(own_alone.not_comparable().is_some_and(|why| why.contains("ask again")));
+        assert_eq!(read_back(false).not_comparable(), None, "it is asked again");
     }
 }
