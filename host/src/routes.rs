@@ -311,10 +311,7 @@ impl RouteTable {
 
     /// The port that this host is cabled to, if it is a port of an xbar.
     pub(crate) fn home(&self) -> Option<PortRef> {
-        match self.basis.topology.attachment(self.whole.from()) {
-            Attachment::Port(home) => Some(home),
-            _ => None,
-        }
+        self.home_of(self.whole.from())
     }
 
     /// The xbar of the map that has this tag.

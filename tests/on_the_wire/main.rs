@@ -30,6 +30,7 @@ mod history;
 mod identity;
 mod interfaces;
 mod ip;
+mod kernel_agents;
 mod kernel_choice;
 mod kernel_datagrams;
 mod kernel_left;

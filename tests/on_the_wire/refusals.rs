@@ -36,9 +36,10 @@ fn no_interface_at_all() {
 }
 
 #[test]
-fn routes_by_destination_where_there_is_no_crossbar() {
-    let text = refusal(&agent(&["--interface", "lo", "--tap", "fabric0", "--data-path", "routes"]));
-    assert!(text.contains("run `mapper node`") && text.contains("no crossbar of its own"), "{text}");
+fn routes_by_destination_where_nobody_knows_destinations_and_abilities_that_no_kernel_has() {
+    let words = ["xbar", "--ports", "lo", "--data-path", "routes"];
+    let text = refusal(&Command::new(MAPPER).args(words).output().unwrap());
+    assert!(text.contains("holds no map") && text.contains("run `mapper node`"), "{text}");
     let unknown = agent(&["--interface", "lo", "--kernel-avoid", "segment"]);
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
     let text = String::from_utf8(unknown.stderr).unwrap();

@@ -277,15 +277,14 @@ impl Forwarding {
         self.abilities.left_unused
     }
 
-    /// When routes by destination are used: where they were chosen, or where the kernel has no segments; and unless the user
-    /// wants segments, with others whose kernels have none.
+    /// When routes by destination are used: where they were chosen, or where the kernel has no segments; and at a node, unless the
+    /// user wants segments, with others whose kernels have none.
     pub(crate) const fn routes(&self) -> ByDestination {
         match self.choice {
-            _ if !self.needs.forwards => ByDestination::Never,
             DataPathChoice::Routes => ByDestination::Always,
-            DataPathChoice::Auto if self.segments() => ByDestination::WithOthers,
-            DataPathChoice::Auto => ByDestination::Always,
-            DataPathChoice::Srv6 | DataPathChoice::Tap => ByDestination::Never,
+            DataPathChoice::Auto if !self.segments() => ByDestination::Always,
+            DataPathChoice::Auto if self.needs.forwards => ByDestination::WithOthers,
+            DataPathChoice::Auto | DataPathChoice::Srv6 | DataPathChoice::Tap => ByDestination::Never,
         }
     }
 

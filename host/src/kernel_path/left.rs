@@ -133,7 +133,7 @@ impl KernelPath {
         let Some(table) = table else { return !self.has_let_go };
         let (abilities, agent_port) = (self.used_abilities(), *agent_port);
         let complete = self.complete == Some(table.version());
-        let tables = TablesByDestination::of(self.goes_by_destination(), agent_port, complete);
+        let tables = TablesByDestination::of(self.goes_by_destination(), complete);
         let around = Surroundings { abilities, agent_port, ports, narrow, tables };
         let has_route =
             |it: &Destination| it.has_route_along(nexthop, table, &around, |way| left.may_take(way));

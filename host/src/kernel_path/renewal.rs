@@ -81,8 +81,7 @@ impl KernelPath {
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let found = table.as_ref().map_or_else(Vec::new, |table| {
             let agent_port = *agent_port;
-            let tables =
-                TablesByDestination::of(by_destination, agent_port, *complete == Some(table.version()));
+            let tables = TablesByDestination::of(by_destination, *complete == Some(table.version()));
             let around = Surroundings { abilities, agent_port, ports, narrow, tables };
             destination.routes(table, &around)
         });

@@ -9,6 +9,7 @@ use mapper_proto::wire::Route;
 use mapper_proto::{Mac, PortSet};
 
 use super::destination::Destination;
+use super::surroundings::CABLE;
 use super::way::Way;
 use super::{KernelPath, KernelPort};
 use crate::routes::RouteTable;
@@ -91,9 +92,7 @@ impl NotCarried {
                      forwards nothing by plain routes: run a kernel with SRv6 here, or all machines with `--data-path routes`"
                 );
             }
-            Self::NotHere => {
-                "the kernel of this machine has no SRv6 or may not use it, and only a node goes by anything else"
-            }
+            Self::NotHere => "the kernel of this machine has no SRv6 or may not use it",
             Self::NoOwnAddress => "this host has no IPv6 address on the fabric",
             Self::NoAddress => "the host has told no IPv6 address of its own",
             Self::NoWay => "no route leads there through crossbars and cables whose kernels are known",
@@ -165,8 +164,8 @@ impl KernelPath {
             (true, Some(_)) => {
                 table.paths_to(host).filter_map(|path| Some(path.hops.first()?.port)).collect()
             }
-            (true, None) => PortSet::from_iter([0]),
-            (false, _) => table.next_hops_to(host).map(|(hop, _)| hop.port).collect(),
+            (false, Some(_)) => table.next_hops_to(host).map(|(hop, _)| hop.port).collect(),
+            (_, None) => PortSet::from_iter([CABLE]),
         };
         // One whose kernel has what is needed leaves a way, once all hosts have the map.
         let known = ports.iter().filter(|port| self.ports.contains_key(port));

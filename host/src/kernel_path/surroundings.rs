@@ -7,6 +7,9 @@ use mapper_fib::segments::{LeftUnused, Packing};
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 
+/// The port of a host that has no crossbar of its own: its one interface.
+pub(super) const CABLE: u8 = 0;
+
 /// What the kernel of this machine can do, as far as the user lets it be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KernelAbilities {
@@ -14,13 +17,13 @@ pub struct KernelAbilities {
     pub segments: bool,
     /// It knows several elements in one address.
     pub compressed: bool,
-    /// When it forwards by destination, where this host has a crossbar of its own.
+    /// When it goes by destination. Where this host has no crossbar of its own, it sends so, and forwards nothing.
     pub by_destination: ByDestination,
     /// What it takes off the MTU of a route by segments.
     pub left_unused: LeftUnused,
 }
 
-/// When a host's kernel sends and forwards packets by their destination.
+/// When a host's kernel sends packets by their destination, and forwards them so where the host has a crossbar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ByDestination {
     /// Never.
@@ -52,7 +55,7 @@ pub(super) struct Surroundings<'a> {
 /// Which tables by destination packets may go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TablesByDestination {
-    /// No tables, as this host forwards nothing by destination.
+    /// No tables, as this host does not go by destination.
     Unused,
     /// What the table of this map has in common with those that were in use before, as not all hosts are
     /// known to have this map.
@@ -67,11 +70,14 @@ pub(super) enum TablesByDestination {
 
 impl TablesByDestination {
     /// The tables that a host uses which goes by destination, or not. `complete` says whether all hosts have its map.
-    pub(super) const fn of(goes_by_destination: bool, agent_port: Option<u8>, complete: bool) -> Self {
-        match (goes_by_destination, agent_port) {
-            (true, Some(_)) if complete => Self::OfThisMap,
-            (true, Some(_)) => Self::Alike,
-            (false, _) | (_, None) => Self::Unused,
+    ///
+    /// That holds for a host without a crossbar, too. No table leads through it, so it closes no circle whatever it sends; but what
+    /// it sent before others have the map would go by the tap interface of the next host, and not by its own.
+    pub(super) const fn of(goes_by_destination: bool, complete: bool) -> Self {
+        match (goes_by_destination, complete) {
+            (true, true) => Self::OfThisMap,
+            (true, false) => Self::Alike,
+            (false, _) => Self::Unused,
         }
     }
 }
@@ -89,11 +95,13 @@ pub struct KernelPort {
     pub cabled: CabledPort,
     /// The tag of the crossbar at the other end; `None` for a host, or a crossbar without one.
     pub tag: Option<u64>,
+    /// The address by which the fabric knows the host at the other end, if there is one without a crossbar.
+    pub host: Option<Mac>,
     /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
     pub mtu: u32,
     /// Whether the neighbour's kernel obeys segments.
     pub by_segments: bool,
-    /// Whether the neighbour's kernel forwards by destination.
+    /// Whether the neighbour's kernel forwards by destination, or takes what is for itself and is all that is behind the port.
     pub by_destination: bool,
 }
 

@@ -4,6 +4,7 @@ mod by_destination;
 mod held;
 mod losses;
 mod proofs;
+mod without_crossbar;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -32,11 +33,19 @@ struct Node {
     obeys_segments: bool,
 }
 
-/// Nodes in a ring: port 1 of each leads to port 2 of the next.
+/// The port of a node to a host without a crossbar.
+const TO_LEAF: u8 = 4;
+
+/// Nodes in a ring: port 1 of each leads to port 2 of the next. Behind them there may be a host without a crossbar. Without nodes
+/// there are two such hosts, which are cabled to each other.
 struct Ring {
     nodes: Vec<Node>,
     now: Instant,
     cut: BTreeSet<PortRef>,
+    /// How many nodes there are. The host without a crossbar stands behind them.
+    size: usize,
+    /// The node that the host without a crossbar is cabled to.
+    leaf_at: Option<usize>,
 }
 
 fn mac(node: usize) -> Mac {
@@ -76,6 +85,14 @@ fn map(count: usize, counter: u32) -> Map {
     map
 }
 
+/// This map of a ring with a host without a crossbar, which is cabled to a node.
+fn with_leaf(mut map: Map, at: usize) -> Map {
+    let (leaf, at) = (mac(map.xbars.len()), PortRef { xbar: at as u32, port: TO_LEAF });
+    map.xbars[at.xbar as usize].ports = TO_LEAF;
+    map.hosts.insert(0, Host { mac: leaf, level: 1, host_type: host_type::ETHERNET, at: Some(at) });
+    map
+}
+
 /// The number of every node's tap interface.
 const TAP: u32 = 99;
 
@@ -104,10 +121,10 @@ fn table_of(map: &Map, node: usize) -> Arc<RouteTable> {
     Arc::new(table.unwrap().with_next_hops().unwrap())
 }
 
-/// The kernel path of a node whose agent starts.
-fn starting_kernel(node: usize, abilities: KernelAbilities) -> KernelPath {
+/// The kernel path of a node whose agent starts, or of a host without a crossbar.
+fn starting_kernel(node: usize, abilities: KernelAbilities, agent_port: Option<u8>) -> KernelPath {
     let mut kernel = KernelPath::new(node as u64, 0, TAP);
-    kernel.set_abilities(Instant::ZERO, abilities, Some(AGENT));
+    kernel.set_abilities(Instant::ZERO, abilities, agent_port);
     let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
     kernel.set_own_addresses(Instant::ZERO, vec![address(v4(node), 24), address(v6(node), 64)]);
     kernel
@@ -115,12 +132,22 @@ fn starting_kernel(node: usize, abilities: KernelAbilities) -> KernelPath {
 
 impl Ring {
     fn new(count: usize, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
-        let basis = Arc::new(Basis::new(Arc::new(map(count, 1))).unwrap());
+        Self::of(&map(count, 1), None, abilities)
+    }
+
+    /// A ring with a host without a crossbar, which is cabled to a node.
+    fn with_leaf(count: usize, at: usize, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
+        Self::of(&with_leaf(map(count, 1), at), Some(at), abilities)
+    }
+
+    fn of(map: &Map, leaf_at: Option<usize>, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
+        let basis = Arc::new(Basis::new(Arc::new(map.clone())).unwrap());
+        let (size, count) = (map.xbars.len(), map.hosts.len());
         let node = |n: usize| {
             let options = RouteOptions { max_hops: 11, ..RouteOptions::default() };
             let table = RouteTable::compute(&basis, mac(n), &options).unwrap().with_next_hops().unwrap();
             Node {
-                kernel: starting_kernel(n, abilities(n)),
+                kernel: starting_kernel(n, abilities(n), (n < size).then_some(AGENT)),
                 objects: Objects::default(),
                 addresses: vec![v4(n), v6(n)],
                 table: Arc::new(table),
@@ -128,16 +155,16 @@ impl Ring {
             }
         };
         let nodes = (0..count).map(node).collect();
-        let mut ring = Self { nodes, now: Instant::ZERO, cut: BTreeSet::new() };
-        let whom = needed_by(&map(count, 1), |of| {
-            let node = (0..count).find(|&node| mac(node) == of);
+        let mut ring = Self { nodes, now: Instant::ZERO, cut: BTreeSet::new(), size, leaf_at };
+        let whom = needed_by(map, |of| {
+            let node = (0..size).find(|&node| mac(node) == of);
             node.map_or(ByDestination::Never, |node| abilities(node).by_destination)
         });
         for node in &mut ring.nodes {
             node.kernel.keep_company(Instant::ZERO, whom);
         }
         for n in 0..count {
-            ring.set_ports(n, &[1, 2]);
+            ring.show_ports(n);
             let table = Arc::clone(&ring.nodes[n].table);
             ring.install(n, &table);
         }
@@ -147,15 +174,29 @@ impl Ring {
         ring
     }
 
-    fn far(&self, node: usize, port: u8) -> (usize, u8) {
-        let count = self.nodes.len();
-        if port == 1 { ((node + 1) % count, 2) } else { ((node + count - 1) % count, 1) }
+    /// Where a port leads, if it has a cable.
+    fn far(&self, node: usize, port: u8) -> Option<(usize, u8)> {
+        let Self { size, leaf_at, .. } = *self;
+        match port {
+            0 if size == 0 => Some((1 - node, 0)),
+            0 => leaf_at.map(|at| (at, TO_LEAF)),
+            1 => Some(((node + 1) % size, 2)),
+            2 => Some(((node + size - 1) % size, 1)),
+            _ => (leaf_at == Some(node)).then_some((size, 0)),
+        }
+    }
+
+    /// Shows a host all neighbours that it has.
+    fn show_ports(&mut self, node: usize) {
+        let ports = if node < self.size { &[1, 2, TO_LEAF][..] } else { &[0] };
+        self.set_ports(node, ports);
     }
 
     fn set_ports(&mut self, node: usize, ports: &[u8]) {
         let port = |&port: &u8| {
-            let (far, far_port) = self.far(node, port);
-            KernelPort {
+            let (far, far_port) = self.far(node, port)?;
+            let is_leaf = far >= self.size;
+            Some(KernelPort {
                 cabled: CabledPort {
                     port,
                     interface: interface(port),
@@ -163,13 +204,14 @@ impl Ring {
                     neighbour: port_mac(far, far_port),
                     neighbour_port: far_port,
                 },
-                tag: Some(far as u64 + 1),
+                tag: (!is_leaf).then_some(far as u64 + 1),
+                host: is_leaf.then(|| mac(far)),
                 mtu: 1500,
-                by_segments: self.nodes[far].obeys_segments,
-                by_destination: self.nodes[far].kernel.forwards_by_destination(),
-            }
+                by_segments: is_leaf || self.nodes[far].obeys_segments,
+                by_destination: is_leaf || self.nodes[far].kernel.forwards_by_destination(),
+            })
         };
-        let ports: Vec<_> = ports.iter().map(port).collect();
+        let ports: Vec<_> = ports.iter().filter_map(port).collect();
         let now = self.now;
         self.nodes[node].kernel.set_ports(now, ports);
     }
@@ -177,7 +219,7 @@ impl Ring {
     fn install(&mut self, node: usize, table: &Arc<RouteTable>) {
         let count = self.nodes.len();
         let kernel = &mut self.nodes[node].kernel;
-        kernel.install(self.now, table, BTreeMap::new());
+        kernel.install(self.now, table, table.basis().map().narrow_ports());
         kernel.set_addresses(self.now, |of| {
             let known = (0..count).find(|&n| mac(n) == of);
             known.map_or_else(Vec::new, |n| vec![v4(n), v6(n)])
@@ -259,7 +301,7 @@ impl Ring {
     ) -> Option<(usize, Vec<PortRef>)> {
         hops.push(PortRef { xbar: node as u32, port });
         assert!(hops.len() < 64, "a packet loops");
-        let (far, far_port) = self.far(node, port);
+        let (far, far_port) = self.far(node, port)?;
         let ends = [(node, port), (far, far_port)].map(|(n, port)| PortRef { xbar: n as u32, port });
         if ends.iter().any(|end| self.cut.contains(end)) {
             return None;
@@ -282,8 +324,12 @@ impl Ring {
             Step::Dropped(_) => None,
             Step::Leaves { interface, to, packet } => {
                 let port = (interface - 10) as u8;
-                let (far, far_port) = self.far(node, port);
-                assert_eq!(to, port_mac(far, far_port), "it is addressed to the neighbour");
+                let (far, far_port) = self.far(node, port)?;
+                if to != port_mac(far, far_port) {
+                    assert!([node, far].contains(&self.size), "it is addressed to the neighbour");
+                    // The cable was moved, and who is there now takes no frame that is addressed to another.
+                    return None;
+                }
                 self.leave(node, port, packet, flow, hops)
             }
         }

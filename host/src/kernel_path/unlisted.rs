@@ -39,7 +39,7 @@ impl Unlisted {
         };
         let is_lost = |way: &Way| match (&way.course, way.hops.first()) {
             (Course::Destination, Some(&hop)) => !is_legal_by_destination(hop, host, &turns, before, table),
-            (Course::Destination, None) => true,
+            (Course::Destination, None) => !is_at_the_same_port(before, table),
             (Course::Segments { .. }, _) => !is_legal(&way.hops, before, table),
         };
         destination.lose_ways(is_lost, numbers)
@@ -55,8 +55,8 @@ impl KernelPath {
         let Self { destinations, ports, agent_port, numbers, .. } = self;
         if let Some(destination) = destinations.get_mut(&mac) {
             destination.trust_dead_cables();
-            if let (Some(before), Some(_)) = (before, agent_port) {
-                destination.lose_recabled(before, ports, numbers);
+            if let Some(before) = before {
+                destination.lose_recabled(before, (*agent_port, ports), numbers);
             }
             self.update(mac);
         }
@@ -76,11 +76,12 @@ impl KernelPath {
     pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
         let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
         let changed: PortSet = before.keys().copied().filter(is_changed).collect();
-        let is_new = |(port, _): &(&u8, &KernelPort)| self.agent_port.is_some() && !before.contains_key(port);
+        let is_new = |(port, _): &(&u8, &KernelPort)| !before.contains_key(port);
         let new: BTreeMap<u8, KernelPort> =
             self.ports.iter().filter(is_new).map(|(&port, it)| (port, it.clone())).collect();
+        let agent_port = self.agent_port;
         self.change_unlisted(|it, numbers| {
-            let leads_elsewhere = it.destination.lose_recabled(&it.table, &new, numbers);
+            let leads_elsewhere = it.destination.lose_recabled(&it.table, (agent_port, &new), numbers);
             it.destination.lose_ways(|way| changed.contains(way.port), numbers) || leads_elsewhere
         });
     }
@@ -114,8 +115,16 @@ fn in_map(hop: PortRef, before: &RouteTable, now: &RouteTable) -> Option<PortRef
     Some(PortRef { xbar, port: hop.port })
 }
 
+/// Whether this host is cabled to the same port of a crossbar in both maps, or to none in either.
+fn is_at_the_same_port(before: &RouteTable, now: &RouteTable) -> bool {
+    match before.home() {
+        Some(home) => now.home().is_some() && now.home() == in_map(home, before, now),
+        None => now.home().is_none(),
+    }
+}
+
 /// Whether a way by destination may stay that leaves by `hop`, a port of the map before. By the map of now
-/// the port must lead where it led before, or straight to where the host was. Other hosts' packets that leave
+/// the port must lead where it led before, or straight to where the host was, or the host itself was there and nobody is. Other hosts' packets that leave
 /// by it take `turns`, by the map before, and these must close no circle with the turns of the map of now.
 /// All hosts that have the map of now keep to such turns, so all together close no circle.
 fn is_legal_by_destination(
@@ -126,7 +135,10 @@ fn is_legal_by_destination(
     now: &RouteTable,
 ) -> bool {
     let Some(leaves) = in_map(hop, before, now) else { return false };
-    let Some(far) = now.far_port(leaves) else { return before.leads_home(hop, host) };
+    let Some(far) = now.far_port(leaves) else {
+        let was_there = before.home_of(host) == Some(hop) && now.host_at(leaves).is_none();
+        return was_there || before.leads_home(hop, host);
+    };
     let is_allowed = |&(from, _): &(PortRef, PortRef)| {
         in_map(from, before, now).is_none_or(|from| now.allows_by_destination((from, leaves)))
     };

@@ -14,6 +14,9 @@ use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 
 use crate::cli::judgement::Describer;
 
+/// The port of a host that has no crossbar of its own: its one interface.
+const CABLE: u8 = 0;
+
 /// By which ports the kernel at each xbar has packets to a host leave.
 type Ports = BTreeMap<u32, PortSet>;
 
@@ -22,6 +25,8 @@ pub(super) struct Kernels<'a> {
     topology: &'a Topology,
     /// For each destination, by which ports packets to it leave each xbar.
     towards: BTreeMap<u32, Ports>,
+    /// For each destination, the xbars that hosts without a crossbar hand packets to.
+    handed_to: BTreeMap<u32, BTreeSet<u32>>,
     /// The xbars of hosts whose file was read.
     told: BTreeSet<u32>,
     /// How many pairs of hosts there are.
@@ -75,17 +80,32 @@ type Out = (PortRef, Option<u32>);
 
 impl<'a> Kernels<'a> {
     pub(super) const fn new(topology: &'a Topology) -> Self {
-        Self { topology, towards: BTreeMap::new(), told: BTreeSet::new(), pairs: 0 }
+        Self {
+            topology,
+            towards: BTreeMap::new(),
+            handed_to: BTreeMap::new(),
+            told: BTreeSet::new(),
+            pairs: 0,
+        }
     }
 
     /// Adds what the kernel of a host's machine forwards.
     pub(super) fn add(&mut self, host: &ListedRoutes) {
         let Attachment::Port(home) = self.topology.attachment(host.from) else { return };
-        self.told.insert(home.xbar);
         self.pairs += host.by_destination.len() as u64;
+        let mut has_crossbar = true;
         for (&to, ports) in &host.by_destination {
-            let out = self.towards.entry(to).or_default().entry(home.xbar).or_default();
-            ports.iter().for_each(|&port| out.insert(port));
+            let at_xbars = self.towards.entry(to).or_default();
+            if ports.contains(&CABLE) {
+                has_crossbar = false;
+                self.handed_to.entry(to).or_default().insert(home.xbar);
+            } else {
+                let out = at_xbars.entry(home.xbar).or_default();
+                ports.iter().for_each(|&port| out.insert(port));
+            }
+        }
+        if has_crossbar {
+            self.told.insert(home.xbar);
         }
     }
 
@@ -96,7 +116,8 @@ impl<'a> Kernels<'a> {
         let (mut handed_over, mut unknown) = (0u64, BTreeSet::new());
         for (&to, ports) in &self.towards {
             let Attachment::Port(home) = self.topology.attachment(to) else { continue };
-            let search = Search::run(self.topology, ports, home.xbar);
+            let handed_to = self.handed_to.get(&to).into_iter().flatten().copied();
+            let search = Search::run(self.topology, ports, home, handed_to);
             let host = names.shown.host(to);
             if let Some(circle) = &search.circle {
                 forwarded.loops += 1;
@@ -168,15 +189,25 @@ impl Forwarded {
 }
 
 impl<'a> Search<'a> {
-    fn run(topology: &'a Topology, ports: &'a Ports, home: u32) -> Self {
+    /// Follows all ways to a host that is cabled to the port `home`. Hosts without a crossbar hand packets to the xbars `handed_to`.
+    fn run(
+        topology: &'a Topology,
+        ports: &'a Ports,
+        home: PortRef,
+        handed_to: impl Iterator<Item = u32>,
+    ) -> Self {
+        // The kernel of the host's own machine has no such ports, and where it is another's, only the host's is right.
+        let at_home = ports.get(&home.xbar).into_iter().flat_map(PortSet::iter);
+        let broken = at_home.filter(|&port| port != home.port).map(|port| PortRef { port, ..home }).collect();
+        let home = home.xbar;
         let mut search = Self {
             topology,
             ports,
             home,
             state: BTreeMap::new(),
             circle: None,
-            broken: Vec::new(),
-            ends: BTreeSet::new(),
+            broken,
+            ends: handed_to.filter(|xbar| *xbar != home && !ports.contains_key(xbar)).collect(),
         };
         for &xbar in ports.keys() {
             search.follow(xbar);
@@ -292,6 +323,42 @@ mod tests {
         let forwarded = proved(&[(0, 2, &[1, 2]), (1, 2, &[1]), (3, 2, &[2])], 4);
         let expected = Forwarded { count: 3, longest: 3, ..Forwarded::default() };
         assert_eq!(forwarded, expected);
+    }
+
+    #[test]
+    fn what_hosts_without_a_crossbar_hand_to_nodes_and_have_from_them_is_proved() {
+        let fabric = generate("ring:n=4,hosts=2").unwrap();
+        let topology = Topology::from_map(&fabric.map).unwrap();
+        // Of the two hosts at each xbar the first one is the node, and the other cabled to it.
+        let [node, leaf] =
+            [0, 1].map(|nth| (0..4).map(|xbar| topology.hosts_of(xbar)[nth]).collect::<Vec<_>>());
+        let Attachment::Port(home) = topology.attachment(leaf[0]) else { panic!("it has a cable") };
+        let told = |entries: &[(u32, u32, &[u8])]| {
+            let mut kernels = Kernels::new(&topology);
+            for &(from, to, ports) in entries {
+                kernels.add(&ListedRoutes {
+                    from,
+                    routes: Vec::new(),
+                    faults: Vec::new(),
+                    by_destination: BTreeMap::from([(to, ports.to_vec())]),
+                    by_segments: Vec::new(),
+                    segments_differ: Vec::new(),
+                    segments_not_compared: None,
+                    strangers: 0,
+                });
+            }
+            let shown = names::Names::of(&fabric);
+            kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })
+        };
+        let to_and_fro =
+            [(leaf[0], node[1], &[CABLE][..]), (node[0], node[1], &[1]), (node[0], leaf[0], &[home.port])];
+        assert_eq!(told(&to_and_fro), Forwarded { count: 3, longest: 2, ..Forwarded::default() });
+        let handed_over = told(&[(leaf[0], node[1], &[CABLE]), (node[0], node[2], &[1])]);
+        assert!(handed_over.notes[0].contains("by the tap interface"), "{:?}", handed_over.notes);
+        let unknown = told(&[(leaf[0], node[1], &[CABLE])]);
+        assert!(unknown.notes[0].contains("has no file"), "{:?}", unknown.notes);
+        let astray = told(&[(node[0], leaf[0], &[1])]);
+        assert_eq!((astray.broken, astray.violations.len()), (1, 1));
     }
 
     #[test]

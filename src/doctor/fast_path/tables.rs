@@ -50,7 +50,13 @@ pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilit
             );
             Check::warning(name, what, format!("{enable}; or run all machines with `--data-path routes`"))
         }
-        (false, DataPathChoice::Auto) => Check::warning(name, format!("{lacks}, so {only}"), enable),
+        (false, DataPathChoice::Auto) => {
+            let what = format!(
+                "{lacks}, so users' packets go by plain routes to each destination where the nodes of the fabric go by these, \
+                 and else by the tap interface"
+            );
+            Check::warning(name, what, format!("{enable}; or run all machines with `--data-path routes`"))
+        }
         (..) => {
             let has = |has: bool, what: &'static str| has.then_some(what);
             let all = [

@@ -232,18 +232,19 @@ impl Driver {
         let (interfaces, cabled) = side.acquaintances.cabled(now, interfaces, &joined);
         let ports = cabled.into_iter().map(|Cabled { port, mtu, neighbour }| {
             let does = |flag| neighbour.flags.contains(flag);
-            // A host without a crossbar forwards nothing, and takes what is for itself.
-            let is_host = matches!(neighbour.end, HelloEnd::Host { .. });
-            let tag = match neighbour.end {
-                HelloEnd::Xbar { tag, .. } => tag,
-                HelloEnd::Host { .. } => None,
+            let (tag, host) = match neighbour.end {
+                HelloEnd::Xbar { tag, .. } => (tag, None),
+                HelloEnd::Host { mac } => (None, Some(mac)),
             };
+            // A host without a crossbar forwards nothing, and takes what is for itself.
+            let is_host = host.is_some();
             KernelPort {
                 cabled: port,
                 tag,
+                host,
                 mtu,
                 by_segments: does(HelloFlags::SRV6) || is_host,
-                by_destination: does(HelloFlags::ROUTES),
+                by_destination: does(HelloFlags::ROUTES) || is_host,
             }
         });
         let ports = ports.collect();

@@ -193,10 +193,13 @@ impl HopNames<'_> {
     /// The crossbars of a way to a host, by its number, as tables by destination have it, and the echoes whose hop limit ends there;
     /// and the place of the first that has several ports as near.
     fn along_tables(&self, way: &KernelWay, (mac, host): (Mac, u32)) -> (Vec<Hop>, Option<usize>) {
-        let Some(&first) = way.hops.first() else { return (Vec::new(), None) };
-        let WayByDestination { mut hops, forks_at } = self.table.way_by_destination(first, host);
+        let WayByDestination { mut hops, forks_at } = match way.hops.first() {
+            Some(&first) => self.table.way_by_destination(first, host),
+            None => self.table.way_by_cable(host),
+        };
         // The kernel of a node's crossbar is that of its host, which answers for itself.
-        if hops.len() > 1 && hops.last().is_some_and(|home| self.hosts_at(home.xbar).eq([mac])) {
+        let is_elsewhere = hops.len() > way.hops.len();
+        if is_elsewhere && hops.last().is_some_and(|home| self.is_node_at(mac, home.xbar)) {
             let _home = hops.pop();
         }
         let hop = |(at, &hop): (usize, &PortRef)| {
@@ -208,6 +211,12 @@ impl HopNames<'_> {
             hop
         };
         (hops.iter().enumerate().map(hop).collect(), forks_at)
+    }
+
+    /// Whether a crossbar that packets pass by their destination is that of a host's own machine, as each is some node's. An agent
+    /// that is cabled to a node's crossbar says of itself that it sends on nothing for others.
+    fn is_node_at(&self, mac: Mac, xbar: u32) -> bool {
+        self.hosts_at(xbar).eq([mac]) || self.driver.host.directory().forwards_by_destination(mac)
     }
 
     /// The hosts that are cabled to a crossbar.

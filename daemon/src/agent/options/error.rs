@@ -19,12 +19,6 @@ pub enum OptionsError {
     /// An agent was given ports, but it has only an interface.
     #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
     PortsOfAgent,
-    /// An agent was to send packets along routes by destination, which only crossbars have.
-    #[error(
-        "--data-path routes: an agent has no crossbar of its own, and so no routes by destination; run `mapper node` \
-         on this machine, or choose auto, srv6 or tap"
-    )]
-    RoutesOfAgent,
     /// A node was given no ports, or too many.
     #[error(
         "name 1 to {MAX_NODE_PORTS} interfaces that are cabled to others: --ports IF,IF, or `ports = [..]` in the file"

@@ -26,8 +26,8 @@ pub enum XbarConfigError {
     Destination(#[from] ZeroDestination),
     /// The crossbar was to have routes by destination, which come of a map.
     #[error(
-        "--data-path routes: a crossbar alone has no map, and so no routes by destination; run `mapper node` on this \
-         machine, or choose auto, srv6 or tap"
+        "--data-path routes: a crossbar without an agent holds no map, and so knows no destinations; run `mapper node` \
+         on this machine instead, or choose auto, srv6 or tap"
     )]
     NoMap,
 }

@@ -7,7 +7,7 @@ use mapper_fib::segments::{self, Element};
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::RoundTrip;
 
-use super::super::surroundings::{Surroundings, TablesByDestination};
+use super::super::surroundings::{CABLE, Surroundings, TablesByDestination};
 use super::super::way::{Course, Leaving, Way};
 use super::super::{KernelPort, Numbers};
 use super::Destination;
@@ -34,7 +34,9 @@ impl Destination {
         self.is_altered = !table.is_whole();
         // As with source routes, a dead cable is used only if nothing else leads to the host.
         let is_left = |hop: &PortRef| table.is_dead(*hop) && !table.is_cut_off(self.host);
+        // The ports are those of the own crossbar.
         let next_hops = table.next_hops_to(self.host).map(|(hop, _)| hop);
+        let next_hops = next_hops.filter(|_| around.agent_port.is_some());
         self.left_ports = next_hops.filter(is_left).map(|hop| hop.port).collect();
         let mut found = Vec::new();
         if around.abilities.segments {
@@ -55,29 +57,53 @@ impl Destination {
     /// destination. A probe takes only one of the ways that fork farther on. So the map says how long packets
     /// may be, by the narrowest cable on any of these ways.
     fn by_destination(&self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
+        if around.agent_port.is_none() {
+            return self.by_cable(table, around).into_iter().collect();
+        }
         let mut found = Vec::new();
         for (hop, most_bytes) in table.next_hops_to(self.host) {
             let port = around.ports.get(&hop.port).filter(|port| port.by_destination);
             let Some(port) = port.filter(|port| leads_as_mapped(table, hop, port)) else { continue };
-            let link_mtu = most_bytes.map_or(port.mtu, |most| port.mtu.min(most.into()));
-            let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu };
-            let path = RoutePath { hops: vec![hop], way: RoundTrip::default() };
-            found.push(Found { path, course: Course::Destination, leaving });
+            let least = most_bytes.into_iter().chain(self.most_bytes_of_last_cable(table, around)).min();
+            found.push(found_by_destination(vec![hop], port, least));
         }
         found
     }
 
-    /// Forgets the ways out of ports of the own crossbar that lead elsewhere than in the table's map. Such a way was set
+    /// The way of a host without a crossbar: out of its one interface, to whose other end's tables it leaves all else. There may be several
+    /// ways from there, and packets are as short as the narrowest cable on any of them demands.
+    fn by_cable(&self, table: &RouteTable, around: &Surroundings<'_>) -> Option<Found> {
+        let port = around.ports.get(&CABLE).filter(|port| port.by_destination)?;
+        if !table.has_way_by_destination(self.host) || !is_cabled_as_mapped(table, port) {
+            return None;
+        }
+        let own = table.home().and_then(|home| around.narrow.get(&home).copied());
+        let behind = table.next_hops_to(self.host).filter_map(|(_, most_bytes)| most_bytes);
+        let least = behind.chain(own).chain(self.most_bytes_of_last_cable(table, around)).min();
+        Some(found_by_destination(Vec::new(), port, least))
+    }
+
+    /// The most bytes of a frame on the cable of the host at the end, if it has less than others have. That of a node is
+    /// within its machine, and has what others have.
+    fn most_bytes_of_last_cable(&self, table: &RouteTable, around: &Surroundings<'_>) -> Option<u16> {
+        table.home_of(self.host).and_then(|home| around.narrow.get(&home).copied())
+    }
+
+    /// Forgets the ways out of own ports that lead elsewhere than in the table's map. Such a way was set
     /// aside when the cable was moved, and came back with the others. Returns whether there were any.
     pub(in super::super) fn lose_recabled(
         &mut self,
         table: &RouteTable,
-        ports: &BTreeMap<u8, KernelPort>,
+        (agent_port, ports): (Option<u8>, &BTreeMap<u8, KernelPort>),
         numbers: &mut Numbers,
     ) -> bool {
         let leads_elsewhere = |way: &Way| {
-            let (hop, port) = (way.hops.first(), ports.get(&way.port));
-            hop.zip(port).is_some_and(|(&hop, port)| !leads_as_mapped(table, hop, port))
+            let Some(port) = ports.get(&way.port) else { return false };
+            match (agent_port, way.hops.first()) {
+                (Some(_), Some(&hop)) => !leads_as_mapped(table, hop, port),
+                (None, _) => !is_cabled_as_mapped(table, port),
+                (Some(_), None) => false,
+            }
         };
         self.lose_ways(leads_elsewhere, numbers)
     }
@@ -119,10 +145,33 @@ impl Destination {
 /// Whether a port leads to the same port of a crossbar, or to the same host, as in the table's map. The map
 /// tells how cables were when the fabric was mapped.
 fn leads_as_mapped(table: &RouteTable, hop: PortRef, port: &KernelPort) -> bool {
-    let mapped = table.far_port(hop);
-    let Some(tag) = port.tag else { return mapped.is_none() };
-    let far = table.xbar(tag).map(|xbar| PortRef { xbar, port: port.cabled.neighbour_port });
-    far.is_some() && far == mapped
+    match port.host {
+        Some(mac) => table.host_at(hop) == Some(mac),
+        None => far_port_of(table, port).is_some_and(|far| table.far_port(hop) == Some(far)),
+    }
+}
+
+/// Whether the interface of a host without a crossbar leads to the same port of a crossbar, or to the same host, as in the
+/// table's map.
+fn is_cabled_as_mapped(table: &RouteTable, port: &KernelPort) -> bool {
+    match port.host {
+        Some(mac) => table.only_other() == Some(mac),
+        None => far_port_of(table, port).is_some_and(|far| table.home() == Some(far)),
+    }
+}
+
+/// The port of a crossbar of the map that a port of this host leads to, if it leads to one.
+fn far_port_of(table: &RouteTable, port: &KernelPort) -> Option<PortRef> {
+    let xbar = table.xbar(port.tag?)?;
+    Some(PortRef { xbar, port: port.cabled.neighbour_port })
+}
+
+/// A way by tables out of this port, on which frames have no more than `least` bytes if that is less than the port's.
+fn found_by_destination(hops: Vec<PortRef>, port: &KernelPort, least: Option<u16>) -> Found {
+    let link_mtu = least.map_or(port.mtu, |least| port.mtu.min(least.into()));
+    let leaving = Leaving { port: port.cabled.port, interface: port.cabled.interface, link_mtu };
+    let path = RoutePath { hops, way: RoundTrip::default() };
+    Found { path, course: Course::Destination, leaving }
 }
 
 /// A route through crossbars whose ports are known by number, and out of a port whose neighbour is known.
@@ -136,12 +185,16 @@ fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -
     let (first, rest) = match around.agent_port {
         // The own crossbar's port is the sender's own, and no crossbar has to be told of it.
         Some(_) => path.hops.split_first().map(|(first, rest)| (first.port, rest))?,
-        None => (0, path.hops.as_slice()),
+        None => (CABLE, path.hops.as_slice()),
     };
     let port = around.ports.get(&first).filter(|port| port.by_segments)?;
     // Behind a cable that was moved the same elements may lead to another host.
     let own_hop = around.agent_port.and(path.hops.first());
-    if !own_hop.is_none_or(|&hop| leads_as_mapped(table, hop, port)) {
+    let is_as_mapped = match own_hop {
+        Some(&hop) => leads_as_mapped(table, hop, port),
+        None => is_cabled_as_mapped(table, port),
+    };
+    if !is_as_mapped {
         return None;
     }
     let elements = [Element::FirstPort(first)].into_iter();

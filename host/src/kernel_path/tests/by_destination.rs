@@ -155,12 +155,12 @@ fn a_node_without_routes_that_fit_those_of_others_says_that_it_forwards_nothing_
     assert!(!Ring::new(3, |_| ABLE).nodes[0].kernel.forwards_by_destination(), "it goes by segments");
 }
 
-const fn port(node: usize, port: u8) -> PortRef {
+pub(super) const fn port(node: usize, port: u8) -> PortRef {
     PortRef { xbar: node as u32, port }
 }
 
 /// The map of a ring without the cable from this node to the next one.
-fn map_without(count: usize, node: usize, counter: u32) -> Map {
+pub(super) fn map_without(count: usize, node: usize, counter: u32) -> Map {
     let mut map = map(count, counter);
     let without = Cable::new(port(node, 1), port((node + 1) % count, 2));
     map.cables.retain(|cable| *cable != without);
@@ -169,7 +169,7 @@ fn map_without(count: usize, node: usize, counter: u32) -> Map {
 
 impl Ring {
     /// Checks the same as [`Self::check`], but that packets keep to source routes.
-    fn check_plain(&self) -> usize {
+    pub(super) fn check_plain(&self) -> usize {
         let all = self.pairs().flat_map(|(from, to)| [v4(to), v6(to)].map(|address| (from, to, address)));
         let flows = all.map(|(from, to, address)| self.flows(from, to, address));
         flows.filter(|flows| !flows.is_empty() && flows.iter().all(Option::is_some)).count()

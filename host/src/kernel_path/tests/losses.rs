@@ -170,7 +170,7 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_
         let mut ring = Ring::new(COUNT, |_| abilities);
         ring.complete(&map, &Vec::from_iter(0..COUNT));
         let left = ring.nodes[0].kernel.wanted();
-        ring.nodes[0].kernel = starting_kernel(0, abilities);
+        ring.nodes[0].kernel = starting_kernel(0, abilities, Some(AGENT));
         ring.set_ports(0, &[1, 2]);
         ring.install(0, &table_of(&map, 0));
         let (began, kernel) = (ring.now, &mut ring.nodes[0].kernel);

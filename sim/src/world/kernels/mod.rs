@@ -261,7 +261,7 @@ impl World {
                 neighbour_port: far.port,
             };
             let (tag, mtu) = (self.plant.tag(xbar), self.cable_mtu(host, other));
-            Some(KernelPort { cabled, tag, mtu, by_segments, by_destination })
+            Some(KernelPort { cabled, tag, host: None, mtu, by_segments, by_destination })
         };
         let ports = self.plant.cabled_ports(own_xbar);
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()

@@ -13,6 +13,8 @@ use super::RoutesAsked;
 /// The most xbars of a map for which the ways behind ports are told where kernels go by the destination, as each hop of
 /// each of them takes a search of the fabric.
 const MOST_XBARS_OF_WAYS: usize = 128;
+/// The port of a host that has no crossbar of its own: its one interface.
+const CABLE: u8 = 0;
 
 /// A host whose packets are forwarded by the destination alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,12 +46,16 @@ impl RoutesAsked {
         called: &[String],
     ) -> Vec<ByDestination> {
         let own = map.hosts.iter().find(|host| host.mac == self.host).and_then(|host| host.at);
-        let behind = own.map_or_else(BTreeMap::new, |own| self.behind_ports(own.xbar, map, called));
+        let mut behind = own.map_or_else(BTreeMap::new, |own| self.behind_ports(own.xbar, map, called));
+        behind.extend(own.map(|own| (CABLE, called[own.xbar as usize].clone())));
         let hop_name = |hop: &PortRef| format!("{}:{}", called[hop.xbar as usize], hop.port);
         let way = |to: Mac, port: u8| {
             let (own, host) = own.filter(|_| map.xbars.len() <= MOST_XBARS_OF_WAYS).zip(table.host(to))?;
-            let hops = table.way_by_destination(PortRef { port, ..own }, host).hops;
-            Some(hops.iter().skip(1).map(hop_name).collect::<Vec<_>>())
+            let (hops, own_hops) = match port {
+                CABLE => (table.way_by_cable(host).hops, 0),
+                _ => (table.way_by_destination(PortRef { port, ..own }, host).hops, 1),
+            };
+            Some(hops.iter().skip(own_hops).map(hop_name).collect::<Vec<_>>())
         };
         let mut all: Vec<ByDestination> = Vec::new();
         for CarriedRoute { to, port, packets, .. } in self.carried.iter().filter(|it| it.segments.is_empty())
