@@ -193,6 +193,28 @@ fn two_agents_that_are_cabled_to_each_other_go_by_destination_without_any_crossb
 }
 
 #[test]
+fn beside_an_agent_that_goes_by_nothing_else_nodes_with_segments_go_by_destination_and_say_for_whose_sake() {
+    if !can_carry_ip() {
+        return;
+    }
+    let (ring, host) = ring_with_agent();
+    let mut nodes = ring.start_with_third_port(&["--log-level", "info"]);
+    let _agent = host.start(&["--kernel-avoid", "segments"]);
+    for node in &mut nodes {
+        node.read_log_until(
+            "users' packets go by routes: kernels forward by the destination, by proved tables, as that of h4",
+        );
+    }
+    ring.wait_for_routes();
+    host.wait_for_routes(3);
+    for to in 1..=3 {
+        host.wait_for_kernel_pings(&format!("10.1.0.{to}"));
+        wait_for_pings(&ring.machines[to - 1], "10.1.0.4");
+        assert!(!ring.text(to - 1, "ip nexthop show").contains("seg6"), "n{to} wraps nothing");
+    }
+}
+
+#[test]
 fn an_agent_without_segments_behind_nodes_that_go_by_nothing_else_says_what_to_do() {
     if !can_carry_ip() {
         return;

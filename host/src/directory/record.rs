@@ -3,8 +3,8 @@
 //! A record is laid out as the host's address (6 bytes), its revision (4), the length of its name (1, 0 for
 //! no name) and the name, the count of its addresses (1), and each address as its kind (1), the length of its
 //! prefix in bits (1) and its bytes. Behind these stands how fast the host's interfaces are ([`PortRates`]).
-//! The count has 64 more if the host's kernel goes by destination for the sake of others, and 128 more if it does so
-//! always ([`ByDestination`]). The kind is 4 or 6, the version of IP, and 128 more if the host picked the address and would give way to
+//! The count has 64 more if the host's kernel goes by destination for the sake of others, 128 more if it does so
+//! always, and both if it does so always and the host has no crossbar ([`ByDestination`]). The kind is 4 or 6, the version of IP, and 128 more if the host picked the address and would give way to
 //! another that has it.
 
 use std::net::IpAddr;
@@ -23,6 +23,7 @@ const PICKED: u8 = 0x80;
 /// The bits of the count of addresses that say when the host's kernel goes by destination.
 const WITH_OTHERS: u8 = 0x40;
 const ALWAYS: u8 = 0x80;
+const ALONE: u8 = WITH_OTHERS | ALWAYS;
 
 /// What a host says of itself. There are as many of these as pairs of hosts in a simulator, so they are small.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -135,6 +136,7 @@ impl Record {
             ByDestination::Never => 0,
             ByDestination::WithOthers => WITH_OTHERS,
             ByDestination::Always => ALWAYS,
+            ByDestination::Alone => ALONE,
         };
         bytes.push(self.addresses.all().len() as u8 | by_destination);
         for (address, is_picked) in self.addresses.iter() {
@@ -166,14 +168,14 @@ impl Record {
             name => Some(std::str::from_utf8(name).ok()?.parse().ok()?),
         };
         let [count] = take(bytes)?;
-        let by_destination = match count & (WITH_OTHERS | ALWAYS) {
-            0 => ByDestination::Never,
+        let by_destination = match count & ALONE {
             WITH_OTHERS => ByDestination::WithOthers,
             ALWAYS => ByDestination::Always,
-            _ => return None,
+            ALONE => ByDestination::Alone,
+            _ => ByDestination::Never,
         };
         let mut listed = Listed { by_destination, ..Listed::default() };
-        for _ in 0..count & !(WITH_OTHERS | ALWAYS) {
+        for _ in 0..count & !ALONE {
             let [kind, prefix_bits] = take(bytes)?;
             let ip = match kind & !PICKED {
                 4 => IpAddr::from(take::<4>(bytes)?),
@@ -219,9 +221,10 @@ pub(super) mod tests {
                 rates.sort_unstable();
                 rates.dedup_by_key(|(port, _)| *port);
                 let by_destination = match (goes, always) {
-                    (false, _) => ByDestination::Never,
+                    (false, false) => ByDestination::Never,
                     (true, false) => ByDestination::WithOthers,
-                    (true, true) => ByDestination::Always,
+                    (false, true) => ByDestination::Always,
+                    (true, true) => ByDestination::Alone,
                 };
                 let addresses =
                     addresses.with_rates(PortRates::new(rates)).with_by_destination(by_destination);
@@ -259,11 +262,13 @@ pub(super) mod tests {
             &[2, 1, 0, 250, 2, 0, 10],
         ];
         assert_eq!(bytes, golden.concat());
-        for (by_destination, bit) in [(ByDestination::WithOthers, 0x40), (ByDestination::Always, 0x80)] {
+        for (by_destination, bits) in
+            [(ByDestination::WithOthers, 0x40), (ByDestination::Always, 0x80), (ByDestination::Alone, 0xc0)]
+        {
             let (mut said, mut expected) = (Vec::new(), bytes.clone());
             let addresses = record.addresses.with_by_destination(by_destination);
             Record { addresses, ..record.clone() }.write(Mac([2, 0, 0, 0, 0, 9]), &mut said);
-            expected[13] |= bit;
+            expected[13] |= bits;
             assert_eq!(said, expected);
         }
         assert!(Record::read(&mut &bytes[..bytes.len() - 1]).is_none());
@@ -277,12 +282,10 @@ pub(super) mod tests {
         let read = |tail: &[u8]| Record::read(&mut &[&[2, 0, 0, 0, 0, 9, 0, 0, 1, 2][..], tail].concat()[..]);
         assert!(read(&[0, 1, 4, 24, 10, 1, 0, 3, 0]).is_some());
         let seventeen: Vec<u8> = (1..=17).flat_map(|last| [4, 24, 10, 1, 0, last]).collect();
-        // Among these are a name that would ring a bell, a kernel that goes by destination both always and at times, a version of IP that there is not, prefixes that are
-        // none or too long, a loopback address, the address of a network, and an address twice.
+        // Among these are a name that would ring a bell, a version of IP that there is not, prefixes that are none or too long, a loopback address, the address of a network, and an address twice.
         for bad in [
             &[][..],
             &[1, 7, 0],
-            &[0, 0xc0, 0],
             &[0, 1, 5, 24, 10, 1, 0, 3, 0],
             &[0, 1, 4, 0, 10, 1, 0, 3, 0],
             &[0, 1, 4, 33, 10, 1, 0, 3, 0],

@@ -97,7 +97,7 @@ impl Directory {
 
     /// Whether a host says that it has a crossbar whose kernel may send packets on by their destination.
     pub fn forwards_by_destination(&self, mac: Mac) -> bool {
-        self.by_destination_of(mac) != ByDestination::Never
+        self.by_destination_of(mac).forwards()
     }
 
     /// The revision of what a host has told of itself, if it has told something.

@@ -9,9 +9,7 @@ use mapper_proto::Instant;
 use mapper_proto::IpNetworkAddress;
 
 use super::Host;
-use crate::kernel_path::{
-    ByDestination, KernelAbilities, KernelPath, KernelPort, KernelProbe, LeftRoutes, needed_by,
-};
+use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe, LeftRoutes, needed_by};
 
 impl Host {
     /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. To be called only
@@ -48,9 +46,8 @@ impl Host {
         if !went_by_destination && kernel.goes_by_destination() {
             self.route_newest();
         }
-        // An agent alone forwards nothing.
-        let by_destination = agent_port.map_or(ByDestination::Never, |_| abilities.by_destination);
-        self.services.gossip_mut().set_by_destination(by_destination);
+        let told = abilities.by_destination.told(agent_port.is_some());
+        self.services.gossip_mut().set_by_destination(told);
         self.settle(now);
     }
 

@@ -1,7 +1,8 @@
 //! Whether a host whose kernel knows segments goes by destination, for the sake of those whose kernels know none.
 //!
 //! A kernel without segments shares no faster path than the tap interface with others that go by segments. So where all
-//! hosts of the map are nodes that can go by destination, and the kernel of one does nothing else, all of them do. It is all or none:
+//! crossbars of the map are those of nodes that can go by destination, and the kernel of a host does nothing else, all of them do. Hosts
+//! without a crossbar, which forward nothing, must do nothing else then. It is all or none:
 //! a packet that comes in by a port with nothing but a destination must not meet a route by segments. The kernel
 //! would wrap it, and take the first element for one that the neighbour had obeyed.
 //!
@@ -86,15 +87,16 @@ impl Company {
     }
 }
 
-/// For whose sake hosts whose kernels know segments are to go by destination: that of a host whose kernel does nothing else, if all
-/// hosts of the map are nodes that can. `of` says when each host goes by destination. A fabric with crossbars that are no nodes', and
-/// so know no destinations, goes by segments as far as it can.
+/// For whose sake nodes whose kernels know segments are to go by destination: that of a host whose kernel does nothing else, if all
+/// hosts of the map are nodes that can, or have no crossbar and do nothing else. `of` says when each host goes by destination. A
+/// fabric with crossbars that are no nodes', and so know no destinations, goes by segments as far as it can.
 pub(crate) fn needed_by(map: &Map, of: impl Fn(Mac) -> ByDestination) -> Option<Mac> {
     let hosts = || map.hosts.iter().filter(|host| !host.is_phantom());
-    let whom = hosts().find(|host| of(host.mac) == ByDestination::Always)?.mac;
-    let of_nodes: BTreeSet<u32> = hosts().filter_map(|host| Some(host.at?.xbar)).collect();
-    let all_are_nodes = of_nodes.len() == map.xbars.len() && of_nodes.len() == hosts().count();
-    (all_are_nodes && hosts().all(|host| of(host.mac) != ByDestination::Never)).then_some(whom)
+    let whom = hosts().find(|host| of(host.mac).is_needed())?.mac;
+    let nodes = || hosts().filter(|host| of(host.mac).forwards());
+    let of_nodes: BTreeSet<u32> = nodes().filter_map(|host| Some(host.at?.xbar)).collect();
+    let all_are_nodes_xbars = of_nodes.len() == map.xbars.len() && of_nodes.len() == nodes().count();
+    (all_are_nodes_xbars && hosts().all(|host| of(host.mac) != ByDestination::Never)).then_some(whom)
 }
 
 impl KernelPath {

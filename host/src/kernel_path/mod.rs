@@ -396,7 +396,7 @@ impl KernelPath {
         match self.abilities.by_destination {
             ByDestination::Never => false,
             ByDestination::WithOthers => self.company.is_kept(),
-            ByDestination::Always => true,
+            ByDestination::Always | ByDestination::Alone => true,
         }
     }
 

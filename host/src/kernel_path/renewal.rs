@@ -9,7 +9,7 @@ use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
 
 use super::destination::Destination;
-use super::surroundings::{ByDestination, Surroundings, TablesByDestination};
+use super::surroundings::{Surroundings, TablesByDestination};
 use super::way::Way;
 use super::{KernelAbilities, KernelPath};
 use crate::routes::RouteTable;
@@ -32,8 +32,8 @@ impl KernelPath {
         let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
         let wanted = match (segments, by_destination) {
             (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
-            (false, ByDestination::Always) => crossbar::neighbours(&ports),
-            (false, ByDestination::Never | ByDestination::WithOthers) => Objects::default(),
+            (false, it) if it.is_needed() => crossbar::neighbours(&ports),
+            (false, _) => Objects::default(),
         };
         self.changes.extend(changes(&self.of_ports, &wanted));
         self.of_ports = wanted;

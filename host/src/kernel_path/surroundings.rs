@@ -29,10 +29,33 @@ pub enum ByDestination {
     /// Never.
     #[default]
     Never,
-    /// Only for the sake of others: where all hosts of the map are nodes that can, and the kernel of one does nothing else.
+    /// Only for the sake of others: where all crossbars of the map are those of nodes that can, and the kernel of a host does nothing else.
     WithOthers,
     /// Always, and by nothing else.
     Always,
+    /// Always, and by nothing else, at a host without a crossbar of its own, which forwards nothing for others.
+    Alone,
+}
+
+impl ByDestination {
+    /// What a host says of its kernel that goes so. One without a crossbar does so for nobody else's sake, as nobody's packets pass it.
+    pub(crate) const fn told(self, has_crossbar: bool) -> Self {
+        match self {
+            _ if has_crossbar => self,
+            Self::Never | Self::WithOthers => Self::Never,
+            Self::Always | Self::Alone => Self::Alone,
+        }
+    }
+
+    /// Whether nothing else is to be had of the kernel.
+    pub(super) const fn is_needed(self) -> bool {
+        matches!(self, Self::Always | Self::Alone)
+    }
+
+    /// Whether the kernel can forward for others, as that of a node.
+    pub(crate) const fn forwards(self) -> bool {
+        matches!(self, Self::WithOthers | Self::Always)
+    }
 }
 
 impl KernelAbilities {

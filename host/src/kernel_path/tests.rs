@@ -157,8 +157,8 @@ impl Ring {
         let nodes = (0..count).map(node).collect();
         let mut ring = Self { nodes, now: Instant::ZERO, cut: BTreeSet::new(), size, leaf_at };
         let whom = needed_by(map, |of| {
-            let node = (0..size).find(|&node| mac(node) == of);
-            node.map_or(ByDestination::Never, |node| abilities(node).by_destination)
+            let host = (0..count).find(|&host| mac(host) == of);
+            host.map_or(ByDestination::Never, |host| abilities(host).by_destination.told(host < size))
         });
         for node in &mut ring.nodes {
             node.kernel.keep_company(Instant::ZERO, whom);

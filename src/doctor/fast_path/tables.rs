@@ -43,17 +43,10 @@ pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilit
         (false, DataPathChoice::Srv6) => {
             Check::failed(name, format!("{lacks}, which --data-path srv6 asks for"), enable)
         }
-        (false, DataPathChoice::Auto) if examined.forwards => {
-            let what = format!(
-                "{lacks}, so all nodes of the fabric go by plain routes to each destination; where a machine cannot (`mapper \
-                 xbar`, an agent alone, `--data-path srv6`), packets to and through those with SRv6 go by the tap interface"
-            );
-            Check::warning(name, what, format!("{enable}; or run all machines with `--data-path routes`"))
-        }
         (false, DataPathChoice::Auto) => {
             let what = format!(
-                "{lacks}, so users' packets go by plain routes to each destination where the nodes of the fabric go by these, \
-                 and else by the tap interface"
+                "{lacks}, so all nodes of the fabric go by plain routes to each destination; where a machine cannot (`mapper \
+                 xbar`, an agent alone with SRv6, `--data-path srv6`), packets to and through those with SRv6 go by the tap interface"
             );
             Check::warning(name, what, format!("{enable}; or run all machines with `--data-path routes`"))
         }

@@ -105,11 +105,22 @@ fn who_cannot_go_by_destination_has_nobody_do_so_for_another_s_sake() {
     assert_eq!(
         goes(&map(3, 1), [never, always, with_others]),
         None,
-        "a host without a crossbar, or one that is not known yet"
+        "a host without a crossbar that goes by segments, or one that is not known yet"
     );
     let mut with_xbar = map(4, 1);
     with_xbar.hosts.retain(|host| host.mac != mac(3));
     assert_eq!(goes(&with_xbar, [with_others, always, with_others]), None, "a crossbar that is no node's");
+    // A host without a crossbar that does nothing else is no node.
+    let with_leaf = with_leaf(map(2, 1), 1);
+    let alone = always.told(false);
+    assert_eq!(goes(&with_leaf, [with_others, with_others, alone]), Some(mac(2)));
+    assert_eq!(goes(&with_leaf, [with_others, never, alone]), None);
+    assert_eq!(goes(&with_leaf, [with_others, always, with_others.told(false)]), None, "it goes by segments");
+    assert_eq!(
+        goes(&map(3, 1), [with_others, with_others, alone]),
+        None,
+        "it is at a crossbar that is no node's"
+    );
 }
 
 #[test]
@@ -215,25 +226,32 @@ proptest! {
         count in 3..6usize,
         have_segments: [bool; 6],
         steps in proptest::collection::vec((0..6usize, any::<bool>(), 0..20u64), 1..20),
+        has_leaf: bool,
     ) {
-        let mut ring = Ring::new(count, |node| if have_segments[node] { WITH_OTHERS } else { PLAIN });
+        let abilities = |host: usize| match (have_segments[host], host < count) {
+            (false, _) => PLAIN,
+            (true, true) => WITH_OTHERS,
+            (true, false) => ABLE,
+        };
+        let mut ring = if has_leaf { Ring::with_leaf(count, 0, abilities) } else { Ring::new(count, abilities) };
+        let hosts = ring.nodes.len();
         let version = ring.nodes[0].table.version();
         for node in &mut ring.nodes {
             node.kernel.network_complete(ring.now, version);
         }
         for (node, needed, seconds) in steps {
             let now = ring.now;
-            ring.nodes[node % count].kernel.keep_company(now, needed.then(|| mac(0)));
+            ring.nodes[node % hosts].kernel.keep_company(now, needed.then(|| mac(0)));
             // Hellos tell it before time goes on.
-            (0..count).for_each(|node| ring.set_ports(node, &[1, 2]));
+            (0..hosts).for_each(|node| ring.show_ports(node));
             ring.settle();
             ring.check_plain();
             // The two steps of going one's own way fall between others' and before them.
             ring.now = ring.now + Duration::from_secs(4 * seconds);
             for _ in 0..2 {
                 ring.settle();
-                (0..count).for_each(|node| ring.set_ports(node, &[1, 2]));
-                (0..count).for_each(|node| ring.change(node));
+                (0..hosts).for_each(|node| ring.show_ports(node));
+                (0..hosts).for_each(|node| ring.change(node));
                 ring.check_plain();
             }
         }

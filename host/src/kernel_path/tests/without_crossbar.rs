@@ -63,6 +63,16 @@ fn a_kernel_without_segments_sends_nothing_to_a_crossbar_that_goes_by_nothing_el
 }
 
 #[test]
+fn nodes_with_segments_go_by_destination_beside_a_host_without_a_crossbar_that_does_nothing_else() {
+    let mut ring = Ring::with_leaf(3, 1, |host| if host == LEAF { PLAIN } else { WITH_OTHERS });
+    (0..4).for_each(|host| ring.show_ports(host));
+    ring.complete(&with_leaf(map(3, 2), 1), &[0, 1, 2, LEAF]);
+    assert_eq!(ring.check_plain(), 2 * 4 * 3);
+    let status = ring.nodes[0].kernel.status();
+    assert_eq!((status.by_segments, status.by_destination, status.for_sake_of), (0, 3, Some(mac(LEAF))));
+}
+
+#[test]
 fn nodes_that_go_by_destination_reach_a_host_that_sends_by_segments() {
     let mut ring = Ring::with_leaf(3, 1, |node| if node == LEAF { ABLE } else { PLAIN });
     ring.complete(&with_leaf(map(3, 2), 1), &[0, 1, 2, LEAF]);
