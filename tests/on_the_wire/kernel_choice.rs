@@ -76,9 +76,11 @@ fn beside_machines_that_cannot_go_by_destination_a_kernel_without_segments_is_na
         return;
     }
     let ring = Ring::new(3);
+    // The last one is there first: a map of the other two alone would have both go by destination, for a minute more.
     let _daemons: Vec<_> = [&["--kernel-avoid", "segments"][..], &[], &["--data-path", "srv6"]]
         .iter()
         .enumerate()
+        .rev()
         .map(|(at, options)| ring.start_addressed(at, options))
         .collect();
     let text = |at: usize| ring.text(at, &format!("{MAPPER} board-info --run-dir {}", ring.run_dir(at)));
