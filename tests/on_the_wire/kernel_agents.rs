@@ -1,9 +1,11 @@
 //! Agents without a crossbar whose packets go by their destination: behind a node of a ring, and cabled to each other.
 
-use serde_json::Value;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
 use crate::kernel_path::{pings, wait_for_pings};
+use crate::kernel_tables::check;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
 use crate::pinging::Pinging;
@@ -153,6 +155,18 @@ fn an_agent_behind_a_ring_of_nodes_goes_by_destination_and_reaches_all_of_them_a
         (to_node.len() == 2 && to_node[1] == "n2" && to_first == ["n1"]).then_some(())
     });
 
+    let dir = tempfile::tempdir().unwrap();
+    let (map, routes) = (dir.path().join("map.json"), dir.path().join("routes"));
+    // A busy machine may map anew meanwhile.
+    wait_for("what all kernels forward is proved together", || {
+        let words = ["--routes", "--routes-dir", routes.to_str()?, "--map-file", map.to_str()?];
+        (0..3).for_each(|at| drop(ring.board(at, &words)));
+        host.board(&words);
+        let report: Value = serde_json::from_slice(&check(&map, &routes).stdout).unwrap_or_default();
+        let is_proved = report["by_destination"] == 4 * 3 && report["proof"]["violations"] == json!([]);
+        (is_proved && report["notes"] == json!([])).then_some(())
+    });
+
     // The cable dies that its packets to n2 take.
     let pinging = Pinging::start(&host.namespace, "10.1.0.2");
     wait_for("pings pass", || (pings(&host.namespace, "10.1.0.2") == 20).then_some(()));
@@ -175,6 +189,39 @@ fn an_agent_behind_a_ring_of_nodes_goes_by_destination_and_reaches_all_of_them_a
     assert_eq!(host.text("sysctl net.ipv6.conf net.ipv4.conf.all"), before, "settings are put back");
     wait_for("the nodes have a map without it", || (ring.board(0, &[])["hosts"] == 3).then_some(()));
     wait_for_pings(&ring.machines[1], "10.1.0.3");
+}
+
+#[test]
+fn packets_to_and_from_an_agent_that_crashed_go_on_by_destination_and_its_next_run_takes_over() {
+    if !can_carry_ip() {
+        return;
+    }
+    let (ring, host) = ring_with_agent();
+    // Agents are patient, as on a busy machine none must hold a live cable for dead.
+    let options = ["--liveness-misses", "10", "--data-path", "routes"];
+    let _nodes = ring.start_with_third_port(&options);
+    let agent = host.start(&options);
+    ring.wait_for_routes();
+    host.wait_for_routes(3);
+    host.wait_for_kernel_pings("10.1.0.3");
+    let pinging = Pinging::start(&ring.machines[1], "10.1.0.4");
+    agent.signal(Signal::KILL);
+    drop(agent);
+    wait_for("the nodes have a map without it", || (ring.board(0, &[])["hosts"] == 3).then_some(()));
+    assert!(host.holds_something(), "a crash leaves all as it is");
+    assert_eq!(pings(&ring.machines[2], "10.1.0.4"), 20, "packets to it go on");
+    assert_eq!(pings(&host.namespace, "10.1.0.3"), 20, "packets from it go on");
+    let _agent = host.start(&options);
+    host.wait_for_routes(3);
+    ring.wait_for_routes();
+    wait_for("nothing of the first run is left", || {
+        let groups = host.text("ip nexthop show groups");
+        (groups.lines().count() == 6).then_some(())
+    });
+    host.wait_for_kernel_pings("10.1.0.3");
+    let (sent, answered) = pinging.end();
+    // On a busy machine others may not answer in time when it looks for them, as with nodes.
+    assert!(sent > 20 && sent - answered <= 20, "{answered} of {sent} pings were answered");
 }
 
 #[test]

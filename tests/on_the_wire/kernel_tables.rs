@@ -12,7 +12,7 @@ use crate::lab::{Lab, wait_for};
 use crate::ring::Ring;
 use crate::{MAPPER, can_carry_ip};
 
-fn check(map: &Path, routes: &Path) -> Output {
+pub(crate) fn check(map: &Path, routes: &Path) -> Output {
     let mut command = Command::new(MAPPER);
     command.args(["check", "--format", "json"]).arg(map).arg("--routes-dir").arg(routes);
     command.output().unwrap()
