@@ -142,7 +142,7 @@ impl KernelPath {
             let Some(mac) = self.left.addresses.get(&to) else { return false };
             return match self.destinations.get(mac) {
                 Some(it) => it.has_told_nothing() && has_route(it),
-                None => self.leads_to_unlisted(nexthop, table),
+                None => self.leads_to_unlisted(*mac, nexthop, table),
             };
         }
         there.any(has_route)
@@ -154,22 +154,25 @@ impl KernelPath {
         self.left.addresses.values().any(|mac| !self.destinations.contains_key(mac))
     }
 
-    /// Whether a nexthop of an earlier run leads out of the map, and does no harm there.
+    /// Whether a nexthop of an earlier run leads out of the map to a host that the map lacks, and does no harm there.
     ///
     /// Source routes lead where they led. By the destination, packets reach a neighbour that the map lacks, and go on by its
     /// table. They do not come back, as far as it is the neighbour that the earlier run had there, which whoever takes over looks at: a
     /// host that has another map than this one's earlier run either has one without this host, whose tables lead to nobody outside
-    /// of it, or one that this host has not got, of which nothing new is in use before it has.
-    fn leads_to_unlisted(&self, nexthop: &Nexthop, table: &RouteTable) -> bool {
-        if self.agent_port.is_none() {
-            return false;
-        }
+    /// of it, or one that this host has not got, of which nothing new is in use before it has. To a host without a crossbar nothing
+    /// comes back that is not for it.
+    fn leads_to_unlisted(&self, mac: Mac, nexthop: &Nexthop, table: &RouteTable) -> bool {
         let mut at_interface =
             self.ports.values().filter(|port| port.cabled.interface == nexthop.interface());
+        let has_crossbar = self.agent_port.is_some();
         match nexthop {
             Nexthop::Gateway { .. } => {
-                let forwards = |port: &KernelPort| port.by_destination && self.goes_by_destination();
-                at_interface.any(|port| forwards(port) && table.leads_out_of_the_map([port.cabled.port]))
+                let may_get_there = |port: &KernelPort| {
+                    port.by_destination
+                        && port.host.is_none_or(|host| host == mac)
+                        && (!has_crossbar || table.leads_out_of_the_map([port.cabled.port]))
+                };
+                self.goes_by_destination() && at_interface.any(may_get_there)
             }
             Nexthop::Segments { segments, .. } => {
                 let Some(elements) = segments::elements(segments) else { return false };
@@ -178,7 +181,8 @@ impl KernelPath {
                     Element::Port(port) => Some(*port),
                     _ => None,
                 });
-                at_interface.any(|port| port.cabled.port == *first)
+                has_crossbar
+                    && at_interface.any(|port| port.cabled.port == *first)
                     && table.leads_out_of_the_map([*first].into_iter().chain(ports))
             }
         }

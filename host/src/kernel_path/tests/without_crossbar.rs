@@ -157,6 +157,31 @@ fn packets_to_and_from_a_host_without_a_crossbar_go_on_for_a_while_when_an_agent
 }
 
 #[test]
+fn what_an_earlier_run_left_goes_on_to_hosts_that_a_first_map_lacks() {
+    let earlier = three_nodes_and_a_leaf();
+    let left = earlier.nodes[LEAF].kernel.wanted();
+    let host_with = |ip: Ipv6Addr| (0..4).find(|&host| v6(host) == IpAddr::V6(ip)).map(mac);
+    let mut ring = Ring::with_leaf(3, 1, |_| PLAIN);
+    ring.nodes[LEAF].kernel = starting_kernel(LEAF, PLAIN, None);
+    ring.nodes[LEAF].kernel.set_left(ring.now, LeftRoutes::of(&left, host_with));
+    ring.show_ports(LEAF);
+    // No other host answered in time, and so no crossbar did.
+    let alone = Host { mac: mac(LEAF), level: 1, host_type: host_type::ETHERNET, at: None };
+    ring.install(LEAF, &table_of(&Map { hosts: vec![alone], ..Map::default() }, LEAF));
+    let leads_on = |ring: &Ring| {
+        let leads = |to| left.nexthops.values().all(|it| ring.nodes[LEAF].kernel.leads_on(v4(to), it));
+        [0, 1, 2].map(leads)
+    };
+    assert_eq!(leads_on(&ring), [true; 3]);
+    // Another host has taken the crossbar's place, to which no packets for others are to go.
+    let mut ports: Vec<KernelPort> = ring.nodes[LEAF].kernel.ports.values().cloned().collect();
+    (ports[0].tag, ports[0].host) = (None, Some(mac(2)));
+    let now = ring.now;
+    ring.nodes[LEAF].kernel.set_ports(now, ports);
+    assert_eq!(leads_on(&ring), [false, false, true]);
+}
+
+#[test]
 fn two_hosts_that_are_cabled_to_each_other_need_no_crossbar() {
     let alone = |node| Host { mac: mac(node), level: 1, host_type: host_type::ETHERNET, at: None };
     let mut map = Map { hosts: vec![alone(1), alone(0)], ..Map::default() };
