@@ -105,17 +105,6 @@ impl Scenario {
     }
 }
 
-impl Scenario {
-    /// This scenario with hosts that have the addresses of others for a while. The healing at the end of the
-    /// faults puts that right, too.
-    #[must_use]
-    pub fn with_twins(mut self) -> Self {
-        let healed_ms = self.healed_at.since(Instant::ZERO).as_millis() as u64;
-        self.setup.faults.text.insert_str(0, &twins(healed_ms));
-        self
-    }
-}
-
 /// In one of eight scenarios every xbar with a free port is that of a node, whose kernel forwards users'
 /// packets. Returns the fabric with one host at each of these xbars.
 fn draw_nodes(seed: u64, fabric: &Fabric) -> Option<Fabric> {
@@ -156,11 +145,6 @@ fn draw_kernel_faults(seed: u64, text: &mut String, healed_ms: u64) {
     }
 }
 
-/// Two hosts that have the addresses of others for a while.
-fn twins(healed_ms: u64) -> String {
-    format!("random 2 twin between 0ms and {healed_ms}ms mend-after 1500ms\n")
-}
-
 /// Draws settings, of which each rarely matters, twins, and how users send in half of all scenarios. The
 /// other scenarios are what they were before any of these were drawn.
 fn draw_more_settings(seed: u64, setup: &mut Setup, healed_ms: u64) {
@@ -169,8 +153,10 @@ fn draw_more_settings(seed: u64, setup: &mut Setup, healed_ms: u64) {
         return;
     }
     if rng.random_bool(0.2) {
-        // Faults are drawn in the order of their lines, so a line behind all others leaves those as they are.
-        setup.faults.text.push_str(&twins(healed_ms));
+        // Two hosts have the addresses of others for a while. Faults are drawn in the order of their lines, so a line
+        // behind all others leaves those as they are.
+        let twins = format!("random 2 twin between 0ms and {healed_ms}ms mend-after 1500ms\n");
+        setup.faults.text.push_str(&twins);
     }
     let agents = &mut setup.agents;
     // No route of a drawn fabric has more hops than the fabric has xbars.

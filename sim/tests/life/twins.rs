@@ -248,9 +248,19 @@ fn a_twin_whose_cable_is_cut_lets_the_other_come_back() {
     }
 }
 
+/// The scenario of this seed, in which two hosts have the addresses of others for a while. The healing at the end of its
+/// faults puts that right, too.
+fn drawn_with_twins(seed: u64) -> Scenario {
+    let mut scenario = Scenario::draw(seed);
+    let healed_ms = scenario.healed_at.since(ms(0)).as_millis();
+    let twins = format!("random 2 twin between 0ms and {healed_ms}ms mend-after 1500ms\n");
+    scenario.setup.faults.text.insert_str(0, &twins);
+    scenario
+}
+
 #[test]
 fn drawn_faults_with_twins_heal() {
-    let fault_of = |seed| Scenario::draw(seed).with_twins().run(None).err();
+    let fault_of = |seed| drawn_with_twins(seed).run(None).err();
     let failed: Vec<_> =
         (1..=60).filter_map(|seed| Some(format!("seed {seed}: {}", fault_of(seed)?))).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
