@@ -75,7 +75,7 @@ fn of_xbar(subnet: &Subnet, hops: &HopMatrix, xbar: u32, destinations: &[(u32, u
 /// If the file cannot be read, or a line is none of a lid matrix, or has hops for more ports than its
 /// xbar has; the error names the line.
 pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded<HopMatrix>, FormatError> {
-    let mut reader = Reader {
+    let mut reader = LidMatrixReader {
         subnet,
         xbars: (0..).zip(&subnet.xbar_guids).map(|(xbar, &guid)| (guid, xbar)).collect(),
         slots: subnet.destinations.by_lid(),
@@ -131,7 +131,7 @@ enum Current {
     Unknown,
 }
 
-struct Reader<'a> {
+struct LidMatrixReader<'a> {
     subnet: &'a Subnet,
     xbars: BTreeMap<u64, u32>,
     slots: BTreeMap<u32, u32>,
@@ -141,7 +141,7 @@ struct Reader<'a> {
     unknown_rows: usize,
 }
 
-impl Reader<'_> {
+impl LidMatrixReader<'_> {
     fn take(&mut self, line: Line) -> Result<(), Malformed> {
         match line {
             Line::Switch(guid) => {

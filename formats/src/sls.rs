@@ -76,7 +76,7 @@ pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded<ServiceLevels>, Forma
             hosts[lid as usize] = Some((host, slot));
         }
     }
-    let mut reader = Reader::new(subnet);
+    let mut reader = ServiceLevelReader::new(subnet);
     blocks::read(path, |block| parse(block, &hosts), |block| reader.take(block))?;
     Ok(reader.finish())
 }
@@ -127,7 +127,7 @@ fn pair(words: &[u8]) -> Option<(u64, u64, u8)> {
 }
 
 /// Puts lines together.
-struct Reader<'a> {
+struct ServiceLevelReader<'a> {
     subnet: &'a Subnet,
     levels: ServiceLevels,
     /// Which pairs had a line: a bit for each source host and slot.
@@ -135,7 +135,7 @@ struct Reader<'a> {
     foreign: LineCount,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ServiceLevelReader<'a> {
     fn new(subnet: &'a Subnet) -> Self {
         let slots = subnet.destinations.slot_count();
         Self {

@@ -77,7 +77,7 @@ pub struct Args {
 }
 
 /// What `mapper check` reports.
-struct Report {
+struct CheckReport {
     hosts: usize,
     xbars: usize,
     layers: u8,
@@ -132,7 +132,7 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
 }
 
 /// Judges the best tables that can be proved for the fabric.
-fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Report, CliError> {
+fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<CheckReport, CliError> {
     let subnet = args.lids.subnet(fabric)?;
     let settings = Settings {
         seed: args.seed,
@@ -145,7 +145,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
     progress.begin("measuring");
     let mut notes = args.notes(&subnet);
     notes.extend(served.routing.notes.iter().cloned());
-    Ok(Report {
+    Ok(CheckReport {
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
         layers: served.routing.layers.count,
@@ -160,7 +160,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
     })
 }
 
-fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, CliError> {
+fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<CheckReport, CliError> {
     let subnet = args.lids.subnet(fabric)?;
     let loaded = lfts::read(path, fabric, &subnet)?;
     let notes = loaded.notes.iter().map(|note| named(path, note)).collect();
@@ -180,7 +180,12 @@ fn read_out(port: &PortName, options: &AskingOptions) -> Result<(Fabric, TablesF
     Ok((fabric, asker.read_tables(&found)?))
 }
 
-fn check_held(args: &Args, fabric: &Fabric, port: &PortName, held: &TablesFound) -> Result<Report, CliError> {
+fn check_held(
+    args: &Args,
+    fabric: &Fabric,
+    port: &PortName,
+    held: &TablesFound,
+) -> Result<CheckReport, CliError> {
     let subnet = args.lids.subnet(fabric)?;
     let loaded = lfts::of_switches(&held.tables, fabric, &subnet);
     let mut notes: Vec<String> = fabric.left_out.iter().chain(&loaded.notes).cloned().collect();
@@ -199,7 +204,7 @@ fn judge(
     subnet: &Subnet,
     loaded: &Loaded<Tables>,
     of_source: Vec<String>,
-) -> Result<Report, CliError> {
+) -> Result<CheckReport, CliError> {
     let mut notes = args.notes(subnet);
     notes.extend(of_source);
     let rules = ProofRules { max_hops: args.max_hops, xbar_destinations: args.switch_destinations };
@@ -233,7 +238,7 @@ fn judge(
                 .to_owned(),
         );
     }
-    Ok(Report {
+    Ok(CheckReport {
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
         layers,
@@ -256,7 +261,7 @@ impl Args {
     }
 }
 
-impl Report {
+impl CheckReport {
     fn json(&self) -> Value {
         let others = self.best.as_ref().map_or(&[][..], |(_, others)| others);
         json!({

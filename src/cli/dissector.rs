@@ -19,7 +19,7 @@ use crate::dissector;
 pub struct Args {}
 
 #[derive(Serialize)]
-struct Output {
+struct DissectorJson {
     schema: &'static str,
     lua: String,
 }
@@ -33,7 +33,7 @@ pub fn run(_args: &Args, format: Format) -> Result<ExitCode, CliError> {
     match format {
         Format::Text => output::print(&lua)?,
         Format::Json => {
-            let object = serde_json::to_string(&Output { schema: "mapper.dissector/1", lua })?;
+            let object = serde_json::to_string(&DissectorJson { schema: "mapper.dissector/1", lua })?;
             output::print(&format!("{object}\n"))?;
         }
     }

@@ -44,7 +44,7 @@ pub struct Args {
 const CONFIG_DIR: &str = "/etc/mapper";
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct DoctorJson<'a> {
     schema: &'static str,
     checks: &'a [Check],
     /// What `--fix` did.
@@ -70,7 +70,7 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     }
     match format {
         Format::Json => {
-            let answer = Output { schema: "mapper.doctor/1", checks: &checks, mended: mended.as_deref() };
+            let answer = DoctorJson { schema: "mapper.doctor/1", checks: &checks, mended: mended.as_deref() };
             output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
         }
         Format::Text => output::print(&(describe_mended(mended.as_deref()) + &describe(&checks)))?,

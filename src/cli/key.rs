@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Output {
+struct KeyJson {
     schema: &'static str,
     id: u32,
     secret: String,
@@ -38,7 +38,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let id = args.id.unwrap_or(id);
     let line = match format {
         Format::Text => format!("{id} {secret}"),
-        Format::Json => serde_json::to_string(&Output { schema: "mapper.key/1", id, secret })?,
+        Format::Json => serde_json::to_string(&KeyJson { schema: "mapper.key/1", id, secret })?,
     };
     output::print(&format!("{line}\n"))?;
     Ok(ExitCode::SUCCESS)

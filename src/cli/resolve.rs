@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Output {
+struct ResolveJson {
     schema: &'static str,
     boards: Vec<BoardAnswer>,
 }
@@ -68,7 +68,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let is_known = boards.iter().any(|board| !board.resolved.hosts.is_empty());
     match format {
         Format::Json => {
-            let answer = Output { schema: "mapper.resolve/1", boards };
+            let answer = ResolveJson { schema: "mapper.resolve/1", boards };
             output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
         }
         Format::Text if is_known => output::print(&describe(&boards))?,

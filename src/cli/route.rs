@@ -29,7 +29,7 @@ use mapper_routing::engines::{self, Answer, Engine, Settings};
 use mapper_routing::{Subnet, Tables};
 use options::EngineOptions;
 use outputs::{Outputs, no_tables};
-use report::Report;
+use report::RouteReport;
 
 /// Options of `mapper route`.
 #[derive(Debug, clap::Args)]
@@ -121,7 +121,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let mut staged = Staged::default();
     args.write_answer(&mut staged, request, &answer, &mut notes)?;
     let is_chosen = engines.is_none() && !matches!(cache, Some(CacheUse::Used));
-    let mut report = Report::of(&answer, &subnet, is_chosen);
+    let mut report = RouteReport::of(&answer, &subnet, is_chosen);
     report.proof = proof;
     progress.step();
     progress.begin("measuring");

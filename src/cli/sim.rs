@@ -25,7 +25,7 @@ use mapper_sim::world::{FrameSink, LOST_AFTER, Stopped, TraceSink, Until, World}
 use super::{CliError, Format, output};
 use capture::Capture;
 pub use options::Args;
-use report::Report;
+use report::RunReport;
 
 /// Runs `mapper sim`.
 ///
@@ -151,7 +151,7 @@ fn run_fabric(
     let stopped = advance(&mut world, setup)?;
     world.end_record()?;
     let wall_ms = began.elapsed().as_secs_f64() * 1e3;
-    let report = Report::of(&mut world, fabric, setup.seed, wall_ms);
+    let report = RunReport::of(&mut world, fabric, setup.seed, wall_ms);
     if stopped == Stopped::Limit && setup.until == Until::Configured {
         let limit_ms = setup.limit.as_millis();
         let why = why_not(&mut world);

@@ -19,7 +19,7 @@ use super::threads::on_threads;
 use super::{CliError, Format, best, output};
 use crate::consequences::{By, Change, Routed};
 use each::Failures;
-use report::Report;
+use report::ChangeReport;
 
 /// The schema of what is printed as JSON.
 const SCHEMA: &str = "mapper.what-if/1";
@@ -129,7 +129,7 @@ impl Args {
         fabric: &'a Fabric,
         names: &'a Names,
         change: &Change,
-    ) -> Result<Report<'a>, CliError> {
+    ) -> Result<ChangeReport<'a>, CliError> {
         let progress = Progress::new(2 * best::STEPS);
         let settings = self.settings();
         let routed = |change: &Change| {
@@ -139,7 +139,7 @@ impl Args {
         let before = routed(&Change::default())?;
         let after = routed(change)?;
         progress.begin("measuring");
-        Ok(Report::new(self, fabric, names, before, after))
+        Ok(ChangeReport::new(self, fabric, names, before, after))
     }
 
     fn failures<'a>(&'a self, fabric: &'a Fabric, each: Each) -> Result<Failures<'a>, CliError> {

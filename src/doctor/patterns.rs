@@ -1,6 +1,6 @@
 //! Which interfaces a node takes by patterns, and which it leaves out.
 
-use mapper_daemon::agent::driver::{self, Candidate};
+use mapper_daemon::agent::driver::{self, MatchingInterface};
 use mapper_daemon::agent::options::Config;
 
 use super::Check;
@@ -20,11 +20,16 @@ pub(super) fn check(node: &Config, is_asked_for: bool) -> Vec<Check> {
     node.patterns.iter().filter_map(judged).collect()
 }
 
-fn judge(pattern: &str, matching: &[Candidate], named: &[String], is_asked_for: bool) -> Option<Check> {
+fn judge(
+    pattern: &str,
+    matching: &[MatchingInterface],
+    named: &[String],
+    is_asked_for: bool,
+) -> Option<Check> {
     let name = "interfaces";
     let left_out =
-        |candidate: &&Candidate| candidate.why_not.is_some() && !named.contains(&candidate.interface);
-    let tell = |it: &Candidate| format!("{}: {}", it.interface, it.why_not.unwrap_or_default());
+        |candidate: &&MatchingInterface| candidate.why_not.is_some() && !named.contains(&candidate.interface);
+    let tell = |it: &MatchingInterface| format!("{}: {}", it.interface, it.why_not.unwrap_or_default());
     let left: Vec<String> = matching.iter().filter(left_out).map(tell).collect();
     if left.len() < matching.len() {
         let what = || format!("left out of what matches {pattern}: {}", left.join("; "));
@@ -48,8 +53,8 @@ mod tests {
     use super::super::Outcome;
     use super::*;
 
-    fn candidate(interface: &str, why_not: Option<&'static str>) -> Candidate {
-        Candidate { interface: interface.to_owned(), why_not }
+    fn candidate(interface: &str, why_not: Option<&'static str>) -> MatchingInterface {
+        MatchingInterface { interface: interface.to_owned(), why_not }
     }
 
     #[test]

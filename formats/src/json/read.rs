@@ -33,7 +33,7 @@ fn fabric_from_json(json: &MapJson) -> Result<Fabric, Malformed> {
             return Err(Malformed::within(list, format!("there are {count}; expected at most {limit}")));
         }
     }
-    let mut reader = Reader::default();
+    let mut reader = JsonReader::default();
     for label in json.hosts.iter().map(|host| &host.label).filter(|label| label.port_guid.is_some()) {
         reader
             .machines_with_ports
@@ -64,7 +64,7 @@ fn fabric_from_json(json: &MapJson) -> Result<Fabric, Malformed> {
 
 /// What has been read of a fabric so far.
 #[derive(Default)]
-struct Reader {
+struct JsonReader {
     fabric: Fabric,
     names: BTreeSet<String>,
     ids: BTreeMap<String, u32>,
@@ -85,7 +85,7 @@ struct GuidOwner {
     shared_by_port: Option<u8>,
 }
 
-impl Reader {
+impl JsonReader {
     /// Refuses a GUID that another has: tables name what they lead to by it. 0 is none.
     fn claim(
         &mut self,

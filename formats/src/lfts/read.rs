@@ -28,7 +28,7 @@ pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded<Tabl
         problem: error.to_string(),
     })?;
     let known = Known::of(subnet);
-    let mut reader = Reader {
+    let mut reader = TablesReader {
         subnet,
         numbers,
         tables: ByXbar::new(subnet.topology.xbar_count(), subnet.destinations.slot_count()),
@@ -230,7 +230,7 @@ enum Current {
 }
 
 /// Puts rows into tables.
-struct Reader<'a> {
+struct TablesReader<'a> {
     subnet: &'a Subnet,
     numbers: PortNumbers,
     tables: ByXbar,
@@ -243,7 +243,7 @@ struct Reader<'a> {
     notes: Notes,
 }
 
-impl Reader<'_> {
+impl TablesReader<'_> {
     fn take(&mut self, block: Parsed) -> Result<(), Malformed> {
         for event in block.events {
             self.in_table = !matches!(event, Event::End);

@@ -21,7 +21,7 @@ use thiserror::Error;
 use super::{Cable, Contested, FrameSizes, Host, LinkMtu, Map, MapDefect, MapVersion, PortRef, Xbar};
 use crate::Mac;
 use crate::wire::Answer;
-use crate::wire::cursor::{Reader, Unreadable, Write};
+use crate::wire::cursor::{Unreadable, WireReader, Write};
 
 /// The kinds of pieces, in the order in which they stand.
 mod kind {
@@ -185,7 +185,7 @@ fn write_host(host: &Host, out: &mut Vec<u8>) {
     out.put_u8(at.map_or(0, |at| at.port));
 }
 
-fn read_host(reader: &mut Reader<'_>) -> Result<Host, Unreadable> {
+fn read_host(reader: &mut WireReader<'_>) -> Result<Host, Unreadable> {
     let (mac, level, host_type) = (reader.mac()?, reader.u8()?, reader.u8()?);
     let at = match (reader.u16()?, reader.u8()?) {
         (NO_XBAR, 0) => None,
@@ -206,7 +206,7 @@ fn write_xbar(xbar: &Xbar, out: &mut Vec<u8>) {
     }
 }
 
-fn read_xbar(reader: &mut Reader<'_>) -> Result<Xbar, Unreadable> {
+fn read_xbar(reader: &mut WireReader<'_>) -> Result<Xbar, Unreadable> {
     let (ports, flags) = (reader.u8()?, reader.u8()?);
     if flags & !(FLAG_TAGGED | FLAG_PORTS_KNOWN) != 0 {
         return Err(Unreadable);
@@ -227,7 +227,7 @@ fn write_run(run: &[Cable], out: &mut Vec<u8>) {
     }
 }
 
-fn read_run(reader: &mut Reader<'_>, cables: &mut Vec<Cable>) -> Result<(), Unreadable> {
+fn read_run(reader: &mut WireReader<'_>, cables: &mut Vec<Cable>) -> Result<(), Unreadable> {
     let (xbar, count) = (u32::from(reader.u16()?), reader.u8()?);
     if count == 0 {
         return Err(Unreadable);
@@ -246,7 +246,7 @@ fn write_contested(Contested { mac, at }: &Contested, out: &mut Vec<u8>) {
     out.put_u8(at.port);
 }
 
-fn read_contested(reader: &mut Reader<'_>) -> Result<Contested, Unreadable> {
+fn read_contested(reader: &mut WireReader<'_>) -> Result<Contested, Unreadable> {
     let mac = reader.mac()?;
     Ok(Contested { mac, at: PortRef { xbar: u32::from(reader.u16()?), port: reader.u8()? } })
 }
@@ -271,7 +271,7 @@ fn write_frame_size((mac, mtu): &(Mac, LinkMtu), out: &mut Vec<u8>) {
 }
 
 /// Reads how long frames may be at a host; the first says how long they can be at all.
-fn read_frame_size(reader: &mut Reader<'_>, sizes: &mut FrameSizes) -> Result<(), Unreadable> {
+fn read_frame_size(reader: &mut WireReader<'_>, sizes: &mut FrameSizes) -> Result<(), Unreadable> {
     let (mac, mtu) = (reader.mac()?, LinkMtu { bytes: reader.u16()?, ports: reader.u32()? });
     match (mac, sizes.longest) {
         (Mac::NOBODY, 0) if mtu.ports == 0 && mtu.bytes > 0 => sizes.longest = mtu.bytes,
@@ -398,7 +398,7 @@ fn put_together<'a>(
 
 /// Adds what one piece says to the map. Returns the piece's kind and how many entries it has.
 fn read_piece(piece: &[u8], map: &mut Map) -> Result<(u8, u16), Unreadable> {
-    let mut reader = Reader::new(piece);
+    let mut reader = WireReader::new(piece);
     let (kind, count) = (reader.u8()?, reader.u16()?);
     for _ in 0..count {
         match kind {

@@ -10,11 +10,11 @@ pub(crate) struct Unreadable;
 
 /// Takes fields off the front of some bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct WireReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -143,7 +143,7 @@ mod tests {
         bytes.put_u32(0x0405_0607);
         bytes.put_u64(0x0809_0a0b_0c0d_0e0f);
         assert_eq!(bytes, (1..=15).collect::<Vec<u8>>());
-        let mut reader = Reader::new(&bytes);
+        let mut reader = WireReader::new(&bytes);
         assert_eq!(reader.u8(), Ok(1));
         assert_eq!(reader.u16(), Ok(0x0203));
         assert_eq!(reader.u32(), Ok(0x0405_0607));
@@ -159,6 +159,6 @@ mod tests {
         bytes.put_version(MapVersion { mac: Mac::from_position(7), counter: 0 });
         assert_eq!(bytes, [0; 10]);
         bytes[0] = 1;
-        assert_eq!(Reader::new(&bytes).version(), Err(Unreadable));
+        assert_eq!(WireReader::new(&bytes).version(), Err(Unreadable));
     }
 }

@@ -19,7 +19,7 @@
 //! them: a mapper frame stands behind an Ethernet header as a user's packet does, zeros behind it make
 //! up the length, and the first bit of the token is set, which in a user's frame is clear.
 
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use super::frame::{self, Frame, FrameError, FrameKind, MAX_BODY_BYTES};
 use super::{Element, PROTOCOL_VERSION, Route};
 use crate::Mac;
@@ -125,7 +125,7 @@ impl<'a> Data<'a> {
         if frame.kind() != FrameKind::Data {
             return Err(FrameError::UnknownKind(frame.kind().number()));
         }
-        let mut reader = Reader::new(frame.body());
+        let mut reader = WireReader::new(frame.body());
         if Self::is_check_token(reader.u64()?) {
             return Err(FrameError::Malformed);
         }
@@ -191,7 +191,7 @@ impl<'a> Data<'a> {
     /// [`FrameError::UnknownKind`] if it carries a user's frame, [`FrameError::Malformed`] if it makes no
     /// sense.
     pub fn carried_in(frame: &Frame<'a>) -> Result<&'a [u8], FrameError> {
-        let mut reader = Reader::new(frame.body());
+        let mut reader = WireReader::new(frame.body());
         if frame.kind() != FrameKind::Data || !Self::is_check_token(reader.u64()?) {
             return Err(FrameError::UnknownKind(frame.kind().number()));
         }
@@ -202,7 +202,7 @@ impl<'a> Data<'a> {
     }
 
     pub(super) fn read_body(body: &'a [u8]) -> Result<Self, FrameError> {
-        let mut reader = Reader::new(body);
+        let mut reader = WireReader::new(body);
         Ok(Self { token: reader.u64()?, way_back: reader.route()?, ethernet: reader.rest() })
     }
 }
@@ -250,7 +250,7 @@ impl Undeliverable {
     }
 
     pub(super) fn read_body(body: &[u8]) -> Result<Self, FrameError> {
-        let mut reader = Reader::new(body);
+        let mut reader = WireReader::new(body);
         let notice = Self { token: reader.u64()?, tag: reader.u64()?, port: reader.u8()? };
         reader.finish()?;
         Ok(notice)
@@ -262,11 +262,11 @@ impl Undeliverable {
 /// needs is checked.
 pub(super) fn token_and_way_home(payload: &[u8]) -> Option<(u64, Route)> {
     let (left, length) = Route::parse(payload).ok()?;
-    let mut reader = Reader::new(&payload[length..]);
+    let mut reader = WireReader::new(&payload[length..]);
     read_token_and_way_home(&mut reader, left.elements().count()).ok()
 }
 
-fn read_token_and_way_home(reader: &mut Reader<'_>, left: usize) -> Result<(u64, Route), Unreadable> {
+fn read_token_and_way_home(reader: &mut WireReader<'_>, left: usize) -> Result<(u64, Route), Unreadable> {
     let header = reader.bytes(frame::HEADER_BYTES)?;
     if header[frame::field::KIND] != FrameKind::Data.number().to_be_bytes() {
         return Err(Unreadable);

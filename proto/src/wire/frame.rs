@@ -21,7 +21,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::auth::{Key, Seal, TAG_BYTES};
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use super::stamp::{STAMP_BYTES, Stamp};
 use super::{PROTOCOL_VERSION, Route};
 
@@ -87,7 +87,7 @@ impl FrameKind {
     /// # Errors
     /// If there are fewer than four bytes.
     pub fn of(frame: &[u8]) -> Result<Self, FrameError> {
-        Reader::new(frame).u32().map(Self::from).map_err(|Unreadable| FrameError::Truncated)
+        WireReader::new(frame).u32().map(Self::from).map_err(|Unreadable| FrameError::Truncated)
     }
 }
 
@@ -207,7 +207,7 @@ impl<'a> Frame<'a> {
 
     /// Finds the parts by the declared length and checks the CRC-32.
     fn with_length_and_crc(bytes: &'a [u8], kind: FrameKind) -> Result<Self, FrameError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = WireReader::new(bytes);
         let short = |Unreadable| FrameError::Truncated;
         let header = reader.bytes(HEADER_BYTES).map_err(short)?;
         let flags = header[field::FLAGS];
@@ -262,7 +262,7 @@ impl<'a> Frame<'a> {
             return None;
         }
         let end = self.bytes.len().checked_sub(CRC_BYTES)?;
-        let mut reader = Reader::new(self.bytes.get(end.checked_sub(AUTH_BYTES)?..end)?);
+        let mut reader = WireReader::new(self.bytes.get(end.checked_sub(AUTH_BYTES)?..end)?);
         let (key_id, sequence, answers) = (reader.u32().ok()?, reader.u64().ok()?, reader.u64().ok()?);
         Some(AuthTrailer { key_id, sequence, answers, tag: reader.rest().try_into().ok()? })
     }

@@ -18,7 +18,7 @@
 
 use std::fmt;
 
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use super::frame::{self, Frame, FrameError, FrameKind};
 use crate::Mac;
 
@@ -161,7 +161,7 @@ impl Hello {
     }
 
     pub(super) fn read_body(body: &[u8]) -> Result<Self, FrameError> {
-        let mut reader = Reader::new(body);
+        let mut reader = WireReader::new(body);
         let hello = Self {
             end: read_end(&mut reader)?,
             mac: reader.mac()?,
@@ -174,7 +174,7 @@ impl Hello {
     }
 }
 
-fn read_end(reader: &mut Reader<'_>) -> Result<HelloEnd, Unreadable> {
+fn read_end(reader: &mut WireReader<'_>) -> Result<HelloEnd, Unreadable> {
     match reader.u8()? {
         CODE_XBAR => {
             let tag = match reader.u8()? {
@@ -189,7 +189,7 @@ fn read_end(reader: &mut Reader<'_>) -> Result<HelloEnd, Unreadable> {
     }
 }
 
-fn read_heard(reader: &mut Reader<'_>) -> Result<Vec<Mac>, Unreadable> {
+fn read_heard(reader: &mut WireReader<'_>) -> Result<Vec<Mac>, Unreadable> {
     let count = usize::from(reader.u8()?);
     if count > Hello::MOST_HEARD {
         return Err(Unreadable);

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use crate::map::{LinkMtu, MapVersion, Rank};
 
 /// Where an agent is in its life.
@@ -162,7 +162,7 @@ impl Info {
         out.put_u32(mtu.ports);
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+    pub(super) fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
         Ok(Self {
             rank: Rank { level: reader.u8()?, mac: reader.mac()? },
             host_type: reader.u8()?,

@@ -1,6 +1,6 @@
 //! Mapper messages and the frames that carry them.
 
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use super::frame::{self, Frame, FrameError, FrameKind};
 use super::{Probe, ProbeKind, Reply, Scout, Seal, Stamp};
 
@@ -97,7 +97,7 @@ impl Message {
     }
 
     fn read(body: &[u8]) -> Result<Self, Unreadable> {
-        let mut reader = Reader::new(body);
+        let mut reader = WireReader::new(body);
         let message = match reader.u8()? {
             code::PROBE => Self::Probe(Probe::read(&mut reader)?),
             code::SCOUT => Self::Scout(Scout::read(&mut reader)?),

@@ -1,6 +1,6 @@
 //! Probes: frames that are meant to come back.
 
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use super::scout::REPLY_ROOM_BYTES;
 use super::{Info, Route};
 
@@ -71,7 +71,7 @@ impl Probe {
         out.put_zeros(REPLY_ROOM_BYTES);
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+    pub(super) fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
         let probe = Self {
             id: reader.u32()?,
             kind: ProbeKind::from_code(reader.u8()?)?,

@@ -1,6 +1,6 @@
 //! Replies to probes and scouts.
 
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use super::scout::{code, read_service_body};
 use super::{Info, Reason, ServiceNumber};
 use crate::Mac;
@@ -111,7 +111,7 @@ impl Answer {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+    fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
         Ok(match reader.u8()? {
             CODE_PROBE => Self::Probe,
             code::MAPPING => Self::Mapping,
@@ -139,7 +139,7 @@ impl Answer {
     }
 }
 
-fn read_piece(reader: &mut Reader<'_>) -> Result<Vec<u8>, Unreadable> {
+fn read_piece(reader: &mut WireReader<'_>) -> Result<Vec<u8>, Unreadable> {
     let length = usize::from(reader.u16()?);
     if length > Answer::MAX_PIECE_BYTES {
         return Err(Unreadable);
@@ -147,7 +147,7 @@ fn read_piece(reader: &mut Reader<'_>) -> Result<Vec<u8>, Unreadable> {
     reader.bytes(length).map(<[u8]>::to_vec)
 }
 
-fn read_answer(reader: &mut Reader<'_>) -> Result<Option<Vec<u8>>, Unreadable> {
+fn read_answer(reader: &mut WireReader<'_>) -> Result<Option<Vec<u8>>, Unreadable> {
     match reader.u8()? {
         0 => Ok(None),
         1 => read_service_body(reader).map(Some),
@@ -164,7 +164,7 @@ impl Reply {
         answer.write(out);
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+    pub(super) fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
         Ok(Self {
             id: reader.u32()?,
             to: reader.mac()?,

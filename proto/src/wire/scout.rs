@@ -1,6 +1,6 @@
 //! Scouts: messages to an agent, by reason.
 
-use super::cursor::{Reader, Unreadable, Write};
+use super::cursor::{Unreadable, WireReader, Write};
 use super::{Answer, Info, RoundTrip};
 use crate::map::{MapVersion, Place, PortRef};
 
@@ -195,7 +195,7 @@ impl Reason {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+    fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
         Ok(match reader.u8()? {
             code::MAPPING => Self::Mapping,
             code::QUERY_MAP_VERSION => {
@@ -225,7 +225,7 @@ impl Reason {
 }
 
 /// What a service asks or answers.
-pub(super) fn read_service_body(reader: &mut Reader<'_>) -> Result<Vec<u8>, Unreadable> {
+pub(super) fn read_service_body(reader: &mut WireReader<'_>) -> Result<Vec<u8>, Unreadable> {
     let length = usize::from(reader.u16()?);
     if length > Reason::MAX_SERVICE_BYTES {
         return Err(Unreadable);
@@ -233,7 +233,7 @@ pub(super) fn read_service_body(reader: &mut Reader<'_>) -> Result<Vec<u8>, Unre
     reader.bytes(length).map(<[u8]>::to_vec)
 }
 
-fn read_suspects(reader: &mut Reader<'_>) -> Result<Vec<PortRef>, Unreadable> {
+fn read_suspects(reader: &mut WireReader<'_>) -> Result<Vec<PortRef>, Unreadable> {
     let count = usize::from(reader.u8()?);
     if count > Reason::MAX_SUSPECTS {
         return Err(Unreadable);
@@ -241,7 +241,7 @@ fn read_suspects(reader: &mut Reader<'_>) -> Result<Vec<PortRef>, Unreadable> {
     (0..count).map(|_| Ok(PortRef { xbar: reader.u32()?, port: reader.u8()? })).collect()
 }
 
-fn read_room(reader: &mut Reader<'_>, most_bytes: usize) -> Result<u16, Unreadable> {
+fn read_room(reader: &mut WireReader<'_>, most_bytes: usize) -> Result<u16, Unreadable> {
     let room_bytes = reader.u16()?;
     if usize::from(room_bytes) > most_bytes {
         return Err(Unreadable);
@@ -259,7 +259,7 @@ fn write_place(Place { at, tag }: &Place, out: &mut Vec<u8>) {
     }
 }
 
-fn read_places(reader: &mut Reader<'_>) -> Result<Vec<Place>, Unreadable> {
+fn read_places(reader: &mut WireReader<'_>) -> Result<Vec<Place>, Unreadable> {
     let count = usize::from(reader.u8()?);
     if count > Reason::MAX_PLACES {
         return Err(Unreadable);
@@ -267,7 +267,7 @@ fn read_places(reader: &mut Reader<'_>) -> Result<Vec<Place>, Unreadable> {
     (0..count).map(|_| read_place(reader)).collect()
 }
 
-fn read_place(reader: &mut Reader<'_>) -> Result<Place, Unreadable> {
+fn read_place(reader: &mut WireReader<'_>) -> Result<Place, Unreadable> {
     let at = PortRef { xbar: reader.u32()?, port: reader.u8()? };
     let tag = match reader.u8()? {
         0 => None,
@@ -277,7 +277,7 @@ fn read_place(reader: &mut Reader<'_>) -> Result<Place, Unreadable> {
     Ok(Place { at, tag })
 }
 
-fn read_text(reader: &mut Reader<'_>) -> Result<String, Unreadable> {
+fn read_text(reader: &mut WireReader<'_>) -> Result<String, Unreadable> {
     let length = usize::from(reader.u16()?);
     if length > Reason::MAX_PRINTF_BYTES {
         return Err(Unreadable);
@@ -296,7 +296,7 @@ impl Scout {
         reason.write(out);
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+    pub(super) fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
         let (id, info) = (reader.u32()?, Info::read(reader)?);
         let (back, there) = (reader.route()?, reader.route()?);
         reader.zeros(REPLY_ROOM_BYTES)?;

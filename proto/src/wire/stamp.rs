@@ -12,7 +12,7 @@
 use crate::PortSet;
 use std::ops::Range;
 
-use super::cursor::Reader;
+use super::cursor::WireReader;
 use super::frame::FrameError;
 
 /// Bytes of the stamp area.
@@ -69,7 +69,7 @@ impl Stamp {
         if area.iter().all(|&byte| byte == 0) {
             return Ok(None);
         }
-        let mut reader = Reader::new(area);
+        let mut reader = WireReader::new(area);
         let (tag, ports, arrival) = (reader.u64()?, reader.u8()?, reader.u8()?);
         let mut carriers = [0; PortSet::BYTES];
         carriers.copy_from_slice(reader.bytes(field::CARRIER.len())?);

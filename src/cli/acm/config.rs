@@ -101,7 +101,7 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Output {
+struct AcmConfigJson {
     schema: &'static str,
     files: Vec<PathBuf>,
 }
@@ -134,7 +134,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         files.push(path);
     }
     if format == Format::Json {
-        let answer = Output { schema: "mapper.acm-config/1", files };
+        let answer = AcmConfigJson { schema: "mapper.acm-config/1", files };
         output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
     }
     Ok(ExitCode::SUCCESS)

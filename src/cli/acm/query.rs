@@ -115,7 +115,7 @@ impl std::str::FromStr for CounterChoice {
 
 /// What came of all queries.
 #[derive(Serialize)]
-struct Output {
+struct AcmQueryJson {
     schema: &'static str,
     services: Vec<Asked>,
 }
@@ -150,7 +150,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let is_done = all.last().is_some_and(Asked::is_done);
     match format {
         Format::Json => {
-            let answer = Output { schema: "mapper.acm-query/1", services: all };
+            let answer = AcmQueryJson { schema: "mapper.acm-query/1", services: all };
             output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
         }
         Format::Text => output::print(&format!("return status {:#x}\n", if is_done { 0 } else { u32::MAX }))?,

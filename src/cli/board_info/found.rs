@@ -25,9 +25,9 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The JSON `mapper.board-info/1`.
 #[derive(Serialize)]
-pub(super) struct Output<'a> {
+pub(super) struct BoardInfoJson<'a> {
     schema: &'static str,
-    boards: Vec<BoardOutput<'a>>,
+    boards: Vec<BoardJson<'a>>,
     /// The crossbars of this machine, with `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     xbars: Option<&'a [XbarStatus]>,
@@ -35,7 +35,7 @@ pub(super) struct Output<'a> {
 
 /// A board, with its routes in force if they were asked for.
 #[derive(Serialize)]
-struct BoardOutput<'a> {
+struct BoardJson<'a> {
     #[serde(flatten)]
     board: &'a Board,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,9 +185,9 @@ impl Found {
         self
     }
 
-    pub(super) fn to_json(&self) -> Output<'_> {
+    pub(super) fn to_json(&self) -> BoardInfoJson<'_> {
         let told = |nth: usize| self.routes.as_ref().map(|routes| routes.get(nth).and_then(Option::as_ref));
-        let boards = self.boards.iter().enumerate().map(|(nth, board)| BoardOutput {
+        let boards = self.boards.iter().enumerate().map(|(nth, board)| BoardJson {
             board,
             routes_in_force: told(nth).map(|told| told.map_or(&[][..], |told| &told.routes)),
             by_destination: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_destination)),
@@ -196,7 +196,11 @@ impl Found {
             segments_not_compared: told(nth).flatten().and_then(|told| told.segments_not_compared.as_deref()),
             by_lid: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_lid)),
         });
-        Output { schema: "mapper.board-info/1", boards: boards.collect(), xbars: self.xbars.as_deref() }
+        BoardInfoJson {
+            schema: "mapper.board-info/1",
+            boards: boards.collect(),
+            xbars: self.xbars.as_deref(),
+        }
     }
 
     pub(super) fn describe(&self) -> String {

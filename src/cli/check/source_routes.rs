@@ -9,7 +9,7 @@ use mapper_proto::map::Fabric;
 use mapper_proto::quote;
 use rayon::prelude::*;
 
-use super::Report;
+use super::CheckReport;
 use super::by_destination::{Forwarded, Kernels};
 use super::by_segments::Senders;
 use crate::cli::CliError;
@@ -22,7 +22,7 @@ use mapper_routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Vio
 const FILES_A_THREAD: usize = 8;
 
 /// Proves and measures the routes in a folder of `mapper.routes/1` files.
-pub(super) fn check(fabric: &Fabric, dir: &Path, max_hops: u8, seed: u64) -> Result<Report, CliError> {
+pub(super) fn check(fabric: &Fabric, dir: &Path, max_hops: u8, seed: u64) -> Result<CheckReport, CliError> {
     let topology = Topology::from_fabric(fabric)
         .map_err(|error| error.describe(&mapper_fabric::names::Names::of(fabric)))?;
     let reader = RouteReader::new(fabric, &topology);
@@ -254,7 +254,7 @@ impl<'a> Checked<'a> {
         notes
     }
 
-    fn finish(self, seed: u64) -> Result<Report, CliError> {
+    fn finish(self, seed: u64) -> Result<CheckReport, CliError> {
         let shown = mapper_fabric::names::Names::of(self.fabric);
         let mut notes: Vec<String> = nothing_to_prove(self.topology).into_iter().collect();
         let hosts = (0..self.topology.host_count() as u32).filter(|&host| !self.topology.is_phantom(host));
@@ -303,7 +303,7 @@ impl<'a> Checked<'a> {
             true => (QualityReport::default(), None),
         };
         notes.extend(note);
-        Ok(Report {
+        Ok(CheckReport {
             hosts: self.topology.host_count(),
             xbars: self.topology.xbar_count(),
             layers: self.layers.iter().flatten().count().max(1) as u8,

@@ -12,7 +12,7 @@ use mapper_routing::Subnet;
 use mapper_routing::engines::{Answer, Engine};
 
 /// The report that `mapper route` prints.
-pub(super) struct Report {
+pub(super) struct RouteReport {
     engine: Engine,
     /// The other engines that were tried.
     others: Vec<Other>,
@@ -35,7 +35,7 @@ pub(super) struct Report {
     pub(super) written: Vec<(String, String)>,
 }
 
-impl Report {
+impl RouteReport {
     /// A report with what follows from an answer alone. The caller fills in the rest.
     pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet, is_best: bool) -> Self {
         let (engine, tried, compute_ms, layers) = match answer {

@@ -71,7 +71,8 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} faults tried, {eta} to go")?);
     let tried = each.run(&numbers, || bar.inc(1));
     bar.finish_and_clear();
-    let report = Report { each: &each, numbers: &numbers, tried: &tried, command: command(std::env::args()) };
+    let report =
+        EachFaultReport { each: &each, numbers: &numbers, tried: &tried, command: command(std::env::args()) };
     match format {
         Format::Json => output::print(&format!("{}\n", report.json()))?,
         Format::Text => output::print(&report.text())?,
@@ -111,7 +112,7 @@ fn in_ms(time: Duration) -> f64 {
 }
 
 /// The results of the cases.
-struct Report<'a> {
+struct EachFaultReport<'a> {
     each: &'a Each,
     numbers: &'a [usize],
     tried: &'a Tried,
@@ -119,7 +120,7 @@ struct Report<'a> {
     command: String,
 }
 
-impl Report<'_> {
+impl EachFaultReport<'_> {
     fn text(&self) -> String {
         let each = self.each;
         let mut text = format!(

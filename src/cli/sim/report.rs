@@ -12,7 +12,7 @@ use mapper_sim::world::{FaultEffect, Leader, TrafficReport, World};
 use serde_json::{Value, json};
 
 /// The results of a finished run.
-pub(super) struct Report {
+pub(super) struct RunReport {
     seed: u64,
     wall_ms: f64,
     virtual_ms: f64,
@@ -45,7 +45,7 @@ struct LeaderReport {
     mapped_ms: Option<f64>,
 }
 
-impl Report {
+impl RunReport {
     /// The report on a world whose run is over.
     pub(super) fn of(world: &mut World, fabric: &Fabric, seed: u64, wall_ms: f64) -> Self {
         let verdict = world.verdict();

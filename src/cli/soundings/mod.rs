@@ -76,7 +76,7 @@ pub struct BandwidthArgs {
 }
 
 #[derive(Serialize)]
-struct Output<'a, T> {
+struct SoundingsJson<'a, T> {
     schema: &'static str,
     boards: &'a [BoardAnswer<T>],
 }
@@ -181,7 +181,7 @@ fn print<T: Serialize>(
     describe: impl Fn(u8, &T) -> String,
 ) -> Result<(), CliError> {
     let text = match format {
-        Format::Json => serde_json::to_string_pretty(&Output { schema, boards })? + "\n",
+        Format::Json => serde_json::to_string_pretty(&SoundingsJson { schema, boards })? + "\n",
         Format::Text => boards.iter().map(|board| describe(board.unit, &board.measured)).collect(),
     };
     output::print(&text)

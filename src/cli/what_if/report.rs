@@ -42,7 +42,7 @@ impl Moment {
 
 /// What a change costs.
 #[derive(Debug)]
-pub(super) struct Report<'a> {
+pub(super) struct ChangeReport<'a> {
     args: &'a Args,
     before: Moment,
     after: Moment,
@@ -55,7 +55,7 @@ pub(super) struct Report<'a> {
     names: &'a Names,
 }
 
-impl<'a> Report<'a> {
+impl<'a> ChangeReport<'a> {
     pub(super) fn new(
         args: &'a Args,
         fabric: &'a Fabric,

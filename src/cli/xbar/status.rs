@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// `mtu`, `flags` []}), `looped_to`, `shared_with` []}, `received`, `received_bytes`, `overruns`, `forwarded`, `hellos`,
 /// `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `hellos_sent`, `notices`, `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
 #[derive(Serialize)]
-struct Output<'a> {
+struct XbarStatusJson<'a> {
     schema: &'static str,
     xbars: &'a [XbarStatus],
 }
@@ -39,7 +39,7 @@ pub(super) fn show(run_dir: &Path, name: Option<&str>, format: Format) -> Result
     }
     match format {
         Format::Json => {
-            let answer = Output { schema: "mapper.xbar/1", xbars: &xbars };
+            let answer = XbarStatusJson { schema: "mapper.xbar/1", xbars: &xbars };
             output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
             if xbars.is_empty() {
                 // If standard error cannot be written, the exit status still tells that there is none.

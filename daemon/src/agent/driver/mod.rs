@@ -93,7 +93,7 @@ pub fn run(source: Source) -> Result<DaemonEnd, DaemonError> {
 
 /// An interface that matches a pattern of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct MatchingInterface {
     /// Its name.
     pub interface: String,
     /// Why it is no port all the same, in words; `None` if it is one.
@@ -104,13 +104,13 @@ pub struct Candidate {
 ///
 /// # Errors
 /// If the kernel does not tell of its interfaces.
-pub fn matching_interfaces(config: &Config) -> Result<Vec<Candidate>, LinkError> {
+pub fn matching_interfaces(config: &Config) -> Result<Vec<MatchingInterface>, LinkError> {
     if config.patterns.is_empty() {
         return Ok(Vec::new());
     }
     let candidates = patterns::Candidates::now()?;
     let matching = candidates.matching(config);
-    Ok(matching.map(|(it, why_not)| Candidate { interface: it.name.clone(), why_not }).collect())
+    Ok(matching.map(|(it, why_not)| MatchingInterface { interface: it.name.clone(), why_not }).collect())
 }
 
 async fn serve(

@@ -15,7 +15,7 @@ pub(super) const NEARLY: f64 = 0.98;
 
 /// Tables that are proved, and how good they are.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct TablesCandidate {
     pub(super) selection: Selection,
     /// Other engines, which are less simple and compute the same.
     pub(super) alike: Vec<Engine>,
@@ -24,7 +24,7 @@ pub(super) struct Candidate {
     pub(super) changed: Option<u64>,
 }
 
-impl Candidate {
+impl TablesCandidate {
     /// The least mean with which another candidate is as good, if this one has the given mean. It is no worse
     /// than can be measured, or hardly worse if others may keep more of the tables that were in force.
     fn least_as_good(&self, mean: Mean) -> f64 {
@@ -55,8 +55,8 @@ fn beaten(engine: Engine, bisection: Bisection) -> Tried {
 
 /// The least effective bisection of all with which a candidate is as good as the best. Where hosts are told apart from service
 /// adapters, what hosts alone get decides among these.
-pub(super) fn least_as_good(candidates: &[Candidate], are_hosts_apart: bool) -> f64 {
-    let least = |candidate: &Candidate| {
+pub(super) fn least_as_good(candidates: &[TablesCandidate], are_hosts_apart: bool) -> f64 {
+    let least = |candidate: &TablesCandidate| {
         let mean = candidate.of_all();
         let least = candidate.least_as_good(mean);
         if are_hosts_apart { least.min(NEARLY * mean.value) } else { least }
@@ -65,12 +65,12 @@ pub(super) fn least_as_good(candidates: &[Candidate], are_hosts_apart: bool) -> 
 }
 
 /// The candidates that are as good as the best, and the others.
-fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
+fn as_good(candidates: Vec<TablesCandidate>) -> (Vec<TablesCandidate>, Vec<TablesCandidate>) {
     let are_hosts_apart = candidates.iter().any(|candidate| candidate.bisection.of_hosts.is_some());
     let least = least_as_good(&candidates, are_hosts_apart);
     let (mut as_good, mut worse): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.bisection.mean >= least);
-    let of_hosts = |candidate: &Candidate| candidate.bisection.of_hosts;
+    let of_hosts = |candidate: &TablesCandidate| candidate.bisection.of_hosts;
     let least = as_good.iter().filter_map(|one| Some(one.least_as_good(of_hosts(one)?)));
     let least = least.fold(f64::NEG_INFINITY, f64::max);
     worse.extend(as_good.extract_if(.., |one| of_hosts(one).is_some_and(|mean| mean.value < least)));
@@ -82,16 +82,16 @@ fn as_good(candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
 /// # Errors
 /// If there is no candidate.
 pub(super) fn choose(
-    candidates: Vec<Candidate>,
+    candidates: Vec<TablesCandidate>,
     mut others: Vec<Tried>,
     plan: &Plan,
 ) -> Result<Selection, NotRouted> {
     let (mut as_good, worse) = as_good(candidates);
-    as_good.sort_by_key(Candidate::rank);
+    as_good.sort_by_key(TablesCandidate::rank);
     let mut as_good = as_good.into_iter();
     let best = as_good.next();
-    others.extend(as_good.chain(worse).flat_map(Candidate::beaten));
-    if let Some(Candidate { alike, bisection, .. }) = &best {
+    others.extend(as_good.chain(worse).flat_map(TablesCandidate::beaten));
+    if let Some(TablesCandidate { alike, bisection, .. }) = &best {
         others.extend(alike.iter().map(|&engine| beaten(engine, *bisection)));
     }
     let served = best.as_ref().map(|best| best.selection.engine);
@@ -103,7 +103,7 @@ pub(super) fn choose(
     }
     others.sort_by_key(|tried| place(tried.engine));
     match best {
-        Some(Candidate { selection, bisection, .. }) => {
+        Some(TablesCandidate { selection, bisection, .. }) => {
             Ok(Selection { tried: others, bisection: Some(bisection), ..selection })
         }
         None => Err(NotRouted { tried: others }),

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::Watch;
 use super::alike::{Passed, lead_hosts_alike};
-use super::choice::{self, Candidate, KEPT_SHARE, NEARLY};
+use super::choice::{self, KEPT_SHARE, NEARLY, TablesCandidate};
 use super::plan::Plan;
 use crate::engines::selection::{self, Computed, Selection, Tried};
 use crate::engines::shared::Shared;
@@ -43,9 +43,9 @@ struct Contender {
 }
 
 impl Contender {
-    fn candidate(self) -> Candidate {
+    fn candidate(self) -> TablesCandidate {
         let Self { selection, alike, changed, measured, .. } = self;
-        Candidate { selection, alike, bisection: measured.bisection(), changed }
+        TablesCandidate { selection, alike, bisection: measured.bisection(), changed }
     }
 }
 
@@ -67,7 +67,11 @@ impl<'a> Race<'a> {
 
     /// Has engines compete, which stand in the order in which they are preferred. Returns the candidates of
     /// which one may serve, and why the others do not.
-    pub(super) fn run(mut self, engines: &[Engine], watch: &impl Watch) -> (Vec<Candidate>, Vec<Tried>) {
+    pub(super) fn run(
+        mut self,
+        engines: &[Engine],
+        watch: &impl Watch,
+    ) -> (Vec<TablesCandidate>, Vec<Tried>) {
         for engines in engines.chunks(self.plan.side_by_side()) {
             let entries = self.compute(engines, watch);
             let judged: Vec<_> = entries.into_par_iter().map(|entry| self.judge(entry)).collect();
@@ -84,11 +88,11 @@ impl<'a> Race<'a> {
             matchings.complete(&routes(subnet, &contender.selection), &mut contender.measured);
             contender.candidate()
         };
-        let mut candidates: Vec<Candidate> = contenders.into_par_iter().map(complete).collect();
+        let mut candidates: Vec<TablesCandidate> = contenders.into_par_iter().map(complete).collect();
         if matchings.tell_hosts_apart() {
             let least = choice::least_as_good(&candidates, true);
             candidates.par_iter_mut().filter(|candidate| candidate.bisection.mean >= least).for_each(
-                |Candidate { selection, bisection, .. }| {
+                |TablesCandidate { selection, bisection, .. }| {
                     bisection.of_hosts = matchings.of_hosts(&routes(subnet, selection));
                 },
             );

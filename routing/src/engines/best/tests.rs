@@ -1,4 +1,4 @@
-use super::choice::{self, Candidate, NEARLY};
+use super::choice::{self, NEARLY, TablesCandidate};
 use super::plan::{Effort, Size};
 use super::*;
 use crate::engines::Setting;
@@ -96,16 +96,22 @@ fn what_takes_far_longer_waits() {
 }
 
 /// A candidate of an engine with so many layers, so good, and measured with an error of 0.001.
-fn candidate(subnet: &Subnet, engine: Engine, layers: u8, bisection: f64, changed: Option<u64>) -> Candidate {
+fn candidate(
+    subnet: &Subnet,
+    engine: Engine,
+    layers: u8,
+    bisection: f64,
+    changed: Option<u64>,
+) -> TablesCandidate {
     let mut selection = crate::engines::select(subnet, &[Engine::Updn], &Settings::default(), false).unwrap();
     selection.engine = engine;
     selection.routing.layers.count = layers;
     let bisection = Bisection { mean: bisection, error: 0.001, of_others: bisection, of_hosts: None };
-    Candidate { selection, alike: Vec::new(), bisection, changed }
+    TablesCandidate { selection, alike: Vec::new(), bisection, changed }
 }
 
 /// Which of some candidates is chosen.
-fn chosen(candidates: Vec<Candidate>, plan: &Plan) -> Engine {
+fn chosen(candidates: Vec<TablesCandidate>, plan: &Plan) -> Engine {
     choice::choose(candidates, Vec::new(), plan).unwrap().engine
 }
 

@@ -24,7 +24,7 @@ impl Used {
 
 /// A least-hop port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
+pub(super) struct PortCandidate {
     /// Its place among the xbar's channels.
     pub(super) place: u8,
     /// How many destinations it serves.
@@ -47,14 +47,14 @@ struct Seen {
 /// The candidates of one choice, in the order in which they are tried.
 #[derive(Default)]
 pub(super) struct Paths {
-    candidates: Vec<(Candidate, Seen)>,
+    candidates: Vec<(PortCandidate, Seen)>,
 }
 
 /// The best candidates so far.
 struct Best {
-    any: Option<Candidate>,
-    other_system: Option<Candidate>,
-    other_node: Option<Candidate>,
+    any: Option<PortCandidate>,
+    other_system: Option<PortCandidate>,
+    other_node: Option<PortCandidate>,
     /// The fewest LIDs of the destination that lead through a neighbour.
     paths: u32,
 }
@@ -66,7 +66,7 @@ impl Best {
 }
 
 /// Puts a candidate in a place if it is less loaded than what is there.
-fn improve(place: &mut Option<Candidate>, candidate: Candidate) -> bool {
+fn improve(place: &mut Option<PortCandidate>, candidate: PortCandidate) -> bool {
     let better = place.is_none_or(|best| candidate.count < best.count);
     if better {
         *place = Some(candidate);
@@ -79,7 +79,7 @@ impl Paths {
         self.candidates.clear();
     }
 
-    pub(super) fn push(&mut self, candidate: Candidate) {
+    pub(super) fn push(&mut self, candidate: PortCandidate) {
         self.candidates.push((candidate, Seen::default()));
     }
 
@@ -154,7 +154,7 @@ impl Paths {
 
     /// Takes a candidate if it is less loaded, or equally loaded and its neighbour is used by fewer of the
     /// destination's LIDs.
-    fn weigh(best: &mut Best, candidate: Candidate, paths: Option<u32>) {
+    fn weigh(best: &mut Best, candidate: PortCandidate, paths: Option<u32>) {
         let fewer = paths.filter(|&paths| paths < best.paths);
         let is_equal = best.any.is_some_and(|best| best.count == candidate.count);
         if improve(&mut best.any, candidate) || is_equal && fewer.is_some() {

@@ -8,7 +8,7 @@ use mapper_proto::map::PortRef;
 
 use super::hops::LeastHops;
 use super::order::{DestinationOrder, Target};
-use super::paths::{Candidate, Paths, Used};
+use super::paths::{Paths, PortCandidate, Used};
 use crate::engines::{Settings, in_force};
 use crate::tables::Tables;
 use crate::topology::Far;
@@ -206,7 +206,7 @@ impl<'a> Row<'a> {
             self.memory.candidates.iter().partition(|&&place| self.rank(place) < start);
         for place in after.into_iter().chain(before) {
             let head = self.head(place);
-            let candidate = Candidate {
+            let candidate = PortCandidate {
                 place,
                 count: self.memory.counters[usize::from(place)],
                 node: head.xbar,

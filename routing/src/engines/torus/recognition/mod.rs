@@ -24,7 +24,7 @@ use std::cell::OnceCell;
 
 use embedding::{Outcome, embed, entries};
 use links::Links;
-use shapes::{Candidate, link_count, place_count};
+use shapes::{ShapeCandidate, link_count, place_count};
 use space::Space;
 
 use super::grid::{Dimension, Grid};
@@ -96,7 +96,7 @@ const BUDGET: Budget = Budget { for_each_shape: (20, 5_000), for_all_shapes: (10
 const SMALL_BUDGET: Budget = Budget { for_each_shape: (5, 500), for_all_shapes: (10, 5_000) };
 
 /// The shapes of a fabric, once they are asked for. They do not depend on what ports suggest.
-type Shapes = OnceCell<Vec<Candidate>>;
+type Shapes = OnceCell<Vec<ShapeCandidate>>;
 
 /// The places of the shape with the fewest missing links, or those that ports suggest, if no other is better.
 fn search(
@@ -115,7 +115,7 @@ fn search(
     let (for_each, mut for_all) = (steps(budget.for_each_shape), steps(budget.for_all_shapes));
     let mut failure = Failure::default();
     let mut best = by_ports.map(|placed| (Rank::of(topology, &placed), placed));
-    for Candidate { links: whole, dimensions } in candidates(links, statement, shapes) {
+    for ShapeCandidate { links: whole, dimensions } in candidates(links, statement, shapes) {
         // Among equals, those that agree with ports are preferred.
         let is_no_better = |(rank, _): &(Rank, _)| rank.links + u64::from(rank.is_against_ports) <= whole;
         if best.as_ref().is_some_and(is_no_better) || for_all == 0 {
@@ -149,12 +149,12 @@ fn search(
 }
 
 /// The shapes to try, in the order of X, Y, Z where that matters.
-fn candidates(links: &Links, statement: &TorusStatement, shapes: &Shapes) -> Vec<Candidate> {
+fn candidates(links: &Links, statement: &TorusStatement, shapes: &Shapes) -> Vec<ShapeCandidate> {
     if let Some(shapes) = statement.shapes() {
         let fits = |shape: &Vec<Dimension>| place_count(shape) >= links.xbars() as u64;
         let stated = shapes.into_iter().filter(fits);
         let mut stated: Vec<_> =
-            stated.map(|dimensions| Candidate { links: link_count(&dimensions), dimensions }).collect();
+            stated.map(|dimensions| ShapeCandidate { links: link_count(&dimensions), dimensions }).collect();
         stated.sort_unstable();
         return stated;
     }
@@ -162,8 +162,8 @@ fn candidates(links: &Links, statement: &TorusStatement, shapes: &Shapes) -> Vec
     if !links.are_restricted() {
         return all.clone();
     }
-    let ordered = all.iter().flat_map(|&Candidate { links, ref dimensions }| {
-        orders(dimensions).into_iter().map(move |dimensions| Candidate { links, dimensions })
+    let ordered = all.iter().flat_map(|&ShapeCandidate { links, ref dimensions }| {
+        orders(dimensions).into_iter().map(move |dimensions| ShapeCandidate { links, dimensions })
     });
     ordered.collect()
 }

@@ -19,7 +19,7 @@ const MISSING: (u64, u64) = (1, 2);
 
 /// A shape, and how many links it has when whole.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Candidate {
+pub(super) struct ShapeCandidate {
     /// Links of the whole shape.
     pub links: u64,
     /// Its dimensions, in falling order.
@@ -28,7 +28,7 @@ pub(super) struct Candidate {
 
 /// The shapes that a fabric may have, by how many links are missing; in a large fabric, those first whose
 /// sizes show best.
-pub(super) fn candidates(links: &Links) -> Vec<Candidate> {
+pub(super) fn candidates(links: &Links) -> Vec<ShapeCandidate> {
     if links.xbars() <= MAX_XBARS_FOR_ALL {
         return of_sizes(links, all_sizes(links));
     }
@@ -43,7 +43,7 @@ pub(super) fn candidates(links: &Links) -> Vec<Candidate> {
 }
 
 /// The shapes of these sizes that a fabric may have, by how many links are missing.
-fn of_sizes(links: &Links, sizes: BTreeSet<Dimension>) -> Vec<Candidate> {
+fn of_sizes(links: &Links, sizes: BTreeSet<Dimension>) -> Vec<ShapeCandidate> {
     let present = links.count() as u64;
     let most = present + present * MISSING.0 / MISSING.1 + 2;
     let sizes: Vec<Dimension> = sizes.into_iter().collect();
@@ -93,7 +93,7 @@ struct Limits {
 }
 
 impl Limits {
-    fn add(&self, dimensions: &[Dimension], all: &mut Vec<Candidate>) {
+    fn add(&self, dimensions: &[Dimension], all: &mut Vec<ShapeCandidate>) {
         let degree = dimensions.iter().map(|d| if d.size == 2 { 1 } else { 2 }).sum();
         let has_triangle = dimensions.contains(&Dimension { size: 3, is_ring: true });
         let links = link_count(dimensions);
@@ -102,7 +102,7 @@ impl Limits {
             && self.degree <= degree
             && self.has_triangle <= has_triangle
         {
-            all.push(Candidate { links, dimensions: dimensions.to_vec() });
+            all.push(ShapeCandidate { links, dimensions: dimensions.to_vec() });
         }
     }
 
