@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, requests_socket_path, units,
+    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, node_hosts,
+    requests_socket_path, units,
 };
 use mapper_fabric::wording::plural;
 use mapper_formats as formats;
@@ -79,17 +80,14 @@ pub(crate) fn boards(run_dir: &Path) -> Boards {
     Boards { boards, why_not }
 }
 
-/// Calls each xbar that has a single host by that, as the crossbar of a node: agents give xbars numbers only, which are others in each
-/// map.
+/// Calls each node's xbar by its host: agents give xbars numbers only, which are others in each map.
 pub(super) fn name_xbars(fabric: &mut Fabric) {
-    let mut only: BTreeMap<u32, Option<usize>> = BTreeMap::new();
-    for (host, at) in fabric.map.hosts.iter().enumerate().filter_map(|(host, it)| Some((host, it.at?))) {
-        only.entry(at.xbar).and_modify(|only| *only = None).or_insert(Some(host));
-    }
-    for (xbar, host) in only {
-        let (Some(host), Some(label)) = (host, fabric.xbars.get_mut(xbar as usize)) else { continue };
-        let name = &fabric.hosts[host].name;
-        if *name != fabric.map.hosts[host].mac.to_string() && label.description.is_empty() {
+    let nodes = node_hosts(&fabric.map);
+    let hosts = fabric.map.hosts.iter().zip(&fabric.hosts);
+    let names: BTreeMap<_, _> = hosts.map(|(host, label)| (host.mac, label.name.clone())).collect();
+    for (node, label) in nodes.into_iter().zip(&mut fabric.xbars) {
+        let Some((mac, name)) = node.and_then(|mac| names.get_key_value(&mac)) else { continue };
+        if *name != mac.to_string() && label.description.is_empty() {
             label.description = format!("xbar of {name}");
         }
     }

@@ -8,12 +8,12 @@ use mapper_proto::wire::{Crossbar, CrossbarKind};
 use mapper_proto::{Mac, PortSet, Tally};
 use tracing::{info, warn};
 
-use super::crossbar_tag;
 use super::direct_cable;
 use super::kept_identity::KeptIdentity;
 use super::outer_ports::{Opened, OuterPorts};
 use super::patterns::{Candidates, Matched};
 use crate::agent::DaemonError;
+use crate::agent::crossbar_tag;
 use crate::agent::options::Config;
 use crate::agent::status::{BoardPort, FrameCount};
 use crate::xbar::Switch;

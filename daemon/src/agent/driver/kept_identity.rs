@@ -11,7 +11,7 @@ use std::{env, io};
 use mapper_machine::whole_file;
 use mapper_proto::Mac;
 
-use super::crossbar_tag;
+use crate::agent::crossbar_tag;
 use crate::agent::options::Config;
 
 /// The most ports whose addresses are kept.

@@ -3,7 +3,6 @@
 mod addresses;
 mod attachment;
 mod computation;
-mod crossbar_tag;
 mod direct_cable;
 mod event_loop;
 mod followers;

@@ -143,7 +143,7 @@ fn write_names(text: &mut Exposition, known: &KnownFabric, name_of: &dyn Fn(Mac)
             hosts.sample(&[("mac", &mac.to_string()), ("host_name", &name)], 1);
         }
     }
-    let help = "The only host at each end's xbar, as that of a node, if it has told its name.";
+    let help = "The host whose node each end's xbar is, if it has told its name.";
     let mut cables = text.family(FamilyKind::Info, "mapper_cable", Unit::None, help);
     for ([a, b], hosts) in known.hosts_of_cables() {
         let called = hosts.map(|host| host.and_then(|mac| Some((mac.to_string(), name_of(mac)?))));
@@ -327,7 +327,7 @@ mod tests {
             hosts: 2,
             unreachable: vec![Reason { mac: Mac::from_position(2).to_string(), why: "silent".to_owned() }],
             dead_cables: vec![DeadCable {
-                tag: Some("0x000000000000000b".to_owned()),
+                tag: Some("0x020000000002000b".to_owned()),
                 port: 2,
                 ..DeadCable::default()
             }],
@@ -346,8 +346,12 @@ mod tests {
         let xbar = |tag| Xbar { ports: 4, tag: Some(tag), ports_known: true };
         let mut known = KnownFabric::new();
         let cables = vec![Cable::new(at(0, 2), at(1, 2)), Cable::new(at(0, 3), at(1, 3))];
-        let map =
-            Map { hosts: vec![host(1), host(2)], xbars: vec![xbar(10), xbar(11)], cables, ..Map::default() };
+        let map = Map {
+            hosts: vec![host(1), host(2)],
+            xbars: vec![xbar(0x0200_0000_0001_000a), xbar(0x0200_0000_0002_000b)],
+            cables,
+            ..Map::default()
+        };
         known.see(&map);
         known
     }
@@ -367,7 +371,7 @@ mod tests {
         );
         let cable = |port| {
             format!(
-                r#"mapper_cable_info{{interface="eth1",a="0x000000000000000a:{port}",b="0x000000000000000b:{port}",a_mac="02:00:00:00:00:01",a_host_name="n1",b_mac="",b_host_name=""}} 1"#
+                r#"mapper_cable_info{{interface="eth1",a="0x020000000001000a:{port}",b="0x020000000002000b:{port}",a_mac="02:00:00:00:00:01",a_host_name="n1",b_mac="",b_host_name=""}} 1"#
             )
         };
         assert_eq!(of("mapper_cable_info{"), [cable(2), cable(3)]);
@@ -385,8 +389,8 @@ mod tests {
             r#"mapper_map_version{interface="eth1"} 7"#,
             r#"mapper_frames_dropped_total{interface="eth1",reason="bad_crc"} 5"#,
             r#"mapper_maps_ended_total{interface="eth1",cause="a \"quoted\" cause"} 2"#,
-            r#"mapper_cable_up{interface="eth1",a="0x000000000000000a:2",b="0x000000000000000b:2"} 0"#,
-            r#"mapper_cable_up{interface="eth1",a="0x000000000000000a:3",b="0x000000000000000b:3"} 1"#,
+            r#"mapper_cable_up{interface="eth1",a="0x020000000001000a:2",b="0x020000000002000b:2"} 0"#,
+            r#"mapper_cable_up{interface="eth1",a="0x020000000001000a:3",b="0x020000000002000b:3"} 1"#,
             r#"mapper_host_up{interface="eth1",mac="02:00:00:00:00:01"} 1"#,
             r#"mapper_host_up{interface="eth1",mac="02:00:00:00:00:02"} 0"#,
             r#"mapper_tap_bytes_total{interface="eth1",direction="in"} 0"#,

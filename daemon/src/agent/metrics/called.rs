@@ -11,6 +11,8 @@ use std::fmt;
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
 
+use crate::agent::crossbar_tag;
+
 /// How often the names that were found are put to the vote again, with the votes of all xbars that are named
 /// by then. A first vote can be wrong: a host that has moved to an xbar without hosts takes the name of its
 /// old xbar along.
@@ -34,13 +36,13 @@ pub(super) struct NamedEnd {
     pub(super) port: i16,
 }
 
-/// The only host at each xbar, as that of a node, by where hosts are; `None` for an xbar that has several.
-pub(super) fn only_hosts(places: impl Iterator<Item = (Mac, NamedEnd)>) -> BTreeMap<XbarName, Option<Mac>> {
-    let mut only = BTreeMap::new();
-    for (mac, end) in places {
-        only.entry(end.xbar).and_modify(|only| *only = None).or_insert(Some(mac));
-    }
-    only
+/// The hosts whose nodes xbars are, by where hosts are.
+pub(super) fn node_hosts(places: impl Iterator<Item = (Mac, NamedEnd)>) -> BTreeMap<XbarName, Mac> {
+    let is_node = |&(mac, end): &(Mac, NamedEnd)| match end.xbar {
+        XbarName::Tagged(tag) => crossbar_tag::is_of(tag, mac),
+        XbarName::Plain(_) => false,
+    };
+    places.filter(is_node).map(|(mac, end)| (end.xbar, mac)).collect()
 }
 
 impl fmt::Display for NamedEnd {

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef, host_type};
 
-use super::called::{Before, NamedEnd, XbarName, XbarNames, only_hosts};
+use super::called::{Before, NamedEnd, XbarName, XbarNames, node_hosts};
 use super::present::Present;
+use crate::agent::crossbar_tag;
 use crate::agent::status::DeadCable;
 
 /// The most cables, and the most hosts, that are remembered.
@@ -80,19 +81,18 @@ impl KnownFabric {
         })
     }
 
-    /// The cables to show, by their ends' names, and for each end the only host at its xbar, as that of a node; `None` at an
-    /// xbar that has no host or several.
+    /// The cables to show, by their ends' names, and for each end the host whose node its xbar is; `None` at an xbar that is no
+    /// node's.
     pub(super) fn hosts_of_cables(&self) -> impl Iterator<Item = ([String; 2], [Option<Mac>; 2])> {
-        let only = only_hosts(self.places.iter().map(|(&mac, &end)| (mac, end)));
-        let host = move |end: NamedEnd| only.get(&end.xbar).copied().flatten();
+        let nodes = node_hosts(self.places.iter().map(|(&mac, &end)| (mac, end)));
+        let host = move |end: NamedEnd| nodes.get(&end.xbar).copied();
         self.cables.shown().map(move |(ends, _)| (ends.map(|end| end.to_string()), ends.map(&host)))
     }
 
-    /// The only host at the xbar with this tag, as that of a node; `None` if it has no host or several.
-    pub fn only_host_at(&self, tag: u64) -> Option<Mac> {
-        let mut at =
-            self.places.iter().filter(|(_, end)| end.xbar == XbarName::Tagged(tag)).map(|(&mac, _)| mac);
-        at.next().filter(|_| at.next().is_none())
+    /// The host whose node the xbar with this tag is; `None` if it is no node's.
+    pub fn node_at(&self, tag: u64) -> Option<Mac> {
+        let at = self.places.iter().filter(|(_, end)| end.xbar == XbarName::Tagged(tag));
+        at.map(|(&mac, _)| mac).find(|&mac| crossbar_tag::is_of(tag, mac))
     }
 
     fn end_of_dead(&self, cable: &DeadCable) -> Option<NamedEnd> {
@@ -336,23 +336,29 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_a_cable_belongs_to_the_only_host_at_its_xbar() {
+    fn an_end_of_a_cable_belongs_to_the_host_whose_node_its_xbar_is() {
         let mac = |n| Some(Mac::from_position(n));
         let hosts = |known: &KnownFabric| known.hosts_of_cables().map(|(_, hosts)| hosts).collect::<Vec<_>>();
         let mut map = ring(true, 3, 1);
         let mut known = KnownFabric::new();
         known.see(&map);
+        assert_eq!(hosts(&known), [[None; 2]; 3], "each xbar has one host, but is a device of its own");
+        assert_eq!(known.node_at(10), None);
+        crossbar_tag::make_nodes(&mut map);
+        let tag = map.xbars[0].tag.unwrap();
+        let mut known = KnownFabric::new();
+        known.see(&map);
         let all = [[mac(0), mac(1)], [mac(0), mac(2)], [mac(1), mac(2)]];
         assert_eq!(hosts(&known), all);
-        assert_eq!((known.only_host_at(10), known.only_host_at(9)), (mac(0), None));
+        assert_eq!((known.node_at(tag), known.node_at(9)), (mac(0), None));
         // A node that is gone is still called by its host.
         map.hosts.truncate(2);
         known.see(&map);
         assert_eq!(hosts(&known), all);
+        // So is one to which another host is cabled.
         map.hosts.push(Host { mac: Mac::from_position(7), ..map.hosts[0] });
         known.see(&map);
-        assert_eq!(hosts(&known), [[None, mac(1)], [None, mac(2)], [mac(1), mac(2)]]);
-        assert_eq!(known.only_host_at(10), None);
+        assert_eq!((hosts(&known), known.node_at(tag)), (all.to_vec(), mac(0)));
     }
 
     #[test]

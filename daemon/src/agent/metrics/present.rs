@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::Mac;
 
-use super::called::{NamedEnd, XbarName, only_hosts};
+use super::called::{NamedEnd, XbarName, node_hosts};
 
 /// The most changes that are named one by one.
 const MOST_NAMED: usize = 40;
@@ -26,14 +26,15 @@ impl Present {
     /// many changes, the last line says how many more there are.
     pub fn changes_to(&self, after: &Self, called: impl Fn(Mac) -> String) -> Vec<String> {
         let mut lines = Vec::new();
-        let places = |at: &Self| only_hosts(at.hosts.iter().filter_map(|(&mac, &end)| Some((mac, end?))));
+        let places = |at: &Self| node_hosts(at.hosts.iter().filter_map(|(&mac, &end)| Some((mac, end?))));
         let (before, now) = (places(self), places(after));
         // A cable is called by the hosts whose nodes its ends are, before it went or since it came.
-        let end = |end: NamedEnd, only: &BTreeMap<XbarName, Option<Mac>>| match only.get(&end.xbar) {
-            Some(&Some(mac)) => format!("{end} of {}", called(mac)),
+        let end = |end: NamedEnd, nodes: &BTreeMap<XbarName, Mac>| match nodes.get(&end.xbar) {
+            Some(&mac) => format!("{end} of {}", called(mac)),
             _ => end.to_string(),
         };
-        let cable = |&[a, b]: &[NamedEnd; 2], only| format!("the cable {} - {}", end(a, only), end(b, only));
+        let cable =
+            |&[a, b]: &[NamedEnd; 2], nodes| format!("the cable {} - {}", end(a, nodes), end(b, nodes));
         let gone = self.hosts.keys().filter(|mac| !after.hosts.contains_key(mac));
         lines.extend(gone.map(|&mac| format!("{} is gone", called(mac))));
         lines.extend(
@@ -66,6 +67,7 @@ impl Present {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::crossbar_tag;
     use crate::agent::metrics::KnownFabric;
 
     fn present(map: &mapper_proto::map::Map) -> Present {
@@ -76,7 +78,8 @@ mod tests {
 
     #[test]
     fn what_changed_is_named_by_what_stays_the_same() {
-        let whole = mapper_fabric::generate("ring:n=4").unwrap().map;
+        let mut whole = mapper_fabric::generate("ring:n=4").unwrap().map;
+        crossbar_tag::make_nodes(&mut whole);
         let mut less = whole.clone();
         let lost = less.cables.pop().unwrap();
         less.hosts.pop();

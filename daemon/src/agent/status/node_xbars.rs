@@ -3,20 +3,23 @@
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
 
-/// The only host of each xbar of a map, as that of a node; `None` for an xbar that has no host or several.
-pub fn only_hosts(map: &Map) -> Vec<Option<Mac>> {
-    let mut hosts: Vec<(usize, Option<Mac>)> = vec![(0, None); map.xbars.len()];
+use crate::agent::crossbar_tag;
+
+/// For each xbar of a map the host whose node it is; `None` for an xbar that is no node's.
+pub fn node_hosts(map: &Map) -> Vec<Option<Mac>> {
+    let mut hosts = vec![None; map.xbars.len()];
     for host in &map.hosts {
-        if let Some((count, first)) = host.at.and_then(|at| hosts.get_mut(at.xbar as usize)) {
-            *count += 1;
-            first.get_or_insert(host.mac);
+        let Some(xbar) = host.at.map(|at| at.xbar as usize) else { continue };
+        let tag = map.xbars.get(xbar).and_then(|xbar| xbar.tag);
+        if tag.is_some_and(|tag| crossbar_tag::is_of(tag, host.mac)) {
+            hosts[xbar] = Some(host.mac);
         }
     }
-    hosts.into_iter().map(|(count, first)| first.filter(|_| count == 1)).collect()
+    hosts
 }
 
-/// An xbar in words: by its tag, or else by its number in the map, after the name of its only host if that is known. Two hosts
-/// may have one name, so the tag is said in any case.
+/// An xbar in words: by its tag, or else by its number in the map, after the name of the host whose node it is, if that is
+/// known. Two hosts may have one name, so the tag is said in any case.
 pub fn xbar_in_words(xbar: u32, tag: Option<&str>, host_name: Option<&str>) -> String {
     let known_by = tag.map_or_else(|| format!("number {xbar} of the map"), str::to_owned);
     match host_name {
@@ -31,13 +34,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_xbar_with_one_host_is_that_hosts() {
+    fn an_xbar_is_a_nodes_if_its_tag_says_so_and_not_if_it_has_one_host() {
         let mut map = mapper_fabric::generate("ring:n=3,hosts=1").unwrap().map;
+        assert_eq!(node_hosts(&map), [None; 3], "three hosts, each alone at a tagged xbar");
+        crossbar_tag::make_nodes(&mut map);
+        let [a, b, c] = [0, 1, 2].map(|host| Some(map.hosts[host].mac));
+        assert_eq!(node_hosts(&map), [a, b, c]);
         map.hosts[1].at = map.hosts[0].at;
-        let only = only_hosts(&map);
-        let at = |host: usize| only[map.hosts[host].at.unwrap().xbar as usize];
-        assert_eq!((at(0), at(2)), (None, Some(map.hosts[2].mac)));
-        assert_eq!(only.iter().flatten().count(), 1, "the xbar that the host has left has none");
+        assert_eq!(node_hosts(&map), [a, None, c], "a host is cabled to the node of another");
+        map.xbars[2].tag = None;
+        assert_eq!(node_hosts(&map), [a, None, None]);
     }
 
     #[test]

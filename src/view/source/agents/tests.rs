@@ -48,15 +48,16 @@ fn two_maps_stand_beside_each_other_and_each_board_speaks_of_its_own() {
 }
 
 #[test]
-fn an_xbar_with_a_single_host_is_called_by_it() {
+fn a_nodes_xbar_is_called_by_its_host() {
     let mut fabric = generate("ring:n=3,hosts=1").unwrap();
     fabric.xbars.iter_mut().for_each(|label| label.description.clear());
     fabric.hosts[1].name = fabric.map.hosts[1].mac.to_string();
-    fabric.map.hosts.push(fabric.map.hosts[2]);
-    fabric.hosts.push(fabric.hosts[2].clone());
+    for host in &fabric.map.hosts[..2] {
+        fabric.map.xbars[host.at.unwrap().xbar as usize].tag = Some(host.mac.to_u64() << 16 | 7);
+    }
     name_xbars(&mut fabric);
     let said: Vec<&str> = fabric.xbars.iter().map(|label| label.description.as_str()).collect();
-    assert_eq!(said, ["xbar of h1", "", ""], "the second has a host without a name, the third has two");
+    assert_eq!(said, ["xbar of h1", "", ""], "the second has a host without a name, the third is no node's");
 }
 
 #[test]

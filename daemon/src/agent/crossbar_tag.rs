@@ -13,7 +13,7 @@ const TELLING_PORTS: usize = 2;
 /// Boards and metrics of all hosts name the crossbar by its tag, so it must not change from start to start.
 /// It is the first port's address followed by sixteen bits, which are a checksum of the machine's id and of
 /// the addresses of the first two ports. Machines that were cloned share the id or an address, but rarely all
-/// of them.
+/// of them. Other hosts know by the address that the crossbar is this node's: see [`is_of`].
 pub(super) fn derive(machine_id: &[u8], ports: &[Mac]) -> u64 {
     let mut told = machine_id.trim_ascii().to_vec();
     ports.iter().take(TELLING_PORTS).for_each(|mac| told.extend(mac.0));
@@ -23,9 +23,25 @@ pub(super) fn derive(machine_id: &[u8], ports: &[Mac]) -> u64 {
     first << 16 | u64::from((sum ^ sum >> 16) & 0xffff)
 }
 
+/// Whether the crossbar with this tag is that of the node whose agent has this address. A host may also be cabled, by itself or
+/// with others, to a crossbar that is a device of its own: that has another tag, or none.
+pub(super) fn is_of(tag: u64, mac: Mac) -> bool {
+    tag >> 16 == mac.to_u64()
+}
+
 /// The machine's id; empty if it has none, as in many containers.
 pub(super) fn machine_id() -> Vec<u8> {
     MACHINE_ID_FILES.iter().find_map(|path| std::fs::read(path).ok()).unwrap_or_default()
+}
+
+/// Makes each xbar that has hosts the crossbar of the node of the first of them.
+#[cfg(test)]
+pub(super) fn make_nodes(map: &mut mapper_proto::map::Map) {
+    for host in map.hosts.iter().rev() {
+        if let Some(at) = host.at {
+            map.xbars[at.xbar as usize].tag = Some(derive(b"5a", &[host.mac]));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -40,6 +56,8 @@ mod tests {
         assert_eq!(tag >> 16, ports[0].to_u64());
         let more = [ports[0], ports[1], Mac::from_position(3)];
         assert_eq!(tag, derive(b"5a", &more), "a port that is added changes nothing");
+        assert!(is_of(tag, ports[0]) && !is_of(tag, ports[1]));
+        assert!(!is_of(ports[0].to_u64(), ports[0]), "so is a crossbar tagged that is no node's");
     }
 
     #[test]
