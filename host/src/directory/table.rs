@@ -95,11 +95,6 @@ impl Directory {
         self.get(mac).map_or(ByDestination::Never, |record| record.addresses.by_destination())
     }
 
-    /// Whether a host says that it has a crossbar whose kernel may send packets on by their destination.
-    pub fn forwards_by_destination(&self, mac: Mac) -> bool {
-        self.by_destination_of(mac).forwards()
-    }
-
     /// The revision of what a host has told of itself, if it has told something.
     pub(crate) fn revision_of(&self, mac: Mac) -> Option<u32> {
         Some(self.get(mac)?.revision)

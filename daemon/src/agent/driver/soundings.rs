@@ -12,6 +12,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 
 use super::state::Driver;
+use crate::agent::crossbar_tag;
 use crate::agent::status::{Answered, BY_ROUTES, Hop, Measure, SoundedHost, SoundingAsked, WayAsked};
 use crate::hosts_file::block;
 
@@ -213,10 +214,9 @@ impl HopNames<'_> {
         (hops.iter().enumerate().map(hop).collect(), forks_at)
     }
 
-    /// Whether a crossbar that packets pass by their destination is that of a host's own machine, as each is some node's. An agent
-    /// that is cabled to a node's crossbar says of itself that it sends on nothing for others.
+    /// Whether a crossbar is that of a host's own machine, a node.
     fn is_node_at(&self, mac: Mac, xbar: u32) -> bool {
-        self.hosts_at(xbar).eq([mac]) || self.driver.host.directory().forwards_by_destination(mac)
+        self.table.tag(xbar).is_some_and(|tag| crossbar_tag::is_of(tag, mac))
     }
 
     /// The hosts that are cabled to a crossbar.
@@ -237,21 +237,19 @@ impl HopNames<'_> {
         self.driver.host.directory().name_of(mac).map_or_else(|| mac.to_string(), ToString::to_string)
     }
 
-    /// The crossbar's tag and the hosts that are cabled to it. The crossbar of a node is named by its host
-    /// alone.
+    /// The host whose node the crossbar is, or else its tag and the hosts that are cabled to it.
     fn name(&self, xbar: u32, tag: Option<u64>) -> String {
-        let mut names: Vec<String> = self.hosts_at(xbar).map(|mac| self.of_host(mac)).collect();
-        let tag = tag.map_or_else(|| format!("xbar{xbar}"), |tag| format!("{tag:#018x}"));
-        match names.as_slice() {
-            [] => format!("crossbar {tag}"),
-            [name] => format!("crossbar of {name}"),
-            _ => {
-                let more = names.len() > Self::MOST;
-                names.truncate(Self::MOST);
-                let more = if more { " and others" } else { "" };
-                format!("crossbar {tag} of {}{more}", names.join(", "))
-            }
+        if let Some(node) = self.hosts_at(xbar).find(|&mac| self.is_node_at(mac, xbar)) {
+            return format!("crossbar of {}", self.of_host(node));
         }
+        let tag = tag.map_or_else(|| format!("xbar{xbar}"), |tag| format!("{tag:#018x}"));
+        let mut names: Vec<String> = self.hosts_at(xbar).map(|mac| self.of_host(mac)).collect();
+        if names.is_empty() {
+            return format!("crossbar {tag}");
+        }
+        let more = if names.len() > Self::MOST { " and others" } else { "" };
+        names.truncate(Self::MOST);
+        format!("crossbar {tag} of {}{more}", names.join(", "))
     }
 }
 
