@@ -34,6 +34,17 @@ pub(super) fn machine_id() -> Vec<u8> {
     MACHINE_ID_FILES.iter().find_map(|path| std::fs::read(path).ok()).unwrap_or_default()
 }
 
+/// The host that a crossbar with this tag, and with these hosts, is called by: the one whose node it is, or else the only one that
+/// is cabled to it, as people know hosts and not tags.
+pub(super) fn naming_host(tag: Option<u64>, hosts: impl IntoIterator<Item = Mac>) -> Option<Mac> {
+    let mut hosts = hosts.into_iter();
+    let first = hosts.next()?;
+    let rest: Vec<Mac> = hosts.collect();
+    let is_node = |mac: &Mac| tag.is_some_and(|tag| is_of(tag, *mac));
+    let node = rest.iter().copied().chain([first]).find(is_node);
+    node.or(rest.is_empty().then_some(first))
+}
+
 /// Makes each xbar that has hosts the crossbar of the node of the first of them.
 #[cfg(test)]
 pub(super) fn make_nodes(map: &mut mapper_proto::map::Map) {

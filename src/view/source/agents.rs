@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, node_hosts,
+    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, naming_hosts,
     requests_socket_path, units,
 };
 use mapper_fabric::wording::plural;
@@ -80,12 +80,13 @@ pub(crate) fn boards(run_dir: &Path) -> Boards {
     Boards { boards, why_not }
 }
 
-/// Calls each node's xbar by its host: agents give xbars numbers only, which are others in each map.
+/// Calls each xbar by the host whose node it is, or else by the only one there: agents give xbars numbers only, which are others in each
+/// map.
 pub(super) fn name_xbars(fabric: &mut Fabric) {
-    let nodes = node_hosts(&fabric.map);
+    let naming = naming_hosts(&fabric.map);
     let hosts = fabric.map.hosts.iter().zip(&fabric.hosts);
     let names: BTreeMap<_, _> = hosts.map(|(host, label)| (host.mac, label.name.clone())).collect();
-    for (node, label) in nodes.into_iter().zip(&mut fabric.xbars) {
+    for (node, label) in naming.into_iter().zip(&mut fabric.xbars) {
         let Some((mac, name)) = node.and_then(|mac| names.get_key_value(&mac)) else { continue };
         if *name != mac.to_string() && label.description.is_empty() {
             label.description = format!("xbar of {name}");

@@ -88,9 +88,9 @@ impl Driver {
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
-            Event::TagContested { conflict } => warn!(host = self.node_at(conflict.tag), "{conflict}"),
+            Event::TagContested { conflict } => warn!(host = self.host_naming(conflict.tag), "{conflict}"),
             Event::PartLeftOut { part } => {
-                let host = part.place.tag.and_then(|tag| self.node_at(tag));
+                let host = part.place.tag.and_then(|tag| self.host_naming(tag));
                 warn!(host, "{part}");
             }
             Event::AddressContested { why } => error!(mac = self.called(self.host.own()), "{why}"),

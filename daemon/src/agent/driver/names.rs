@@ -14,7 +14,7 @@ use mapper_routing::Topology;
 use tracing::warn;
 
 use super::state::Driver;
-use crate::agent::status::{node_hosts, xbar_in_words};
+use crate::agent::status::{naming_hosts, xbar_in_words};
 
 /// How long after a name came the map file is written again. Names come many at a time, so this writes it
 /// once for many.
@@ -41,9 +41,9 @@ impl Driver {
         }
     }
 
-    /// The host whose node the crossbar with this tag is, if it is one's.
-    pub(super) fn node_at(&self, tag: u64) -> Option<String> {
-        self.known.node_at(tag).map(|mac| self.called(mac))
+    /// The host that the crossbar with this tag is called by, if there is one.
+    pub(super) fn host_naming(&self, tag: u64) -> Option<String> {
+        self.known.naming_host_at(tag).map(|mac| self.called(mac))
     }
 
     /// A map by its number and its mapper.
@@ -51,10 +51,10 @@ impl Driver {
         format!("{} of {}", version.counter, self.called(version.mac))
     }
 
-    /// A cause, with hosts called by their names, and nodes' crossbars by their hosts. The map may be gone that it is of.
+    /// A cause, with hosts called by their names, and crossbars by the hosts whose nodes they are, or that are alone there. The map may be gone that it is of.
     pub(super) fn cause_in_words(&self, cause: &Cause) -> String {
         let xbar_called = |tag| {
-            let host = self.known.node_at(tag);
+            let host = self.known.naming_host_at(tag);
             match host.and_then(|mac| self.host.directory().name_of(mac)) {
                 Some(name) => format!("{} ({})", name.as_str().escape_debug(), tag_in_words(tag)),
                 None => tag_in_words(tag),
@@ -69,15 +69,15 @@ impl Driver {
         map: &Map,
         ends: impl IntoIterator<Item = &'a PortRef>,
     ) -> Vec<String> {
-        let nodes = node_hosts(map);
+        let naming = naming_hosts(map);
         let words =
-            |at: &PortRef| format!("port {} of {}", at.port, self.xbar_in_words(map, &nodes, at.xbar));
+            |at: &PortRef| format!("port {} of {}", at.port, self.xbar_in_words(map, &naming, at.xbar));
         ends.into_iter().map(words).collect()
     }
 
-    fn xbar_in_words(&self, map: &Map, nodes: &[Option<Mac>], xbar: u32) -> String {
+    fn xbar_in_words(&self, map: &Map, naming: &[Option<Mac>], xbar: u32) -> String {
         let tag = map.xbars.get(xbar as usize).and_then(|xbar| xbar.tag).map(tag_in_words);
-        let host = nodes.get(xbar as usize).copied().flatten();
+        let host = naming.get(xbar as usize).copied().flatten();
         let host_name = host.and_then(|mac| self.host.directory().name_of(mac)).map(HostName::as_str);
         xbar_in_words(xbar, tag.as_deref(), host_name)
     }
@@ -86,12 +86,12 @@ impl Driver {
     pub(super) fn routing_failure_in_words(&self, error: &RouteTableError, map: &Map) -> String {
         match (error, Topology::from_map(map)) {
             (RouteTableError::Routing(why), Ok(topology)) => {
-                let nodes = node_hosts(map);
+                let naming = naming_hosts(map);
                 let mut names = mapper_fabric::names::Names::default();
                 let hosts = 0..topology.host_count() as u32;
                 names.hosts = hosts.map(|host| self.called(topology.mac(host))).collect();
                 let xbars = 0..map.xbars.len() as u32;
-                names.xbars = xbars.map(|xbar| self.xbar_in_words(map, &nodes, xbar)).collect();
+                names.xbars = xbars.map(|xbar| self.xbar_in_words(map, &naming, xbar)).collect();
                 format!("{error}: {}", why.describe(&names, &topology))
             }
             _ => with_causes(error),

@@ -10,7 +10,7 @@ use super::names::tag_in_words;
 use super::state::Driver;
 use crate::agent::status::{
     self, AgentRequest, Board, BoardPort, FrameCount, KernelAsked, KnownLearned, PathsAsked, RoutesAsked,
-    Surroundings, node_hosts,
+    Surroundings, naming_hosts,
 };
 use crate::xbar::PortTraffic;
 use crate::xbar::traffic::rate_mbps;
@@ -175,13 +175,13 @@ impl Driver {
     /// The cables that are held for dead, as the board shows them.
     fn dead_cables(&self) -> Vec<status::DeadCable> {
         let (now, table) = (self.now(), self.host.table());
-        let nodes = table.map(|table| node_hosts(table.basis().map())).unwrap_or_default();
+        let naming = table.map(|table| naming_hosts(table.basis().map())).unwrap_or_default();
         let shown = |DeadCable { at, since, cause }: DeadCable| {
             let tag = table.and_then(|table| table.tag(at.xbar));
             status::DeadCable {
                 xbar: at.xbar,
                 tag: tag.map(tag_in_words),
-                host: nodes.get(at.xbar as usize).copied().flatten().map(|mac| mac.to_string()),
+                host: naming.get(at.xbar as usize).copied().flatten().map(|mac| mac.to_string()),
                 port: at.port,
                 since_ms: now.since(since).as_millis().try_into().unwrap_or(u64::MAX),
                 why: cause.to_string(),

@@ -143,7 +143,7 @@ fn write_names(text: &mut Exposition, known: &KnownFabric, name_of: &dyn Fn(Mac)
             hosts.sample(&[("mac", &mac.to_string()), ("host_name", &name)], 1);
         }
     }
-    let help = "The host whose node each end's xbar is, if it has told its name.";
+    let help = "The host whose node each end's xbar is, or else the only one there, if it has told its name.";
     let mut cables = text.family(FamilyKind::Info, "mapper_cable", Unit::None, help);
     for ([a, b], hosts) in known.hosts_of_cables() {
         let called = hosts.map(|host| host.and_then(|mac| Some((mac.to_string(), name_of(mac)?))));

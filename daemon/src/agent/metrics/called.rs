@@ -36,13 +36,20 @@ pub(super) struct NamedEnd {
     pub(super) port: i16,
 }
 
-/// The hosts whose nodes xbars are, by where hosts are.
-pub(super) fn node_hosts(places: impl Iterator<Item = (Mac, NamedEnd)>) -> BTreeMap<XbarName, Mac> {
-    let is_node = |&(mac, end): &(Mac, NamedEnd)| match end.xbar {
-        XbarName::Tagged(tag) => crossbar_tag::is_of(tag, mac),
-        XbarName::Plain(_) => false,
+/// The hosts that xbars are called by ([`crossbar_tag::naming_host`]), by where hosts are.
+pub(super) fn naming_hosts(places: impl Iterator<Item = (Mac, NamedEnd)>) -> BTreeMap<XbarName, Mac> {
+    let mut at: BTreeMap<XbarName, Vec<Mac>> = BTreeMap::new();
+    for (mac, end) in places {
+        at.entry(end.xbar).or_default().push(mac);
+    }
+    let naming = |(xbar, hosts)| {
+        let tag = match xbar {
+            XbarName::Tagged(tag) => Some(tag),
+            XbarName::Plain(_) => None,
+        };
+        Some((xbar, crossbar_tag::naming_host(tag, hosts)?))
     };
-    places.filter(is_node).map(|(mac, end)| (end.xbar, mac)).collect()
+    at.into_iter().filter_map(naming).collect()
 }
 
 impl fmt::Display for NamedEnd {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef, host_type};
 
-use super::called::{Before, NamedEnd, XbarName, XbarNames, node_hosts};
+use super::called::{Before, NamedEnd, XbarName, XbarNames, naming_hosts};
 use super::present::Present;
 use crate::agent::crossbar_tag;
 use crate::agent::status::DeadCable;
@@ -81,18 +81,17 @@ impl KnownFabric {
         })
     }
 
-    /// The cables to show, by their ends' names, and for each end the host whose node its xbar is; `None` at an xbar that is no
-    /// node's.
+    /// The cables to show, by their ends' names, and for each end the host that its xbar is called by, if there is one.
     pub(super) fn hosts_of_cables(&self) -> impl Iterator<Item = ([String; 2], [Option<Mac>; 2])> {
-        let nodes = node_hosts(self.places.iter().map(|(&mac, &end)| (mac, end)));
-        let host = move |end: NamedEnd| nodes.get(&end.xbar).copied();
+        let naming = naming_hosts(self.places.iter().map(|(&mac, &end)| (mac, end)));
+        let host = move |end: NamedEnd| naming.get(&end.xbar).copied();
         self.cables.shown().map(move |(ends, _)| (ends.map(|end| end.to_string()), ends.map(&host)))
     }
 
-    /// The host whose node the xbar with this tag is; `None` if it is no node's.
-    pub fn node_at(&self, tag: u64) -> Option<Mac> {
+    /// The host that the xbar with this tag is called by: the one whose node it is, or else the only one there.
+    pub fn naming_host_at(&self, tag: u64) -> Option<Mac> {
         let at = self.places.iter().filter(|(_, end)| end.xbar == XbarName::Tagged(tag));
-        at.map(|(&mac, _)| mac).find(|&mac| crossbar_tag::is_of(tag, mac))
+        crossbar_tag::naming_host(Some(tag), at.map(|(&mac, _)| mac))
     }
 
     fn end_of_dead(&self, cable: &DeadCable) -> Option<NamedEnd> {
@@ -336,29 +335,34 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_a_cable_belongs_to_the_host_whose_node_its_xbar_is() {
+    fn an_end_of_a_cable_belongs_to_the_host_whose_node_its_xbar_is_or_to_the_only_one_there() {
         let mac = |n| Some(Mac::from_position(n));
         let hosts = |known: &KnownFabric| known.hosts_of_cables().map(|(_, hosts)| hosts).collect::<Vec<_>>();
+        let all = [[mac(0), mac(1)], [mac(0), mac(2)], [mac(1), mac(2)]];
+        let other = |map: &mut Map| map.hosts.push(Host { mac: Mac::from_position(7), ..map.hosts[0] });
         let mut map = ring(true, 3, 1);
         let mut known = KnownFabric::new();
         known.see(&map);
-        assert_eq!(hosts(&known), [[None; 2]; 3], "each xbar has one host, but is a device of its own");
-        assert_eq!(known.node_at(10), None);
+        assert_eq!(hosts(&known), all, "each xbar is a device of its own, and has one host");
+        assert_eq!((known.naming_host_at(10), known.naming_host_at(9)), (mac(0), None));
+        other(&mut map);
+        known.see(&map);
+        assert_eq!(hosts(&known), [[None, mac(1)], [None, mac(2)], [mac(1), mac(2)]]);
+        assert_eq!(known.naming_host_at(10), None);
+        let mut map = ring(true, 3, 1);
         crossbar_tag::make_nodes(&mut map);
         let tag = map.xbars[0].tag.unwrap();
         let mut known = KnownFabric::new();
         known.see(&map);
-        let all = [[mac(0), mac(1)], [mac(0), mac(2)], [mac(1), mac(2)]];
-        assert_eq!(hosts(&known), all);
-        assert_eq!((known.node_at(tag), known.node_at(9)), (mac(0), None));
+        assert_eq!((hosts(&known), known.naming_host_at(tag)), (all.to_vec(), mac(0)));
         // A node that is gone is still called by its host.
         map.hosts.truncate(2);
         known.see(&map);
         assert_eq!(hosts(&known), all);
         // So is one to which another host is cabled.
-        map.hosts.push(Host { mac: Mac::from_position(7), ..map.hosts[0] });
+        other(&mut map);
         known.see(&map);
-        assert_eq!((hosts(&known), known.node_at(tag)), (all.to_vec(), mac(0)));
+        assert_eq!((hosts(&known), known.naming_host_at(tag)), (all.to_vec(), mac(0)));
     }
 
     #[test]

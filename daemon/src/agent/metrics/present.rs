@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::Mac;
 
-use super::called::{NamedEnd, XbarName, node_hosts};
+use super::called::{NamedEnd, XbarName, naming_hosts};
 
 /// The most changes that are named one by one.
 const MOST_NAMED: usize = 40;
@@ -26,15 +26,15 @@ impl Present {
     /// many changes, the last line says how many more there are.
     pub fn changes_to(&self, after: &Self, called: impl Fn(Mac) -> String) -> Vec<String> {
         let mut lines = Vec::new();
-        let places = |at: &Self| node_hosts(at.hosts.iter().filter_map(|(&mac, &end)| Some((mac, end?))));
+        let places = |at: &Self| naming_hosts(at.hosts.iter().filter_map(|(&mac, &end)| Some((mac, end?))));
         let (before, now) = (places(self), places(after));
-        // A cable is called by the hosts whose nodes its ends are, before it went or since it came.
-        let end = |end: NamedEnd, nodes: &BTreeMap<XbarName, Mac>| match nodes.get(&end.xbar) {
+        // A cable is called by the hosts that its ends are called by, before it went or since it came.
+        let end = |end: NamedEnd, naming: &BTreeMap<XbarName, Mac>| match naming.get(&end.xbar) {
             Some(&mac) => format!("{end} of {}", called(mac)),
             _ => end.to_string(),
         };
         let cable =
-            |&[a, b]: &[NamedEnd; 2], nodes| format!("the cable {} - {}", end(a, nodes), end(b, nodes));
+            |&[a, b]: &[NamedEnd; 2], naming| format!("the cable {} - {}", end(a, naming), end(b, naming));
         let gone = self.hosts.keys().filter(|mac| !after.hosts.contains_key(mac));
         lines.extend(gone.map(|&mac| format!("{} is gone", called(mac))));
         lines.extend(

@@ -11,7 +11,7 @@ pub struct DeadCable {
     pub xbar: u32,
     /// The xbar's tag in hexadecimal, if it has one.
     pub tag: Option<String>,
-    /// The address of the host whose node the xbar is, if it is one's.
+    /// The address of the host that the xbar is called by: the one whose node it is, or else the only one there.
     #[serde(default)]
     pub host: Option<String>,
     /// The port that the cable is at.

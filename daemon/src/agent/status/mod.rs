@@ -34,7 +34,7 @@ pub use healing::{DeadCable, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use narrow_cables::{CableEnd, NarrowCable};
-pub use node_xbars::{node_hosts, xbar_in_words};
+pub use node_xbars::{naming_hosts, xbar_in_words};
 pub use paths::{Change, KnownHost, KnownLearned, KnownOwner, KnownPath, KnownPaths, PathsAsked, WhoHas};
 pub use paths_number::{PathsNumber, PathsNumberReader, paths_number_path};
 pub use plan::{PlanDifference, PlanStanding};

@@ -1,24 +1,23 @@
-//! Which xbars are nodes' own, and what people call these.
+//! What people call the xbars of a map.
 
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
 
 use crate::agent::crossbar_tag;
 
-/// For each xbar of a map the host whose node it is; `None` for an xbar that is no node's.
-pub fn node_hosts(map: &Map) -> Vec<Option<Mac>> {
-    let mut hosts = vec![None; map.xbars.len()];
+/// For each xbar of a map the host that it is called by: the one whose node it is, or else the only one that is cabled to it.
+pub fn naming_hosts(map: &Map) -> Vec<Option<Mac>> {
+    let mut hosts = vec![Vec::new(); map.xbars.len()];
     for host in &map.hosts {
-        let Some(xbar) = host.at.map(|at| at.xbar as usize) else { continue };
-        let tag = map.xbars.get(xbar).and_then(|xbar| xbar.tag);
-        if tag.is_some_and(|tag| crossbar_tag::is_of(tag, host.mac)) {
-            hosts[xbar] = Some(host.mac);
+        if let Some(hosts) = host.at.and_then(|at| hosts.get_mut(at.xbar as usize)) {
+            hosts.push(host.mac);
         }
     }
-    hosts
+    let tags = map.xbars.iter().map(|xbar| xbar.tag);
+    tags.zip(hosts).map(|(tag, hosts)| crossbar_tag::naming_host(tag, hosts)).collect()
 }
 
-/// An xbar in words: by its tag, or else by its number in the map, after the name of the host whose node it is, if that is
+/// An xbar in words: by its tag, or else by its number in the map, after the name of the host that it is called by, if that is
 /// known. Two hosts may have one name, so the tag is said in any case.
 pub fn xbar_in_words(xbar: u32, tag: Option<&str>, host_name: Option<&str>) -> String {
     let known_by = tag.map_or_else(|| format!("number {xbar} of the map"), str::to_owned);
@@ -34,16 +33,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_xbar_is_a_nodes_if_its_tag_says_so_and_not_if_it_has_one_host() {
+    fn an_xbar_is_called_by_the_host_whose_node_it_is_or_by_its_only_one() {
         let mut map = mapper_fabric::generate("ring:n=3,hosts=1").unwrap().map;
-        assert_eq!(node_hosts(&map), [None; 3], "three hosts, each alone at a tagged xbar");
-        crossbar_tag::make_nodes(&mut map);
         let [a, b, c] = [0, 1, 2].map(|host| Some(map.hosts[host].mac));
-        assert_eq!(node_hosts(&map), [a, b, c]);
+        assert_eq!(naming_hosts(&map), [a, b, c], "each alone at a crossbar of its own");
         map.hosts[1].at = map.hosts[0].at;
-        assert_eq!(node_hosts(&map), [a, None, c], "a host is cabled to the node of another");
-        map.xbars[2].tag = None;
-        assert_eq!(node_hosts(&map), [a, None, None]);
+        assert_eq!(naming_hosts(&map), [None, None, c]);
+        crossbar_tag::make_nodes(&mut map);
+        assert_eq!(naming_hosts(&map), [a, None, c], "a host is cabled to the node of another");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::Map;
 use serde::{Deserialize, Serialize};
 
-use super::{MapVersionDto, Reason, node_hosts};
+use super::{MapVersionDto, Reason, naming_hosts};
 use mapper_host::data::PathTraffic;
 use mapper_host::kernel_path::CarriedRoute;
 use mapper_host::routes::RouteTable;
@@ -224,12 +224,12 @@ impl RoutesAsked {
         answer
     }
 
-    /// What each crossbar is called: as the host whose node it is, if that has told its name, or else as in `called`.
+    /// What each crossbar is called: as the host whose node it is, or the only one there, if that has told its name, or else as in `called`.
     fn names_of_xbars(&self, map: &Map, called: &[String]) -> Vec<String> {
         let name = |(node, called): (Option<Mac>, &String)| {
             node.and_then(|mac| self.names.of_host(mac)).map_or_else(|| called.clone(), str::to_owned)
         };
-        node_hosts(map).into_iter().zip(called).map(name).collect()
+        naming_hosts(map).into_iter().zip(called).map(name).collect()
     }
 }
 

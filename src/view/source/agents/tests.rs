@@ -48,16 +48,25 @@ fn two_maps_stand_beside_each_other_and_each_board_speaks_of_its_own() {
 }
 
 #[test]
-fn a_nodes_xbar_is_called_by_its_host() {
+fn an_xbar_is_called_by_the_host_whose_node_it_is_or_by_its_only_one() {
     let mut fabric = generate("ring:n=3,hosts=1").unwrap();
     fabric.xbars.iter_mut().for_each(|label| label.description.clear());
     fabric.hosts[1].name = fabric.map.hosts[1].mac.to_string();
-    for host in &fabric.map.hosts[..2] {
-        fabric.map.xbars[host.at.unwrap().xbar as usize].tag = Some(host.mac.to_u64() << 16 | 7);
-    }
-    name_xbars(&mut fabric);
-    let said: Vec<&str> = fabric.xbars.iter().map(|label| label.description.as_str()).collect();
-    assert_eq!(said, ["xbar of h1", "", ""], "the second has a host without a name, the third is no node's");
+    fabric.map.hosts.push(fabric.map.hosts[2]);
+    fabric.hosts.push(fabric.hosts[2].clone());
+    let said = |fabric: &mut Fabric| {
+        name_xbars(fabric);
+        fabric.xbars.iter().map(|label| label.description.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        said(&mut fabric),
+        ["xbar of h1", "", ""],
+        "the second has a host without a name, the third has two"
+    );
+    let node = fabric.map.hosts[2];
+    fabric.map.hosts[3].mac = Mac([2, 0, 0, 0, 9, 9]);
+    fabric.map.xbars[2].tag = Some(node.mac.to_u64() << 16 | 7);
+    assert_eq!(said(&mut fabric), ["xbar of h1", "", "xbar of h3"], "it is the node of one of them");
 }
 
 #[test]
