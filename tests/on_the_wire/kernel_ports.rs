@@ -34,6 +34,33 @@ fn a_port_that_is_renamed_carries_packets_by_segments_under_its_new_name() {
 }
 
 #[test]
+fn a_port_that_comes_while_a_node_runs_carries_packets_by_the_kernels() {
+    if !can_carry_ip() {
+        return;
+    }
+    for kind in ["srv6", "routes"] {
+        let ring = Ring::new(3);
+        ring.machines[0].ip("link delete e1");
+        let _daemons: Vec<_> = (0..3)
+            .map(|at| {
+                ring.start_by_pattern(
+                    at,
+                    &["--data-path", kind, "--address", &format!("10.1.0.{}/24", at + 1)],
+                )
+            })
+            .collect();
+        (0..3).for_each(|at| ring.wait_for_kind(at, kind));
+        ring.machines[0].ip(&format!("link add e1 type veth peer name e2 netns {}", ring.machines[1].name));
+        for (at, port, to) in [(0, "e1", "10.1.0.2"), (1, "e2", "10.1.0.1")] {
+            wait_for(&format!("{to} is reached by {kind} out of the new port"), || {
+                ring.text(at, &format!("ip route get {to}")).contains(&format!("dev {port} ")).then_some(())
+            });
+            assert_eq!(pings(&ring.machines[at], to), 20);
+        }
+    }
+}
+
+#[test]
 fn addresses_of_the_ports_themselves_are_reached_through_the_kernels_too() {
     if !can_carry_ip() {
         return;

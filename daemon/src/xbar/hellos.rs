@@ -1,6 +1,6 @@
 //! Says hello over the ports of a crossbar, or over an agent's interface, and keeps who answers.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -27,6 +27,8 @@ pub struct Hellos {
     ports: RefCell<BTreeMap<u8, Said>>,
     /// Publishes the neighbours that a kernel can forward to.
     joined: watch::Sender<BTreeMap<u8, Neighbour>>,
+    /// What this machine's kernel does with packets that arrive at a port.
+    flags: Cell<HelloFlags>,
     /// Notified when something may be due earlier than it was.
     changed: Notify,
 }
@@ -35,8 +37,7 @@ pub struct Hellos {
 #[derive(Debug, Clone, Default)]
 struct Said {
     interface: String,
-    flags: HelloFlags,
-    /// What is said of the port but its flags; `None` while the port has no carrier.
+    /// What is said of the port; `None` while it has no carrier.
     own: Option<Own>,
 }
 
@@ -49,6 +50,7 @@ impl Hellos {
             clock,
             neighbours: RefCell::default(),
             ports: RefCell::default(),
+            flags: Cell::default(),
             joined: watch::Sender::default(),
             changed: Notify::new(),
         })
@@ -61,17 +63,14 @@ impl Hellos {
         self.joined.subscribe()
     }
 
-    /// Says what this machine's kernel does with packets that arrive at a port. The neighbour there is told
-    /// at once. It holds until it is set anew, whatever becomes of the interface.
-    pub fn set_flags(&self, port: u8, flags: HelloFlags) {
-        let own = {
-            let mut ports = self.ports.borrow_mut();
-            let said = ports.entry(port).or_default();
-            said.flags = flags;
+    /// Says what this machine's kernel does with packets that arrive at any port. All neighbours are told at once, and those at
+    /// ports that come later with the first hello there.
+    pub fn set_flags(&self, flags: HelloFlags) {
+        self.flags.set(flags);
+        for (&port, said) in self.ports.borrow_mut().iter_mut() {
             said.own = said.own.map(|own| Own { flags, ..own });
-            said.own
-        };
-        self.neighbours.borrow_mut().set_port(self.clock.now(), port, own);
+            self.neighbours.borrow_mut().set_port(self.clock.now(), port, said.own);
+        }
         self.changed.notify_one();
     }
 
@@ -83,7 +82,7 @@ impl Hellos {
             let said = ports.entry(port).or_default();
             let usable = link.filter(|link| link.carrier());
             let own = usable.and_then(|link| Some((link.mac()?, link.mtu()?)));
-            said.own = own.map(|(mac, mtu)| Own { end, mac, mtu, flags: said.flags });
+            said.own = own.map(|(mac, mtu)| Own { end, mac, mtu, flags: self.flags.get() });
             link.map(Link::name).unwrap_or_default().clone_into(&mut said.interface);
             said.own
         };

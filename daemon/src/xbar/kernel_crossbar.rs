@@ -61,8 +61,7 @@ impl KernelCrossbar {
             return Ok(Err(why_no_segments(config).to_owned()));
         }
         let hellos = switch.hellos();
-        // Every port that there may be is told, as ports come while the crossbar runs.
-        (0..=u8::MAX).for_each(|port| hellos.set_flags(port, forwarding.flags_of_segments()));
+        hellos.set_flags(forwarding.flags_of_segments());
         let neighbours = hellos.neighbours();
         Ok(Ok(Self {
             forwarding,

@@ -18,7 +18,6 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::attachment::Attachment;
-use super::direct_cable;
 use super::state::Driver;
 use crate::agent::DaemonError;
 use crate::agent::options::Config;
@@ -186,11 +185,7 @@ impl Driver {
         if side.said.replace(flags) == Some(flags) {
             return;
         }
-        let hellos = &self.attachment.hellos;
-        match &self.attachment.crossbar {
-            Some(_) => self.attachment.ports().iter().for_each(|port| hellos.set_flags(port, flags)),
-            None => hellos.set_flags(direct_cable::PORT, flags),
-        }
+        self.attachment.hellos.set_flags(flags);
     }
 
     /// Acts on what the kernel has said.
