@@ -69,7 +69,7 @@ pub(crate) struct Forwarding {
     sends: bool,
     kernel: Kernel,
     /// Says so to other daemons, which leave all alone then; nothing if this machine has no such names.
-    _in_use: Option<InUse>,
+    _in_use: InUse,
     monitor: FibMonitor,
     settings: KeptSettings,
     abilities: Abilities,
@@ -161,6 +161,9 @@ impl Forwarding {
     fn try_open(wanted: KernelUse, record: &Path) -> Result<Self, ForwardingError> {
         let KernelUse { choice, avoid, forwards, sends } = wanted;
         let mut kernel = Kernel::open()?;
+        // Said before anything is tried or taken over: two daemons would take away each other's objects, and one that starts
+        // meanwhile takes away what it holds for left.
+        let in_use = InUse::say()?;
         let monitor = FibMonitor::new(&kernel)?;
         let segments = choice.allows_segments() && !avoid.contains(&Ability::Segments);
         let abilities = Abilities::try_out(&mut kernel, segments)?.without(&avoid);
@@ -185,10 +188,6 @@ impl Forwarding {
             // Packets pass all the same.
             Err(error) => warn!("{}", with_causes(&error)),
         }
-        // Said before anything is taken over, so that nobody takes it away who starts meanwhile.
-        let in_use = InUse::say(&kernel)
-            .inspect_err(|error| debug!(%error, "cannot say that the kernel is used"))
-            .ok();
         let there = kernel.dump()?;
         let clock = Clock::start();
         let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);

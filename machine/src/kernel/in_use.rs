@@ -1,9 +1,10 @@
-//! Says to all daemons of this network namespace that one of them has the kernel carry packets.
+//! Says to all daemons of this network namespace that one of them has the kernel carry packets, so that there is only one.
 //!
 //! All objects of this project have one protocol number, whichever daemon made them. So a daemon that finds some and does not
-//! use the kernel itself takes them for what an earlier run left, unless another one uses it. Each that does holds an
-//! abstract unix socket, whose name begins alike. Such names belong to the network namespace, as forwarding
-//! tables do, and the kernel releases them when the process ends, however it ends.
+//! use the kernel itself takes them for what an earlier run left, unless another one uses it; and two that use it would each
+//! take away the objects of the other without end. So the one that does holds an abstract unix socket. Such names belong to the
+//! network namespace, as forwarding tables do, and the kernel releases them when the process ends, however it ends. Older
+//! versions held names that begin alike.
 //!
 //! Any user may hold such a name. So it counts only of a process that may change forwarding tables.
 
@@ -13,11 +14,13 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use rustix::process::geteuid;
 
-use super::Kernel;
+use super::KernelError;
 use crate::interface_lock::{Holder, holder_of};
 
 /// What the names begin with.
 const PREFIX: &str = "mapper/kernel/";
+/// The name that one daemon holds.
+const OWN: &str = "mapper/kernel/owner";
 /// The sockets of this thread's network namespace. Abstract names begin with `@` there.
 const SOCKETS: &str = "/proc/thread-self/net/unix";
 /// The capability that it takes to change forwarding tables, by its number.
@@ -26,19 +29,25 @@ const NET_ADMIN: u32 = 12;
 /// Held as long as a daemon has the kernel carry packets.
 #[derive(Debug)]
 pub struct InUse {
-    /// It accepts no connection: whoever connects learns from the kernel who listens.
-    _held: UnixListener,
+    /// It accepts no connection: whoever connects learns from the kernel who listens. `None` if somebody holds the name who may
+    /// not change tables, which keeps nobody from using the kernel.
+    _held: Option<UnixListener>,
 }
 
 impl InUse {
-    /// Says that the kernel is used by whoever has opened it so.
+    /// Says that this process uses the kernel.
     ///
     /// # Errors
-    /// If the kernel refuses.
-    pub fn say(kernel: &Kernel) -> io::Result<Self> {
-        // The number of the socket is nobody else's in this namespace.
-        let name = format!("{PREFIX}{}", kernel.port());
-        Ok(Self { _held: UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)? })
+    /// If another daemon does. That nothing can be said or known of it is no error: the kernel carries packets all the same.
+    pub fn say() -> Result<Self, KernelError> {
+        let bind = || UnixListener::bind_addr(&SocketAddr::from_abstract_name(OWN)?);
+        let is_used = is_in_use().unwrap_or(false);
+        // Another may have said so since, and the name is free if it ended since.
+        let held = if is_used { None } else { bind().ok() };
+        if held.is_none() && is_in_use().unwrap_or(false) {
+            return Err(KernelError::Owned { what: "the kernel's forwarding".to_owned() });
+        }
+        Ok(Self { _held: held.or_else(|| bind().ok()) })
     }
 }
 
@@ -105,11 +114,11 @@ mod tests {
 
     #[test]
     fn the_kernel_is_in_use_as_long_as_somebody_says_so() {
-        let kernel = Kernel::open().unwrap();
-        let said = InUse::say(&kernel).unwrap();
+        let said = InUse::say().unwrap();
         assert!(is_in_use().unwrap());
+        let second = InUse::say().unwrap_err();
+        assert!(second.to_string().contains("another agent or node of this machine"), "{second}");
         drop(said);
-        let sockets = std::fs::read_to_string(SOCKETS).unwrap();
-        assert!(names(&sockets).all(|name| name != format!("{PREFIX}{}", kernel.port())));
+        assert!(InUse::say().is_ok());
     }
 }
