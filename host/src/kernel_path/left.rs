@@ -125,8 +125,8 @@ impl KernelPath {
     ///
     /// A host that has told no address yet is taken to have those that the earlier run knew: it tells them only some time after
     /// the map, and as long as not all hosts have that map, frames by the tap interface are not delivered everywhere. Nor may a
-    /// host that starts find all others at once: a way to one that the map does not list may stay if the map ends
-    /// before it, and it closes no circle with what the map has. A host that has let go of its routes keeps none of an earlier
+    /// host that starts find all others at once: a way to one that the map does not list may stay if it leads out of the map, and by
+    /// segments closes no circle with what the map has. A host that has let go of its routes keeps none of an earlier
     /// run either.
     pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
         let Self { table, agent_port, ports, narrow, left, .. } = self;
@@ -157,10 +157,10 @@ impl KernelPath {
     /// Whether a nexthop of an earlier run leads out of the map to a host that the map lacks, and does no harm there.
     ///
     /// Source routes lead where they led. By the destination, packets reach a neighbour that the map lacks, and go on by its
-    /// table. They do not come back, as far as it is the neighbour that the earlier run had there, which whoever takes over looks at: a
-    /// host that has another map than this one's earlier run either has one without this host, whose tables lead to nobody outside
-    /// of it, or one that this host has not got, of which nothing new is in use before it has. To a host without a crossbar nothing
-    /// comes back that is not for it.
+    /// table; what leads to another neighbour than the earlier run had has been removed ([`mapper_fib::takeover::taking_over`]). They
+    /// do not come back: a host that has another map than this one's earlier run either has one without this host, whose tables lead
+    /// to nobody outside of it, or one that this host has not got, of which nothing new is in use before it has got it. To a host
+    /// without a crossbar nothing comes back that is not for it. Nobody proves such ways, which stay for half a minute at most.
     fn leads_to_unlisted(&self, mac: Mac, nexthop: &Nexthop, table: &RouteTable) -> bool {
         let mut at_interface =
             self.ports.values().filter(|port| port.cabled.interface == nexthop.interface());

@@ -88,8 +88,9 @@ impl NotCarried {
             Self::NeighbourLacksRoutes(Behind { port, who }) => {
                 let who = called(*who);
                 return format!(
-                    "the kernel of this machine has no SRv6 or may not use it, and that of {who}, behind port {port}, \
-                     forwards nothing by plain routes: run a kernel with SRv6 here, or all machines with `--data-path routes`"
+                    "this machine goes by plain routes alone, as its kernel has no SRv6 or may not use it or `--data-path routes` \
+                     says so, and the kernel of {who}, behind port {port}, forwards nothing by these: have that machine run \
+                     `mapper node` with `--data-path routes`, or this one go by SRv6 (`--data-path auto`)"
                 );
             }
             Self::NotHere => "the kernel of this machine has no SRv6 or may not use it",

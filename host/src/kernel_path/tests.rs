@@ -461,7 +461,7 @@ fn whose_kernel_has_no_segments_is_told_by_itself_and_by_its_neighbours() {
     assert_eq!(why_not(1, 2), Some(NotCarried::NeighbourLacksSegments(behind(1, 2))));
     assert_eq!(why_not(2, 0), Some(NotCarried::NeighbourLacksRoutes(behind(1, 0))));
     let words = why_not(2, 1).unwrap().describe(|host| format!("{host} indeed"));
-    assert!(words.contains(&format!("that of {} indeed, behind port 2,", mac(1))), "{words}");
+    assert!(words.contains(&format!("the kernel of {} indeed, behind port 2,", mac(1))), "{words}");
     assert!(ring.nodes[2].kernel.has_tried_all());
 }
 

@@ -115,16 +115,18 @@ fn in_map(hop: PortRef, before: &RouteTable, now: &RouteTable) -> Option<PortRef
     Some(PortRef { xbar, port: hop.port })
 }
 
-/// Whether this host is cabled to the same port of a crossbar in both maps, or to none in either.
+/// Whether this host is cabled to the same port of a crossbar in both maps, or the map of now has none for it: the agent at the
+/// crossbar may have crashed while its kernel goes on, and nobody's packets go through this host. When the cable itself is moved, its
+/// ways end.
 fn is_at_the_same_port(before: &RouteTable, now: &RouteTable) -> bool {
     match before.home() {
-        Some(home) => now.home().is_some() && now.home() == in_map(home, before, now),
+        Some(home) => now.home().is_none_or(|at| in_map(home, before, now) == Some(at)),
         None => now.home().is_none(),
     }
 }
 
 /// Whether a way by destination may stay that leaves by `hop`, a port of the map before. By the map of now
-/// the port must lead where it led before, or straight to where the host was, or the host itself was there and nobody is. Other hosts' packets that leave
+/// the port must lead where it led before, or straight to where the host was, or this was the host's own port and nobody is at it now. Other hosts' packets that leave
 /// by it take `turns`, by the map before, and these must close no circle with the turns of the map of now.
 /// All hosts that have the map of now keep to such turns, so all together close no circle.
 fn is_legal_by_destination(

@@ -157,6 +157,21 @@ fn packets_to_and_from_a_host_without_a_crossbar_go_on_for_a_while_when_an_agent
 }
 
 #[test]
+fn packets_go_on_when_the_daemon_of_the_node_at_the_cable_has_crashed() {
+    let mut ring = three_nodes_and_a_leaf();
+    let alone = Host { mac: mac(LEAF), level: 1, host_type: host_type::ETHERNET, at: None };
+    let mut alone = Map { hosts: vec![alone], ..Map::default() };
+    alone.version.counter = 3;
+    ring.install(LEAF, &table_of(&alone, LEAF));
+    ring.change(LEAF);
+    let arrived = [0, 1, 2].map(|to| {
+        let packet = Packet::new(v4(to), Vec::new());
+        ring.travel(LEAF, None, packet, 0, Vec::new()).map(|(at, _)| at)
+    });
+    assert_eq!(arrived, [0, 1, 2].map(Some));
+}
+
+#[test]
 fn what_an_earlier_run_left_goes_on_to_hosts_that_a_first_map_lacks() {
     let earlier = three_nodes_and_a_leaf();
     let left = earlier.nodes[LEAF].kernel.wanted();
