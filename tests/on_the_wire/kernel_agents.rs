@@ -225,6 +225,44 @@ fn packets_to_and_from_an_agent_that_crashed_go_on_by_destination_and_its_next_r
 }
 
 #[test]
+fn of_two_agents_of_one_machine_only_one_has_the_kernel_carry_packets() {
+    if !can_carry_ip() {
+        return;
+    }
+    let machines = [Machine::new(1), Machine::new(2)];
+    let [one, other] = &machines;
+    one.namespace.ip(&format!("link add eth0 type veth peer name eth0 netns {}", other.namespace.name));
+    one.namespace.ip("link add eth1 type veth peer name far");
+    let _agents: Vec<_> = machines.iter().map(|machine| machine.start(&["--data-path", "routes"])).collect();
+    machines.iter().for_each(|machine| machine.wait_for_routes(1));
+    let run_dir = tempfile::tempdir().unwrap();
+    let words = ["--tap", "fabric1", "--address", "10.2.0.1/24", "--data-path"];
+    let refused = {
+        let mut command = one.namespace.command(MAPPER);
+        command.args(["agent", "--interface", "eth1", "--run-dir"]).arg(run_dir.path());
+        command.args(words).arg("routes").output().unwrap()
+    };
+    let errors = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        !refused.status.success() && errors.contains("another agent or node of this machine"),
+        "{errors}"
+    );
+    let without_segments = ["auto", "--kernel-avoid", "segments"];
+    let options = [&words[..], &without_segments].concat();
+    let _second = Daemon::agent(&one.namespace, "eth1", run_dir.path(), &options);
+    let mut command = one.namespace.command(MAPPER);
+    command.args(["board-info", "--format", "json", "--run-dir"]).arg(run_dir.path());
+    let board: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let path = &board["boards"][0]["data_path"];
+    assert_eq!(path["kind"], "tap");
+    assert!(path["why"].as_str().unwrap().contains("another agent or node"), "{path}");
+    let put_right = || one.board(&[])["data_path"]["put_right"].clone();
+    let before = put_right();
+    one.wait_for_kernel_pings("10.1.0.2");
+    assert_eq!(put_right(), before, "nobody takes away what is the first one's");
+}
+
+#[test]
 fn two_agents_that_are_cabled_to_each_other_go_by_destination_without_any_crossbar() {
     if !can_carry_ip() {
         return;
@@ -271,7 +309,8 @@ fn an_agent_without_segments_behind_nodes_that_go_by_nothing_else_says_what_to_d
     let _agent = host.start(&["--data-path", "routes"]);
     wait_for("the board names the node and what to do", || {
         let why = host.board(&[])["data_path"]["why"].as_str()?.to_owned();
-        let names = why.contains("that of n1") && why.contains("all machines with `--data-path routes`");
+        let names =
+            why.contains("the kernel of n1") && why.contains("`mapper node` with `--data-path routes`");
         names.then_some(())
     });
     wait_for_pings(&host.namespace, "10.1.0.3");

@@ -88,9 +88,9 @@ fn beside_machines_that_cannot_go_by_destination_a_kernel_without_segments_is_na
         let (itself, other) = (text(0), text(1));
         let named = other.contains("go by the tap interface: the kernel of n1 (")
             && other.contains("all machines with `--data-path routes`");
-        let names = itself
-            .contains("no way through kernels is proved: the kernel of this machine has no SRv6")
-            && itself.contains("all machines with `--data-path routes`");
+        let names = itself.contains(
+            "no way through kernels is proved: this machine goes by plain routes alone, as its kernel has no SRv6",
+        ) && itself.contains("`mapper node` with `--data-path routes`");
         (named && names).then_some(())
     });
 }

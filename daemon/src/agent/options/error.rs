@@ -1,6 +1,6 @@
 //! Why options do not make a configuration.
 
-use mapper_machine::options::ZeroDestination;
+use mapper_machine::options::{DataPathChoice, ZeroDestination};
 use thiserror::Error;
 
 use super::node_ports::MAX_NODE_PORTS;
@@ -41,6 +41,12 @@ pub enum OptionsError {
         "an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`"
     )]
     AddressWithoutTap,
+    /// An agent was told what users' packets go by, but has no interface over the fabric by which they could come.
+    #[error(
+        "--data-path {0} is for packets to and from the interface over the fabric: name that, too, with --tap NAME or \
+         `tap = \"NAME\"`"
+    )]
+    DataPathWithoutTap(DataPathChoice),
     /// An option of the command line has no effect at a port of this kind.
     #[error(
         "--{option} has no effect here: it is for {counts_at}; take it out, or put it into the file that all agents share"
