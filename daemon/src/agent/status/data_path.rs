@@ -110,9 +110,13 @@ mod tests {
             format!("the host {mac}")
         });
         assert_eq!((told.kind.as_str(), told.missing.len()), ("tap", 3));
-        let words = "no way through kernels is proved: the kernel of this machine has no SRv6";
+        let words = "no way through kernels is proved: this machine goes by plain routes alone, as its kernel has no SRv6";
         assert!(told.why.starts_with(words), "{}", told.why);
-        assert!(told.why.contains(&format!("that of the host {}, behind port 2", mac(1))), "{}", told.why);
+        assert!(
+            told.why.contains(&format!("the kernel of the host {}, behind port 2", mac(1))),
+            "{}",
+            told.why
+        );
         assert_eq!(told.missing[1].why, "the host has told no IPv6 address of its own");
     }
 }
