@@ -168,7 +168,10 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
         checks.push(Check::ok("firewall", "nothing that it forwards between ports is dropped"));
     }
     checks.extend(unread.into_iter().map(|why| {
-        let fix = "`apt-get install nftables iptables`, and run `mapper doctor` as root";
+        let fix = match rustix::process::geteuid().is_root() {
+            true => "`apt-get install nftables iptables`; in a container, run `mapper doctor` on the machine itself",
+            false => "run `mapper doctor` as root, with nftables and iptables installed",
+        };
         Check::warning("firewall", format!("not looked at: {why}"), fix)
     }));
     checks

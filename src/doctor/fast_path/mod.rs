@@ -11,6 +11,8 @@ mod owners;
 mod settings;
 mod tables;
 
+use std::path::Path;
+
 use mapper_machine::kernel::{Abilities, Ability};
 use mapper_machine::link::interface::Interface;
 use mapper_machine::options::DataPathChoice;
@@ -71,7 +73,10 @@ fn check_kernel(examined: &Examined<'_>) -> Vec<Check> {
     let abilities = Abilities::try_apart().map(|abilities| abilities.without(examined.avoid));
     let mut checks = vec![tables::check_abilities(examined, &abilities)];
     checks.push(tables::check_foreign(examined));
-    let force_forwarding = abilities.is_ok_and(|abilities| abilities.force_forwarding);
+    // Who may not try what the kernel can still sees whether it has this setting. Without it the advice would be to have the whole
+    // machine forward.
+    let has_setting = |_| Path::new("/proc/sys/net/ipv6/conf/default/force_forwarding").exists();
+    let force_forwarding = abilities.map_or_else(has_setting, |abilities| abilities.force_forwarding);
     checks.extend(settings::check(examined, force_forwarding));
     checks
 }
