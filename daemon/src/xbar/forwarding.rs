@@ -68,7 +68,7 @@ pub(crate) struct Forwarding {
     /// Whether this machine sends users' packets itself, and not only on.
     sends: bool,
     kernel: Kernel,
-    /// Says so to other daemons, which leave all alone then; nothing if this machine has no such names.
+    /// Says so to other daemons, which leave all alone then.
     _in_use: InUse,
     monitor: FibMonitor,
     settings: KeptSettings,
