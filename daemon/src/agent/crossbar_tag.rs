@@ -68,7 +68,10 @@ mod tests {
         let more = [ports[0], ports[1], Mac::from_position(3)];
         assert_eq!(tag, derive(b"5a", &more), "a port that is added changes nothing");
         assert!(is_of(tag, ports[0]) && !is_of(tag, ports[1]));
-        assert!(!is_of(ports[0].to_u64(), ports[0]), "so is a crossbar tagged that is no node's");
+        assert!(
+            !is_of(ports[0].to_u64(), ports[0]),
+            "a crossbar that is no node's has its bare address for a tag"
+        );
     }
 
     #[test]

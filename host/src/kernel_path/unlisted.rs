@@ -126,8 +126,9 @@ fn is_at_the_same_port(before: &RouteTable, now: &RouteTable) -> bool {
 }
 
 /// Whether a way by destination may stay that leaves by `hop`, a port of the map before. By the map of now
-/// the port must lead where it led before, or straight to where the host was, or this was the host's own port and nobody is at it now. Other hosts' packets that leave
-/// by it take `turns`, by the map before, and these must close no circle with the turns of the map of now.
+/// the port must lead where it led before, or straight to where the host was, or this was the host's own port
+/// and nobody is at it now. Other hosts' packets that leave by it take `turns`, by the map before, and these
+/// must close no circle with the turns of the map of now.
 /// All hosts that have the map of now keep to such turns, so all together close no circle.
 fn is_legal_by_destination(
     hop: PortRef,
