@@ -40,6 +40,8 @@ fn routes_by_destination_where_nobody_knows_destinations_and_abilities_that_no_k
     let words = ["xbar", "--ports", "lo", "--data-path", "routes"];
     let text = refusal(&Command::new(MAPPER).args(words).output().unwrap());
     assert!(text.contains("holds no map") && text.contains("run `mapper node`"), "{text}");
+    let text = refusal(&agent(&["--interface", "lo", "--data-path", "routes"]));
+    assert!(text.contains("--tap NAME"), "{text}");
     let unknown = agent(&["--interface", "lo", "--kernel-avoid", "segment"]);
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
     let text = String::from_utf8(unknown.stderr).unwrap();

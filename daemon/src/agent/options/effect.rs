@@ -1,9 +1,9 @@
 //! Which options count at which kind of port.
 
 use mapper_machine::mad_port::PortName;
-use mapper_machine::options::FrameKeys;
+use mapper_machine::options::{DataPathChoice, FrameKeys};
 
-use super::{Options, OptionsError};
+use super::{Config, Options, OptionsError};
 
 impl Options {
     /// Refuses options of the command line that have no effect at this port: most of those of Ethernet at a port of
@@ -20,6 +20,22 @@ impl Options {
         match elsewhere.into_iter().find(|(_, is_set)| *is_set) {
             Some((option, _)) => Err(OptionsError::WithoutEffect { option, counts_at }),
             None => Ok(()),
+        }
+    }
+
+    /// Refuses a data path of the command line at an agent that has no interface over the fabric, and so no packets. A node
+    /// without one sends on those of others. A file is not looked at, as agents with and without such an interface may share it.
+    ///
+    /// # Errors
+    /// If there is one that is no other word for what happens anyway.
+    pub(super) fn refuse_data_path_without_tap(&self, config: &Config) -> Result<(), OptionsError> {
+        match self.data_path {
+            Some(choice @ (DataPathChoice::Srv6 | DataPathChoice::Routes))
+                if config.tap.is_none() && !config.is_node() =>
+            {
+                Err(OptionsError::DataPathWithoutTap(choice))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -145,6 +161,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::options::source::Role;
 
     #[test]
     fn options_that_count_at_another_kind_of_port_are_refused() {
@@ -159,5 +176,25 @@ mod tests {
         assert!(refused("eth0").starts_with("--lid-file has no effect here: it is for ports of InfiniBand"));
         let at_both = Options { level: Some(3), unit: Some(2), ..Options::default() };
         assert_eq!(at_both.refuse_without_effect("umad0"), Ok(()));
+    }
+
+    #[test]
+    fn a_data_path_of_the_command_line_is_refused_at_an_agent_without_an_interface_over_the_fabric() {
+        let line = |choice| Options { data_path: Some(choice), ..Options::default() };
+        let of = |role, interface: Option<&str>, tap: Option<&str>| {
+            let ports = interface.is_none().then(|| vec!["e1".to_owned()]);
+            let (interface, tap) = (interface.map(str::to_owned), tap.map(str::to_owned));
+            Options { interface, ports, tap, ..Options::default() }.resolve(role).unwrap()
+        };
+        let (agent, node) = (of(Role::Agent, Some("e1"), None), of(Role::Node, None, Some("none")));
+        for choice in [DataPathChoice::Srv6, DataPathChoice::Routes] {
+            let refused = Err(OptionsError::DataPathWithoutTap(choice));
+            assert_eq!(line(choice).refuse_data_path_without_tap(&agent), refused);
+            assert_eq!(line(choice).refuse_data_path_without_tap(&node), Ok(()));
+            let with_tap = of(Role::Agent, Some("e1"), Some("t0"));
+            assert_eq!(line(choice).refuse_data_path_without_tap(&with_tap), Ok(()));
+        }
+        assert_eq!(line(DataPathChoice::Auto).refuse_data_path_without_tap(&agent), Ok(()));
+        assert_eq!(Options::default().refuse_data_path_without_tap(&agent), Ok(()), "a file may say it");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mapper_machine::link::address::InterfaceAddress;
-use mapper_machine::options::{Bounded, DataPathChoice, Shared, Text};
+use mapper_machine::options::{Bounded, Shared, Text};
 use mapper_proto::agent::Settings;
 use mapper_proto::{IpNetworkAddress, Mac};
 
@@ -50,12 +50,6 @@ impl Options {
             return Err(OptionsError::AddressWithoutTap);
         }
         let data_path = self.data_path.unwrap_or_default();
-        if role == Role::Agent
-            && tap.is_none()
-            && matches!(data_path, DataPathChoice::Srv6 | DataPathChoice::Routes)
-        {
-            return Err(OptionsError::DataPathWithoutTap(data_path));
-        }
         let plan = PlanConfig::of(self.plan.clone().unwrap_or_default())?;
         let settings = self.settings();
         let subnet = SubnetConfig::of(&self);

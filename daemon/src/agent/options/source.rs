@@ -81,6 +81,7 @@ impl Source {
         let file = self.file.as_deref().map(|path| self.read_files(path)).transpose()?.unwrap_or_default();
         let mut config = self.line.clone().or(file).resolve(self.role)?;
         self.line.refuse_without_effect(&config.interface)?;
+        self.line.refuse_data_path_without_tap(&config)?;
         config.settings.keys = config.key_file.as_deref().map(read_keys).transpose()?;
         Ok(config)
     }
