@@ -114,6 +114,9 @@ mod tests {
 
     #[test]
     fn the_kernel_is_in_use_as_long_as_somebody_says_so() {
+        if !mapper_needs::or_skip(!is_in_use().unwrap(), "a machine whose kernel no daemon uses") {
+            return;
+        }
         let said = InUse::say().unwrap();
         assert!(is_in_use().unwrap());
         let second = InUse::say().unwrap_err();
