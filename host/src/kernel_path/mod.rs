@@ -66,7 +66,7 @@ use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
 pub use status::{Behind, CarriedRoute, KernelPathStatus, NotCarried};
-pub use surroundings::{ByDestination, KernelAbilities, KernelPort};
+pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort};
 use unlisted::Unlisted;
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.

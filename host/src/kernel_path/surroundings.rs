@@ -8,7 +8,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 
 /// The port of a host that has no crossbar of its own: its one interface.
-pub(super) const CABLE: u8 = 0;
+pub const CABLE: u8 = 0;
 
 /// What the kernel of this machine can do, as far as the user lets it be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

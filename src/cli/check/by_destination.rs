@@ -8,14 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::wording::counted;
 use mapper_formats::routes::ListedRoutes;
+use mapper_host::kernel_path::CABLE;
 use mapper_proto::PortSet;
 use mapper_proto::map::PortRef;
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 
 use crate::cli::judgement::Describer;
-
-/// The port of a host that has no crossbar of its own: its one interface.
-const CABLE: u8 = 0;
 
 /// By which ports the kernel at each xbar has packets to a host leave.
 type Ports = BTreeMap<u32, PortSet>;
@@ -291,16 +289,25 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use mapper_fabric::{generate, names};
+    use mapper_proto::map::Fabric;
 
     use super::*;
 
     /// What is proved of a ring of four hosts whose kernels have packets to hosts leave by these ports: the number of the
     /// host, that of the destination, and the ports. Port 1 of each leads to port 2 of the next.
     fn proved(entries: &[(u32, u32, &[u8])], hosts: u32) -> Forwarded {
-        let fabric = generate("ring:n=4,hosts=1").unwrap();
+        proved_on(&generate("ring:n=4,hosts=1").unwrap(), entries, 0..hosts)
+    }
+
+    /// The same of another fabric, in which these hosts have told what their kernels do.
+    fn proved_on(
+        fabric: &Fabric,
+        entries: &[(u32, u32, &[u8])],
+        hosts: impl IntoIterator<Item = u32>,
+    ) -> Forwarded {
         let topology = Topology::from_map(&fabric.map).unwrap();
         let mut kernels = Kernels::new(&topology);
-        for from in 0..hosts {
+        for from in hosts {
             let of_host = entries.iter().filter(|(at, ..)| *at == from);
             let by_destination = of_host.map(|&(_, to, ports)| (to, ports.to_vec())).collect();
             kernels.add(&ListedRoutes {
@@ -314,8 +321,8 @@ mod tests {
                 strangers: 0,
             });
         }
-        let shown = names::Names::of(&fabric);
-        kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })
+        let shown = names::Names::of(fabric);
+        kernels.prove(&Describer { fabric, topology: &topology, shown: &shown })
     }
 
     #[test]
@@ -334,21 +341,8 @@ mod tests {
             [0, 1].map(|nth| (0..4).map(|xbar| topology.hosts_of(xbar)[nth]).collect::<Vec<_>>());
         let Attachment::Port(home) = topology.attachment(leaf[0]) else { panic!("it has a cable") };
         let told = |entries: &[(u32, u32, &[u8])]| {
-            let mut kernels = Kernels::new(&topology);
-            for &(from, to, ports) in entries {
-                kernels.add(&ListedRoutes {
-                    from,
-                    routes: Vec::new(),
-                    faults: Vec::new(),
-                    by_destination: BTreeMap::from([(to, ports.to_vec())]),
-                    by_segments: Vec::new(),
-                    segments_differ: Vec::new(),
-                    segments_not_compared: None,
-                    strangers: 0,
-                });
-            }
-            let shown = names::Names::of(&fabric);
-            kernels.prove(&Describer { fabric: &fabric, topology: &topology, shown: &shown })
+            let hosts: BTreeSet<u32> = entries.iter().map(|&(from, ..)| from).collect();
+            proved_on(&fabric, entries, hosts)
         };
         let to_and_fro =
             [(leaf[0], node[1], &[CABLE][..]), (node[0], node[1], &[1]), (node[0], leaf[0], &[home.port])];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapper_host::kernel_path::CarriedRoute;
+use mapper_host::kernel_path::{CABLE, CarriedRoute};
 use mapper_host::routes::RouteTable;
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
@@ -13,8 +13,6 @@ use super::RoutesAsked;
 /// The most xbars of a map for which the ways behind ports are told where kernels go by the destination, as each hop of
 /// each of them takes a search of the fabric.
 const MOST_XBARS_OF_WAYS: usize = 128;
-/// The port of a host that has no crossbar of its own: its one interface.
-const CABLE: u8 = 0;
 
 /// A host whose packets are forwarded by the destination alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
