@@ -25,6 +25,10 @@ pub struct CabledPort {
     pub neighbour: Mac,
     /// The number of the port there; 0 at an agent alone.
     pub neighbour_port: u8,
+    /// Whether the neighbour sends packets by segments. Of a port where it sends some by their destination alone this must be
+    /// false while this machine sends by segments: the kernel wraps such a packet, and looks up the new header as if it, too, had
+    /// come in by that port. It would take the first element for one that the neighbour has obeyed.
+    pub sends_segments: bool,
 }
 
 /// The most routes for pairs of elements that a crossbar has. One with more ports looks packets up twice that come from
@@ -42,7 +46,7 @@ pub struct Delivery {
     pub agent_port: Option<u8>,
 }
 
-/// What packets by segments need: rules and the neighbour for each port, and how each element is obeyed.
+/// What packets by segments need: the neighbour for each port, rules where segments come in, and how each element is obeyed.
 ///
 /// `forwards` says whether packets go on to other machines, as at a crossbar; an agent alone only takes what is
 /// for itself. `compressed` says whether the kernel knows several elements in one address. Then it also gets routes for
@@ -53,8 +57,10 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     let interface = first.interface;
     for port in ports {
         objects.routes.insert(key(Table::Main, Element::FirstPort(port.port).prefix()), gateway(port));
-        objects.rules.insert(Rule::Segments { interface: port.name.clone(), to: segments::all() });
-        objects.rules.insert(Rule::Unknown { interface: port.name.clone(), to: segments::all() });
+        if port.sends_segments {
+            objects.rules.insert(Rule::Segments { interface: port.name.clone(), to: segments::all() });
+            objects.rules.insert(Rule::Unknown { interface: port.name.clone(), to: segments::all() });
+        }
         if forwards {
             let towards = of_address(segments::towards_port(port.port));
             objects.routes.insert(key(Table::Segments, towards), gateway(port));
@@ -93,9 +99,10 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     objects
 }
 
-/// The elements by which packets leave the neighbours at these ports; none if they are too many.
+/// The elements by which packets leave the neighbours that send some at these ports; none if they are too many.
 fn first_elements(ports: &[CabledPort]) -> BTreeSet<Element> {
-    let all: BTreeSet<_> = ports.iter().map(|port| Element::FirstPort(port.neighbour_port)).collect();
+    let senders = ports.iter().filter(|port| port.sends_segments);
+    let all: BTreeSet<_> = senders.map(|port| Element::FirstPort(port.neighbour_port)).collect();
     if all.len() * ports.len() <= MOST_PAIRS { all } else { BTreeSet::new() }
 }
 

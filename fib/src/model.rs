@@ -203,6 +203,7 @@ mod tests {
             name: format!("e{port}"),
             neighbour: Mac::from_position(port.into()),
             neighbour_port: port,
+            sends_segments: true,
         })
     }
 

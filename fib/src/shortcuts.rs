@@ -67,6 +67,7 @@ mod tests {
             name: format!("e{port}"),
             neighbour: Mac([2, 0, 0, 0, 0, port]),
             neighbour_port: 1,
+            sends_segments: true,
         };
         vec![port(0), port(3)]
     }

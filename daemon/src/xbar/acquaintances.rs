@@ -7,7 +7,7 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_machine::link::interface::Interface;
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
-use mapper_proto::wire::HelloEnd;
+use mapper_proto::wire::{HelloEnd, HelloFlags};
 
 /// How long a neighbour that has fallen silent is taken to be there still, while the cable has carrier.
 const KEPT_FOR: Duration = Duration::from_secs(60);
@@ -21,6 +21,21 @@ pub(crate) struct Cabled {
     pub mtu: u32,
     /// The neighbour.
     pub neighbour: Neighbour,
+}
+
+/// Whether a neighbour sends packets by segments, by what it last said, and whether it is heard still.
+///
+/// One whose kernel knows segments and that goes by destination for others' sake may pass on packets of hosts that do not yet, so
+/// as long as it is heard, segments from it are obeyed; it sends packets by their destination to those alone that ask for them.
+/// Once its daemon has crashed, its kernel goes on so whatever others ask for. A host without a crossbar goes one way as long as
+/// it runs, and says only whether that is by destination.
+fn sends_segments(neighbour: &Neighbour, is_heard: bool) -> bool {
+    let does = |flag| neighbour.flags.contains(flag);
+    let by_destination = does(HelloFlags::ROUTES);
+    match neighbour.end {
+        HelloEnd::Xbar { .. } => does(HelloFlags::SRV6) && (is_heard || !by_destination),
+        HelloEnd::Host { .. } => !by_destination,
+    }
 }
 
 /// The neighbours at all ports, also those that have fallen silent while their cable kept its carrier: their daemon
@@ -65,6 +80,7 @@ impl Acquaintances {
                     name,
                     neighbour: neighbour.mac,
                     neighbour_port,
+                    sends_segments: sends_segments(&neighbour, joined.contains_key(&number)),
                 };
                 cabled.push(Cabled { port, mtu: mtu.min(neighbour.mtu), neighbour });
             }
@@ -75,5 +91,33 @@ impl Acquaintances {
     /// The numbers of the interfaces that had no carrier when [`Self::cabled`] last looked at them.
     pub(crate) const fn without_carrier(&self) -> &BTreeSet<u32> {
         &self.without_carrier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_proto::Mac;
+
+    use super::*;
+
+    #[test]
+    fn segments_come_from_whoever_sends_nothing_by_destination_alone() {
+        let mac = Mac::from_position(1);
+        let (xbar, host) = (HelloEnd::Xbar { tag: Some(1), port: 1 }, HelloEnd::Host { mac });
+        let both = HelloFlags::SRV6.with(HelloFlags::ROUTES);
+        let cases = [
+            // The neighbour, what it said, and whether it sends segments while it is heard, and when it has fallen silent.
+            (xbar, HelloFlags::SRV6, [true, true]),
+            (xbar, both, [true, false]),
+            (xbar, HelloFlags::ROUTES, [false, false]),
+            (xbar, HelloFlags::NONE, [false, false]),
+            (host, HelloFlags::NONE, [true, true]),
+            (host, HelloFlags::ROUTES, [false, false]),
+        ];
+        for (end, flags, expected) in cases {
+            let neighbour = Neighbour { end, mac, mtu: 1500, flags };
+            let sends = [true, false].map(|is_heard| sends_segments(&neighbour, is_heard));
+            assert_eq!(sends, expected, "{neighbour:?}");
+        }
     }
 }

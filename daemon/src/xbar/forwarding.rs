@@ -293,10 +293,12 @@ impl Forwarding {
         said.into_iter().filter(|(is_so, _)| *is_so).fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag))
     }
 
-    /// What neighbours are told of this kernel, which goes on `by_destination` as long as its agent keeps routes for it.
+    /// What neighbours are told of this kernel, which goes on `by_destination` as long as its agent keeps routes for it. One that
+    /// forwards nothing only says whether it sends by destination.
     pub(crate) fn flags(&self, by_destination: bool) -> HelloFlags {
         if !self.needs.forwards {
-            return HelloFlags::NONE;
+            let is_plain = self.routes() == ByDestination::Always;
+            return if is_plain { HelloFlags::ROUTES } else { HelloFlags::NONE };
         }
         let all = self.flags_of_segments();
         if by_destination { all.with(HelloFlags::ROUTES) } else { all }

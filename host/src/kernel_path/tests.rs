@@ -46,6 +46,8 @@ struct Ring {
     size: usize,
     /// The node that the host without a crossbar is cabled to.
     leaf_at: Option<usize>,
+    /// The hosts whose agents have crashed, and whose kernels go on.
+    silent: BTreeSet<usize>,
 }
 
 fn mac(node: usize) -> Mac {
@@ -155,7 +157,8 @@ impl Ring {
             }
         };
         let nodes = (0..count).map(node).collect();
-        let mut ring = Self { nodes, now: Instant::ZERO, cut: BTreeSet::new(), size, leaf_at };
+        let (cut, silent) = (BTreeSet::new(), BTreeSet::new());
+        let mut ring = Self { nodes, now: Instant::ZERO, cut, size, leaf_at, silent };
         let whom = needed_by(map, |of| {
             let host = (0..count).find(|&host| mac(host) == of);
             host.map_or(ByDestination::Never, |host| abilities(host).by_destination.told(host < size))
@@ -196,6 +199,13 @@ impl Ring {
         let port = |&port: &u8| {
             let (far, far_port) = self.far(node, port)?;
             let is_leaf = far >= self.size;
+            let by_destination = self.nodes[far].kernel.goes_by_destination();
+            // As a daemon takes it of the flags that the neighbour said last.
+            let sends_segments = match (is_leaf, self.silent.contains(&far)) {
+                (false, false) => self.nodes[far].obeys_segments,
+                (false, true) => self.nodes[far].obeys_segments && !by_destination,
+                (true, _) => !by_destination,
+            };
             Some(KernelPort {
                 cabled: CabledPort {
                     port,
@@ -203,6 +213,7 @@ impl Ring {
                     name: format!("e{port}"),
                     neighbour: port_mac(far, far_port),
                     neighbour_port: far_port,
+                    sends_segments,
                 },
                 tag: (!is_leaf).then_some(far as u64 + 1),
                 host: is_leaf.then(|| mac(far)),

@@ -58,7 +58,7 @@ impl Machine {
         let neighbour = other.interface(other_name).mac;
         let interface = self.interface(name).index;
         let (name, neighbour_port) = (name.to_owned(), other_number);
-        CabledPort { port: number, interface, name, neighbour, neighbour_port }
+        CabledPort { port: number, interface, name, neighbour, neighbour_port, sends_segments: true }
     }
 
     /// What the machine takes from its ports.

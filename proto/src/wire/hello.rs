@@ -67,7 +67,8 @@ impl HelloFlags {
     /// The kernel obeys compressed segments (SRv6 with Next-C-SID, RFC 9800).
     pub const SRV6_COMPRESSED: Self = Self(0x0002);
     /// The kernel routes IP packets by their destination now. An agent that lets go of its routes, and so keeps the kernel's
-    /// no more in step with those of others, says so in its next hello.
+    /// no more in step with those of others, says so in its next hello. A host without a crossbar, which forwards nothing, says
+    /// with it that it sends packets by their destination.
     pub const ROUTES: Self = Self(0x0004);
 
     /// The flags with these bits.

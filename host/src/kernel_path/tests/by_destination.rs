@@ -380,6 +380,70 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
     assert_eq!(to_it(&ring, 3), None);
 }
 
+impl Ring {
+    /// Some agents crash and stay away. The others get this map without them, in which nobody needs to go by destination, and a while
+    /// passes, until all that can send by segments do.
+    pub(super) fn crash_for_good(&mut self, crashed: &[usize], without: &Map) {
+        self.silent.extend(crashed);
+        let left: Vec<usize> = (0..self.nodes.len()).filter(|host| !crashed.contains(host)).collect();
+        for &host in &left {
+            self.install(host, &table_of(without, host));
+            let now = self.now;
+            self.nodes[host].kernel.network_complete(now, without.version);
+            self.nodes[host].kernel.keep_company(now, None);
+        }
+        for _ in 0..70 {
+            self.now = self.now + Duration::from_secs(1);
+            left.iter().for_each(|&host| self.run(host));
+            left.iter().for_each(|&host| self.show_ports(host));
+            left.iter().for_each(|&host| self.change(host));
+        }
+        assert!(left.iter().all(|&host| !self.nodes[host].kernel.goes_by_destination()));
+    }
+
+    /// Where the packets of a host arrive that are for another: of both versions of IP, and of several flows.
+    pub(super) fn arrivals(&self, from: usize, to: usize) -> BTreeSet<Option<usize>> {
+        let arrival = |(address, flow)| {
+            let packet = Packet::new(address, Vec::new());
+            self.travel(from, None, packet, flow, Vec::new()).map(|(at, _)| at)
+        };
+        [v4(to), v6(to)]
+            .into_iter()
+            .flat_map(|address| (0..4).map(move |flow| (address, flow)))
+            .map(arrival)
+            .collect()
+    }
+}
+
+#[test]
+fn what_a_crashed_daemon_s_kernel_sends_by_destination_arrives_where_it_belongs_when_others_go_by_segments_again()
+ {
+    // Beside the node that needs others to go by destination, one that goes along for its sake may crash, too.
+    for crashed in [&[3][..], &[2, 3]] {
+        let mut ring = Ring::new(5, |node| if node == 3 { PLAIN } else { WITH_OTHERS });
+        (0..5).for_each(|host| ring.show_ports(host));
+        ring.complete(&map(5, 2), &[0, 1, 2, 3, 4]);
+        assert_eq!(ring.check_plain(), 2 * 5 * 4);
+        let mut without = map(5, 3);
+        for &node in crashed {
+            without.hosts.retain(|host| host.mac != mac(node));
+            without
+                .cables
+                .retain(|cable| [cable.a.xbar, cable.b.xbar].iter().all(|&xbar| xbar != node as u32));
+        }
+        ring.crash_for_good(crashed, &without);
+        for &from in crashed {
+            for to in (0..5).filter(|to| !crashed.contains(to)) {
+                assert_eq!(
+                    ring.arrivals(from, to),
+                    [Some(to)].into(),
+                    "from {from} to {to}, {crashed:?} crashed"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_silent_cable_is_left_by_destination_once_the_host_behind_it_is_heard_and_not_before() {
     let mut ring = Ring::new(4, |_| PLAIN);

@@ -172,6 +172,18 @@ fn packets_go_on_when_the_daemon_of_the_node_at_the_cable_has_crashed() {
 }
 
 #[test]
+fn what_the_kernel_of_a_crashed_agent_sends_arrives_where_it_belongs_when_nodes_go_by_segments_again() {
+    let mut ring = Ring::with_leaf(3, 1, |host| if host == LEAF { PLAIN } else { WITH_OTHERS });
+    (0..4).for_each(|host| ring.show_ports(host));
+    ring.complete(&with_leaf(map(3, 2), 1), &[0, 1, 2, LEAF]);
+    assert_eq!(ring.check_plain(), 2 * 4 * 3);
+    ring.crash_for_good(&[LEAF], &map(3, 3));
+    for to in 0..3 {
+        assert_eq!(ring.arrivals(LEAF, to), [Some(to)].into(), "to {to}");
+    }
+}
+
+#[test]
 fn what_an_earlier_run_left_goes_on_to_hosts_that_a_first_map_lacks() {
     let earlier = three_nodes_and_a_leaf();
     let left = earlier.nodes[LEAF].kernel.wanted();

@@ -253,12 +253,16 @@ impl World {
             let abilities = other.map(|other| self.kernels.hosts[other as usize].abilities);
             let by_segments = abilities.is_some_and(|abilities| abilities.segments);
             let by_destination = other.is_some_and(|other| self.says_to_forward(other));
+            // A crashed daemon's kernel goes on as it went last.
+            let stays_by_destination =
+                |host: u32| !self.is_live(host) && self.kernels.hosts[host as usize].said_to_forward;
             let cabled = CabledPort {
                 port: near.port,
                 interface: FIRST_INTERFACE + u32::from(near.port),
                 name: interface_name(near.port),
                 neighbour: link_address(xbar, far.port),
                 neighbour_port: far.port,
+                sends_segments: by_segments && !other.is_some_and(stays_by_destination),
             };
             let (tag, mtu) = (self.plant.tag(xbar), self.cable_mtu(host, other));
             Some(KernelPort { cabled, tag, host: None, mtu, by_segments, by_destination })
