@@ -134,7 +134,15 @@ impl EthernetSocket {
     /// # Errors
     /// As [`Self::recv`].
     pub async fn recv_batch(&self, batch: &mut Batch) -> io::Result<()> {
-        self.socket.async_io(Interest::READABLE, |socket| mmsg::recv(socket, batch)).await
+        loop {
+            let mut ready = self.socket.readable().await?;
+            let Ok(received) = ready.try_io(|socket| mmsg::recv(socket.get_ref(), batch)) else { continue };
+            // The call ended because there was no further frame, so that asking once more would only say the same.
+            if received.is_ok() && batch.len() < BATCH_FRAMES {
+                ready.clear_ready();
+            }
+            return received;
+        }
     }
 
     /// Like [`Self::recv_batch`], but does not wait.
