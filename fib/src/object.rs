@@ -205,6 +205,8 @@ pub enum Route {
     Link {
         /// The number of the interface.
         interface: u32,
+        /// The longest packet, in bytes; 0 for that of the interface.
+        mtu: u32,
     },
     /// They take a nexthop of a group by the hash of their flow.
     Group {

@@ -27,6 +27,9 @@ pub enum HostEvent {
         /// What came of it.
         sounded: Sounded,
     },
+    /// Other hosts than before get only shorter frames than the ends of all cables on the way say: see
+    /// [`KernelPath::shortened`](crate::kernel_path::KernelPath::shortened).
+    LengthsChanged,
     /// Proved routes of this map are in use.
     RoutesInstalled {
         /// The map.

@@ -2,9 +2,12 @@
 //! them, and what becomes of the tap interfaces and users' frames.
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use crate::can_carry_ip;
+use crate::daemon::Daemon;
 use crate::lab::{Lab, wait_for};
+use crate::namespace::Namespace;
+use crate::{MAPPER, can_carry_ip};
 
 const NODES: [&str; 3] = ["h1", "h2", "h3"];
 
@@ -219,6 +222,90 @@ fn long_packets_reach_hosts_at_wide_cables_though_the_way_to_another_host_is_nar
         let ping = [&ping[..ping.len() - 1], &[address]].concat();
         wait_for(address, || lab.try_run(&ping).status.success().then_some(()));
     }
+    for address in ["10.77.0.4", "fd77::4"] {
+        let ping = ["exec", "h2", "ping", "-c", "1", "-W", "2", "-s", "8000", address];
+        wait_for("what is too long for a narrow cable arrives in pieces", || {
+            lab.try_run(&ping).status.success().then_some(())
+        });
+    }
     let route = lab.run(&["exec", "h2", "ip", "route", "get", "10.77.0.1"]);
     assert!(!route.contains(" mtu 14"), "nothing has lowered what the kernel sends: {route}");
+}
+
+/// Two machines whose cable leads through a bridge of a third, which carries frames of 1500 bytes while both ends say 9000.
+struct Bridged {
+    bridge: Namespace,
+    machines: [Namespace; 2],
+    run_dirs: [TempDir; 2],
+}
+
+impl Bridged {
+    fn new() -> Self {
+        let (bridge, machines) = (Namespace::new(), [Namespace::new(), Namespace::new()]);
+        bridge.ip("link add br0 type bridge group_fwd_mask 0x4000");
+        bridge.ip("link set br0 up");
+        for (nth, machine) in machines.iter().enumerate() {
+            machine.ip("link set lo up");
+            machine.ip(&format!("link add e1 mtu 9000 type veth peer name m{nth} netns {}", bridge.name));
+            machine.ip("link set e1 up");
+            bridge.ip(&format!("link set m{nth} master br0 up"));
+        }
+        let bridged = Self { bridge, machines, run_dirs: [(); 2].map(|()| tempfile::tempdir().unwrap()) };
+        bridged.carry(1500);
+        bridged
+    }
+
+    /// Has the bridge carry frames of this many bytes.
+    fn carry(&self, mtu: u32) {
+        ["m0", "m1"].iter().for_each(|port| self.bridge.ip(&format!("link set {port} mtu {mtu}")));
+    }
+
+    fn start(&self, nth: usize) -> Daemon {
+        let (name, address) = (format!("n{nth}"), format!("10.1.0.{}/24", nth + 1));
+        let run_dir = self.run_dirs[nth].path().to_str().unwrap();
+        let words = ["--ports", "e1", "--host-name", &name, "--address", &address, "--run-dir", run_dir];
+        Daemon::start(&self.machines[nth], &[&["node"][..], &words].concat(), "the agent runs")
+    }
+
+    fn boards(&self) -> [Value; 2] {
+        self.run_dirs.each_ref().map(|dir| {
+            let mut command = self.machines[0].command(MAPPER);
+            command.args(["board-info", "--format", "json", "--run-dir"]).arg(dir.path());
+            let info: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap_or_default();
+            info["boards"][0].clone()
+        })
+    }
+
+    /// Whether a ping of this many bytes from the first machine to the second is answered, with these options.
+    fn ping(&self, payload_bytes: usize, options: &str) -> bool {
+        let line = format!("ping -c 1 -W 2 -s {payload_bytes}{options} 10.1.0.2");
+        self.machines[0].command_line(&line).output().unwrap().status.success()
+    }
+}
+
+#[test]
+fn what_carries_less_than_both_ends_of_a_cable_say_is_found_and_packets_are_as_long_as_what_passes() {
+    if !can_carry_ip() {
+        return;
+    }
+    let bridged = Bridged::new();
+    let nodes = [0, 1].map(|nth| bridged.start(nth));
+    let named = |board: &Value| {
+        board["data_path"]["installed"] == 1
+            && board["data_path"]["shortened"][0]["bytes"] == 1500
+            && board["data_path"]["shortened"][0]["said_bytes"] == 9000
+            && board["warnings"].to_string().contains("only those of up to 1500 bytes get through")
+    };
+    wait_for("both boards name it", || bridged.boards().iter().all(named).then_some(()));
+    assert!(bridged.ping(1300, " -M do"), "what passes is carried by the kernel");
+    assert!(!bridged.ping(8000, " -M do"), "the kernel knows that this does not pass");
+    wait_for("long packets are taken apart", || bridged.ping(8000, "").then_some(()));
+    bridged.carry(9000);
+    let is_mended = |board: &Value| {
+        board["data_path"]["shortened"] == json!([]) && !board["warnings"].to_string().contains("get through")
+    };
+    wait_for("both boards are content", || bridged.boards().iter().all(is_mended).then_some(()));
+    bridged.machines[0].ip("route flush cache");
+    assert!(bridged.ping(8000, " -M do"));
+    drop(nodes);
 }

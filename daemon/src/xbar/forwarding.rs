@@ -318,10 +318,9 @@ impl Forwarding {
         self.connected.keep_of(tap);
     }
 
-    /// Has the routes for packets that are too long for segments say this MTU, in bytes; with 0 that of the tap interface
-    /// counts. `wanted` is what the kernel is to hold, of which these routes are put again.
-    pub(crate) fn set_mtu_of_too_long(&mut self, mtu: u32, wanted: &Objects) {
-        self.kernel.set_mtu_of_too_long(mtu);
+    /// Puts the routes for packets that are too long for segments again, as the tap interface has got another MTU: the kernel
+    /// gives that to routes of IPv6 out of it. `wanted` is what the kernel is to hold.
+    pub(crate) fn put_too_long_again(&mut self, wanted: &Objects) {
         let too_long = wanted.routes.iter().filter(|(key, _)| key.table == Table::TooLong);
         let again: Vec<_> = too_long.map(|(key, route)| Change::PutRoute(*key, route.clone())).collect();
         self.carry_out(&again);

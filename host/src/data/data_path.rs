@@ -87,6 +87,14 @@ impl DataPath {
         }
     }
 
+    /// Takes in to which hosts only shorter frames get through than the ends of all cables on the way say, and how long these are,
+    /// in bytes. Flows keep their paths.
+    pub(crate) fn set_shortened(&mut self, shortened: BTreeMap<Mac, u32>) {
+        if let Some(destinations) = &mut self.destinations {
+            destinations.set_shortened(shortened);
+        }
+    }
+
     /// Puts a table of this host to use, at once and for all flows. A flow whose route is also in the
     /// new table stays on it.
     pub fn install(&mut self, table: Arc<RouteTable>) {

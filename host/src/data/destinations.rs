@@ -50,6 +50,8 @@ pub(super) struct Destinations {
     /// The longest frames that this host's link carries, in bytes.
     link_mtu: usize,
     lengths: MappedLengths,
+    /// The hosts to which only shorter frames get through than the ends of all cables on the way say, and how long these are.
+    shortened: BTreeMap<Mac, u32>,
     /// Ports whose cable is dead, and when that was last said.
     avoided: BTreeMap<PortRef, Instant>,
     /// The count of changes after which paths have to be looked up again.
@@ -66,6 +68,7 @@ impl Destinations {
             table,
             link_mtu,
             lengths: lengths.unwrap_or_default(),
+            shortened: BTreeMap::new(),
             avoided: BTreeMap::new(),
             epoch: 1,
             next_path: PathId(0),
@@ -96,6 +99,12 @@ impl Destinations {
     /// Takes in how long the frames are that this host's link carries from now on, in bytes.
     pub(super) fn set_link_mtu(&mut self, link_mtu: usize) {
         self.epoch += u64::from(std::mem::replace(&mut self.link_mtu, link_mtu) != link_mtu);
+    }
+
+    /// Takes in to which hosts only shorter frames get through than the ends of all cables on the way say, in bytes.
+    pub(super) fn set_shortened(&mut self, shortened: BTreeMap<Mac, u32>) {
+        self.shortened = shortened;
+        self.epoch += 1;
     }
 
     pub(super) fn table(&self) -> &Arc<RouteTable> {
@@ -129,7 +138,9 @@ impl Destinations {
             self.by_host.get_mut(host as usize)?.get_or_insert_with(|| Box::new(Destination::new(mac)));
         if destination.epoch != self.epoch {
             destination.epoch = self.epoch;
-            let (avoided, lengths, link_mtu) = (&self.avoided, &self.lengths, self.link_mtu);
+            let (avoided, lengths) = (&self.avoided, &self.lengths);
+            let shortened = self.shortened.get(&mac).map_or(usize::MAX, |&bytes| bytes as usize);
+            let link_mtu = self.link_mtu.min(shortened);
             let paths = self.table.paths_to(host).map(|found| {
                 let alive = !found.hops.iter().any(|hop| avoided.contains_key(hop));
                 let most_bytes =

@@ -9,6 +9,7 @@ use mapper_proto::Instant;
 use mapper_proto::IpNetworkAddress;
 
 use super::Host;
+use crate::event::HostEvent;
 use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe, LeftRoutes, needed_by};
 
 impl Host {
@@ -18,7 +19,8 @@ impl Host {
     /// from `first_number` on, and `tap` is the number of the interface of users' frames.
     pub fn use_kernel(&mut self, seed: u64, first_number: u32, tap: u32) {
         debug_assert!(self.data.is_some(), "a host without users' frames uses no kernel");
-        self.kernel = Some(KernelPath::new(seed, first_number, tap));
+        let max_hops = self.route_options.max_hops;
+        self.kernel = Some(KernelPath::new(seed, first_number, tap, max_hops));
         self.soundings.use_kernel(seed);
     }
 
@@ -49,6 +51,14 @@ impl Host {
         let told = abilities.by_destination.told(agent_port.is_some());
         self.services.gossip_mut().set_by_destination(told);
         self.settle(now);
+    }
+
+    /// Says how long packets are at most that the tap interface takes, in bytes: what fits the least of the own cables, or less if
+    /// the user wants that; `None` if it is not known.
+    pub fn set_tap_limit(&mut self, limit: Option<u32>) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.set_tap_limit(limit);
+        }
     }
 
     /// Takes in which of the host's ports lead to a known neighbour now. A port that lost carrier leads to
@@ -153,6 +163,11 @@ impl Host {
     pub(super) fn settle_kernel(&mut self, now: Instant) {
         let (Some(kernel), Some(data)) = (&mut self.kernel, &mut self.data) else { return };
         kernel.handle_timeout(now, |mac| self.agent.path_answered_at(mac));
+        // What passes no longer in the kernels' packets passes no longer in frames of users either.
+        if let Some(shortened) = kernel.take_shortened() {
+            data.set_shortened(shortened);
+            self.events.push_back(HostEvent::LengthsChanged);
+        }
         if self.watching.is_due_for_kernel(now) {
             for mac in kernel.used(now) {
                 data.use_paths_to(now, mac);

@@ -18,6 +18,7 @@ use mapper_proto::{Instant, PortSet};
 use super::Numbers;
 use super::farewell::Farewell;
 use super::slots::Slots;
+use super::status::Shortened;
 use super::way::{Course, Way};
 use crate::routes::{RoutePath, RouteTable};
 use addresses::{Addresses, Taken};
@@ -193,6 +194,15 @@ impl Destination {
         slots.flat_map(|slot| [false, true].map(|v6| nexthop_id(slot.number, v6)))
     }
 
+    /// How long frames to the host are, if that is less than the ends of all cables on the way say.
+    pub(super) fn shortened(&self) -> Option<Shortened> {
+        let shortened = self.ways_in_use().filter_map(|way| {
+            let to = way.surely_shortened_to()?;
+            Some(Shortened { to, said: way.link_mtu })
+        });
+        shortened.min()
+    }
+
     /// Whether packets to the host have segments.
     pub(super) fn goes_by_segments(&self) -> bool {
         self.ways_in_use().any(|way| way.course != Course::Destination)
@@ -325,6 +335,9 @@ impl Destination {
         if usable.is_empty() {
             let doubted = |way: &&Way| carries(way) && self.doubts.are_about(way.number);
             usable = self.all_ways().filter(doubted).collect();
+        }
+        if usable.iter().any(|way| way.shortened_to().is_none()) {
+            usable.retain(|way| way.shortened_to().is_none());
         }
         let by_segments = usable.iter().any(|way| way.course != Course::Destination);
         let is_preferred = |way: &&Way| (way.course != Course::Destination) == by_segments;

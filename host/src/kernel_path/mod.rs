@@ -36,6 +36,7 @@ mod renewal;
 mod slots;
 mod status;
 mod surroundings;
+mod tap;
 #[cfg(test)]
 mod tests;
 mod trying;
@@ -65,8 +66,9 @@ use numbers::Numbers;
 use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
-pub use status::{Behind, CarriedRoute, KernelPathStatus, NotCarried};
+pub use status::{Behind, CarriedRoute, KernelPathStatus, NotCarried, Shortened};
 pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort};
+use tap::Tap;
 use unlisted::Unlisted;
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
@@ -136,18 +138,22 @@ pub struct KernelPath {
     of_ports: Objects,
     /// What sends packets that are too long for an outer header by the tap interface.
     of_too_long: Objects,
-    /// The number of the tap interface.
-    tap: u32,
+    tap: Tap,
     changes: Vec<Change>,
     /// See [`Self::revision`].
     revision: u64,
+    /// The hosts to which packets are shorter than the ends of all cables on the way say.
+    shortened: BTreeMap<Mac, Shortened>,
+    /// Whether that has changed since [`Self::take_shortened`] was called last.
+    shortened_is_news: bool,
 }
 
 impl KernelPath {
     /// The kernel path of a host that has no ports yet, and whose kernel is not known to be able to do anything.
     /// `seed` is for the nonces of probes. Ways are numbered from `first_number` on. Packets that are too long for the
-    /// outer header of segments leave by `tap`, the number of the interface that carries what no kernel does.
-    pub fn new(seed: u64, first_number: u32, tap: u32) -> Self {
+    /// outer header of segments leave by `tap`, the number of the interface that carries what no kernel does, in frames whose
+    /// routes lead through `max_hops` crossbars at most.
+    pub fn new(seed: u64, first_number: u32, tap: u32, max_hops: u8) -> Self {
         Self {
             abilities: KernelAbilities::default(),
             company: Company::default(),
@@ -172,9 +178,11 @@ impl KernelPath {
             counted_at: Instant::ZERO,
             of_ports: Objects::default(),
             of_too_long: Objects::default(),
-            tap,
+            tap: Tap::new(tap, max_hops),
             changes: Vec::new(),
             revision: 0,
+            shortened: BTreeMap::new(),
+            shortened_is_news: false,
         }
     }
 

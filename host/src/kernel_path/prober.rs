@@ -263,8 +263,7 @@ impl Prober {
         // A list of segments that leads there and home may be longer than one that leads there, and leaves
         // less room for the packet.
         let overhead = if segments.is_empty() { 0 } else { overhead_bytes(segments.len()) };
-        let mtu = way.link_mtu.saturating_sub(overhead).min(way.mtu());
-        let inner_bytes = if full_length { mtu as usize } else { 0 };
+        let inner_bytes = if full_length { way.mtu_to_show(overhead) as usize } else { 0 };
         let destination = if turns { source } else { other };
         let towards = towards_port(way.port);
         let is_last = false;

@@ -1,7 +1,7 @@
 //! Derives anew the objects of the ports, the ways and objects of a host, and which packets are too long for
 //! segments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fib::crossbar::{self, CabledPort, Delivery};
 use mapper_fib::{Objects, RouteKey, Rule, changes};
@@ -9,6 +9,7 @@ use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
 
 use super::destination::Destination;
+use super::status::Shortened;
 use super::surroundings::{Surroundings, TablesByDestination};
 use super::way::Way;
 use super::{KernelAbilities, KernelPath};
@@ -109,6 +110,7 @@ impl KernelPath {
         let Self { destinations, numbers, own, tap, abilities, .. } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
         let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused);
+        let shortened = destination.shortened();
         // A host that is listed may now have the address of one that is not listed any more.
         if !self.unlisted.is_empty() {
             let routes: Vec<RouteKey> = destination.installed.routes.keys().copied().collect();
@@ -117,10 +119,36 @@ impl KernelPath {
             });
         }
         self.changes.extend(renewed);
+        self.note_shortened(mac, shortened);
+    }
+
+    /// Takes in how long frames to a host are now, if that is less than the ends of all cables on the way say.
+    fn note_shortened(&mut self, mac: Mac, shortened: Option<Shortened>) {
+        let before = match shortened {
+            Some(shortened) => self.shortened.insert(mac, shortened),
+            None => self.shortened.remove(&mac),
+        };
+        self.shortened_is_news |= before != shortened;
+    }
+
+    /// How long frames are to the hosts to which fewer bytes get through than the ends of all cables on the way say, if that has
+    /// changed since the last call.
+    pub(crate) fn take_shortened(&mut self) -> Option<BTreeMap<Mac, u32>> {
+        let is_news = std::mem::take(&mut self.shortened_is_news);
+        is_news.then(|| self.shortened.iter().map(|(&mac, shortened)| (mac, shortened.to)).collect())
+    }
+
+    /// Takes in how long packets are at most that the tap interface takes of the user, in bytes.
+    pub(crate) fn set_tap_limit(&mut self, limit: Option<u32>) {
+        if self.tap.set_limit(limit) && !self.is_holding() {
+            let all: Vec<Mac> = self.destinations.keys().copied().collect();
+            all.into_iter().for_each(|mac| self.update(mac));
+        }
     }
 
     pub(super) fn forget_destination(&mut self, mac: Mac) {
         if let Some(destination) = self.destinations.remove(&mac) {
+            self.note_shortened(mac, None);
             self.drop_destination(destination);
         }
     }

@@ -25,8 +25,19 @@ pub struct KernelPathStatus {
     pub for_sake_of: Option<Mac>,
     /// The hosts of the map to which the kernel sends no packets, with the reason.
     pub not_carried: Vec<(Mac, NotCarried)>,
+    /// The hosts to which packets are shorter than the ends of all cables on the way say.
+    pub shortened: Vec<(Mac, Shortened)>,
     /// How many objects the kernel is to hold.
     pub objects: usize,
+}
+
+/// How long the frames are that get through to a host, in bytes behind the Ethernet header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shortened {
+    /// The longest that do.
+    pub to: u32,
+    /// The longest by what the ends of all cables on the way say.
+    pub said: u32,
 }
 
 /// A route that the kernel sends packets along.
@@ -125,8 +136,14 @@ impl KernelPath {
             by_destination: carried().count() - by_segments,
             for_sake_of: self.goes_along_for(),
             not_carried,
+            shortened: self.shortened().collect(),
             objects: objects + self.of_ports.len(),
         }
+    }
+
+    /// The hosts to which packets are shorter than the ends of all cables on the way say.
+    pub fn shortened(&self) -> impl Iterator<Item = (Mac, Shortened)> + '_ {
+        self.shortened.iter().map(|(&mac, &shortened)| (mac, shortened))
     }
 
     /// The hosts to which the kernel sends no packets, and why, whichever neighbour's kernel may be the cause.

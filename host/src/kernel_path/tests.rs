@@ -2,11 +2,12 @@
 
 mod by_destination;
 mod held;
+mod lengths;
 mod losses;
 mod proofs;
 mod without_crossbar;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -46,6 +47,10 @@ struct Ring {
     size: usize,
     /// The node that the host without a crossbar is cabled to.
     leaf_at: Option<usize>,
+    /// The longest frame of each cable by what its ends say.
+    link_mtu: u32,
+    /// Cables that carry shorter frames than their ends say, each with the longest that pass.
+    carries: BTreeMap<PortRef, u32>,
     /// The hosts whose agents have crashed, and whose kernels go on.
     silent: BTreeSet<usize>,
 }
@@ -125,7 +130,7 @@ fn table_of(map: &Map, node: usize) -> Arc<RouteTable> {
 
 /// The kernel path of a node whose agent starts, or of a host without a crossbar.
 fn starting_kernel(node: usize, abilities: KernelAbilities, agent_port: Option<u8>) -> KernelPath {
-    let mut kernel = KernelPath::new(node as u64, 0, TAP);
+    let mut kernel = KernelPath::new(node as u64, 0, TAP, 11);
     kernel.set_abilities(Instant::ZERO, abilities, agent_port);
     let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
     kernel.set_own_addresses(Instant::ZERO, vec![address(v4(node), 24), address(v6(node), 64)]);
@@ -157,8 +162,9 @@ impl Ring {
             }
         };
         let nodes = (0..count).map(node).collect();
-        let (cut, silent) = (BTreeSet::new(), BTreeSet::new());
-        let mut ring = Self { nodes, now: Instant::ZERO, cut, size, leaf_at, silent };
+        let (cut, silent, carries) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+        let mut ring =
+            Self { nodes, now: Instant::ZERO, cut, size, leaf_at, link_mtu: 1500, carries, silent };
         let whom = needed_by(map, |of| {
             let host = (0..count).find(|&host| mac(host) == of);
             host.map_or(ByDestination::Never, |host| abilities(host).by_destination.told(host < size))
@@ -217,7 +223,7 @@ impl Ring {
                 },
                 tag: (!is_leaf).then_some(far as u64 + 1),
                 host: is_leaf.then(|| mac(far)),
-                mtu: 1500,
+                mtu: self.link_mtu,
                 by_segments: is_leaf || self.nodes[far].obeys_segments,
                 by_destination: is_leaf || self.nodes[far].kernel.forwards_by_destination(),
             })
@@ -276,11 +282,14 @@ impl Ring {
                 true => self.cross(node, port, packet, 0),
                 false => self.travel(node, None, packet, 0, Vec::new()),
             };
-            if arrived
-                .as_ref()
-                .is_some_and(|&(at, _)| self.nodes[at].addresses.contains(&probe.destination.into()))
-            {
-                let (at, _) = arrived.unwrap_or_default();
+            let fits = |hops: &[PortRef]| {
+                let outer = if probe.segments.is_empty() { 0 } else { overhead_bytes(probe.segments.len()) };
+                hops.iter().all(|hop| self.passes(*hop) >= probe.inner_bytes as u32 + outer)
+            };
+            let arrived = arrived.filter(|(at, hops)| {
+                self.nodes[*at].addresses.contains(&probe.destination.into()) && fits(hops)
+            });
+            if let Some((at, _)) = arrived {
                 if probe.is_last {
                     assert!(self.nodes[at].kernel.hear_farewell(mac(node)));
                 }
@@ -288,6 +297,14 @@ impl Ring {
                 self.change(node);
             }
         }
+    }
+
+    /// The longest frame that passes the cable in a port, in bytes.
+    fn passes(&self, port: PortRef) -> u32 {
+        let far = self.far(port.xbar as usize, port.port);
+        let far = far.map(|(node, port)| PortRef { xbar: node as u32, port });
+        let ends = [Some(port), far].into_iter().flatten();
+        ends.filter_map(|end| self.carries.get(&end).copied()).min().unwrap_or(u32::MAX)
     }
 
     /// Has a node's kernel take what is to change, in order.
@@ -407,7 +424,7 @@ fn packets_that_are_too_long_for_an_outer_header_leave_by_the_tap_interface() {
     assert!(wanted.rules.contains(&Rule::TooLong));
     for address in [v4(1), v6(1), v4(2), v6(2)] {
         let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(address) };
-        assert_eq!(wanted.routes.get(&key), Some(&Route::Link { interface: TAP }));
+        assert_eq!(wanted.routes.get(&key), Some(&Route::Link { interface: TAP, mtu: 1417 }));
     }
     // Full segments leave less room, so packets that are too long for the longest way are marked.
     let full = Ring::new(5, |_| KernelAbilities { compressed: false, ..ABLE });

@@ -34,8 +34,8 @@ impl KernelPath {
             let ends = own.source_of_probes().zip(target);
             let turn = |way: &Way| ways::turn(way, *agent_port, ends);
             let ends = ends.map(|(own, other)| Ends { own, other });
-            let was_refuted = way.is_refuted();
-            if prober.fire(now, mac, (way, end), ends, turn) {
+            let (was_refuted, was_shortened) = (way.is_refuted(), way.surely_shortened_to());
+            if prober.fire(now, mac, (way, end), ends, turn) || way.surely_shortened_to() != was_shortened {
                 renewed.push(mac);
             }
             any_refuted |= !was_refuted && way.is_refuted();

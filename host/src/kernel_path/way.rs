@@ -1,17 +1,19 @@
 //! One route through the kernels, and how far it is proved.
 
+mod course;
+mod packets;
 #[cfg(test)]
 mod tests;
 
-use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use mapper_fib::segments::{self, Element, LeftUnused, Packing};
+use mapper_fib::segments::Packing;
 use mapper_proto::Instant;
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::RoundTrip;
 
 use super::RECHECK_USED_EVERY;
+pub(super) use course::{Course, Leaving};
 
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(60);
@@ -39,6 +41,12 @@ const TRY_COMPRESSED_EVERY: u8 = 4;
 const TRY_LENGTH_EVERY: u8 = 5;
 /// A way that is not proved does not work if so many probes in a row were not answered.
 const MISSES: u8 = 3;
+/// The longest frame of ordinary links, in bytes behind the Ethernet header. A way along which frames as long as its cables'
+/// ends say are lost is tried with such ones: what is between the ends, as a switch or a converter of media, says nothing of
+/// itself, nor do crossbars without an agent tell how long frames of cables between them may be.
+const ORDINARY_MTU: u32 = 1500;
+/// Of so many tries of a way that carries no longer frames, one has a probe as long as its cables' ends say.
+const TRY_LONGER_EVERY: u8 = 4;
 /// How often a way that works is tried again if there are few ways.
 pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(2);
 /// How long a way that does not work is left alone at first; each time it is twice as long.
@@ -64,8 +72,12 @@ pub(super) struct Way {
     pub(super) port: u8,
     /// The number of the interface that it leaves by.
     pub(super) interface: u32,
-    /// The longest frame that all cables on it carry, in bytes behind the Ethernet header.
+    /// The longest frame that all cables on it carry by what their ends say, in bytes behind the Ethernet header.
     pub(super) link_mtu: u32,
+    /// The longest frame that is taken to pass: that, or [`ORDINARY_MTU`] if such ones are lost.
+    carried_mtu: u32,
+    /// Whether a probe along it got lost that was longer than that, while shorter ones are answered.
+    longer_is_lost: bool,
     proof: Proof,
     /// How often the way was tried again since it was proved.
     rechecks: u8,
@@ -77,66 +89,24 @@ pub(super) struct Way {
     answer_by: Instant,
     /// When the first of the latest probes in a row that were not answered was sent.
     missing_since: Instant,
-    /// Whether the probe under way has compressed segments while packets have full ones.
-    is_trial: bool,
-    /// Whether the next probe is to be such a trial. It follows an answer at once and takes no other probe's turn, as its own
+    /// What the probe under way has otherwise than packets, if it is a trial.
+    trial: Option<Trial>,
+    /// The trial that is to be the next probe. It follows an answer at once and takes no other probe's turn, as its own
     /// loss says nothing of the way.
-    trial_is_next: bool,
+    next_trial: Option<Trial>,
     /// Whether probes are as long as the longest packet until one is answered.
     tries_length: bool,
     /// How elements are packed unless a crossbar on the way does not obey it.
     preferred: Option<Packing>,
 }
 
-/// Where a way leaves this host.
+/// What a probe has otherwise than the packets that go along its way, to find whether these could have it, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Leaving {
-    /// The port.
-    pub(super) port: u8,
-    /// The number of its interface.
-    pub(super) interface: u32,
-    /// The longest frame that all cables on the way carry, in bytes behind the Ethernet header.
-    pub(super) link_mtu: u32,
-}
-
-/// What crossbars go by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Course {
-    /// The segments in the packet.
-    Segments {
-        /// The elements without the last one, which says what is in the packet.
-        elements: Vec<Element>,
-        /// Whether crossbars are taken to know several elements in one address.
-        packing: Packing,
-    },
-    /// The destination, by tables of their own.
-    Destination,
-}
-
-impl Course {
-    /// How elements are packed; `None` where there are none.
-    const fn packing(&self) -> Option<Packing> {
-        match self {
-            Self::Segments { packing, .. } => Some(*packing),
-            Self::Destination => None,
-        }
-    }
-
-    /// Changes how elements are packed.
-    const fn set_packing(&mut self, wanted: Packing) {
-        if let Self::Segments { packing, .. } = self {
-            *packing = wanted;
-        }
-    }
-
-    /// Whether both lead the same way, however elements are packed.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Segments { elements, .. }, Self::Segments { elements: other, .. }) => elements == other,
-            (Self::Destination, Self::Destination) => true,
-            (Self::Segments { .. } | Self::Destination, _) => false,
-        }
-    }
+enum Trial {
+    /// Compressed segments instead of full ones.
+    Packing,
+    /// It is as long as the ends of all cables say.
+    Length,
 }
 
 /// What is known of a way.
@@ -206,14 +176,16 @@ impl Way {
             port,
             interface,
             link_mtu,
+            carried_mtu: link_mtu,
+            longer_is_lost: false,
             proof,
             rechecks: 0,
             nonce: None,
             probed_at: Instant::ZERO,
             answer_by: Instant::ZERO,
             missing_since: Instant::ZERO,
-            is_trial: false,
-            trial_is_next: false,
+            trial: None,
+            next_trial: None,
             tries_length: false,
             preferred,
         }
@@ -239,40 +211,6 @@ impl Way {
         matches!(self.proof, Proof::Refuted { times } if times > MOST_DOUBLINGS)
     }
 
-    /// The segments of the probe that is to be sent.
-    pub(super) fn segments_of_probe(&self) -> Option<Vec<Ipv6Addr>> {
-        match (&self.course, self.preferred.filter(|_| self.is_trial)) {
-            (Course::Segments { elements, .. }, Some(preferred)) => {
-                let elements: Vec<_> = elements.iter().copied().chain([Element::DeliverV6]).collect();
-                segments::segments(&elements, preferred)
-            }
-            _ => self.segments(Element::DeliverV6),
-        }
-    }
-
-    /// The segments of packets of this kind, none where crossbars go by the destination; `None` if there are too
-    /// many.
-    pub(super) fn segments(&self, last: Element) -> Option<Vec<Ipv6Addr>> {
-        let Course::Segments { elements, packing } = &self.course else { return Some(Vec::new()) };
-        let elements: Vec<_> = elements.iter().copied().chain([last]).collect();
-        segments::segments(&elements, *packing)
-    }
-
-    /// The longest packet that it carries, in bytes.
-    pub(super) fn mtu(&self) -> u32 {
-        match self.segments(Element::DeliverV6) {
-            Some(segments) if segments.is_empty() => self.link_mtu,
-            Some(segments) => self.link_mtu.saturating_sub(segments::overhead_bytes(segments.len())),
-            None => 0,
-        }
-    }
-
-    /// The MTU that a route has to say so that the kernel sends along this way what it carries, in bytes.
-    pub(super) fn mtu_of_route(&self, left_unused: &LeftUnused) -> u32 {
-        let segments = self.segments(Element::DeliverV6).map_or(0, |segments| segments.len());
-        self.mtu() + left_unused.bytes(segments)
-    }
-
     /// Forgets that it works, as what answered probes may not be at its end any more.
     pub(super) const fn forget_proof(&mut self) {
         if self.is_proved() {
@@ -285,7 +223,8 @@ impl Way {
         let tries = !self.is_proved();
         if tries {
             self.proof = Proof::Sought { misses: 0, refuted: 0 };
-            (self.nonce, self.is_trial, self.trial_is_next) = (None, false, false);
+            (self.nonce, self.trial, self.next_trial) = (None, None, None);
+            self.take_longest();
             self.preferred = self.preferred.map(|_| packing);
             self.course.set_packing(packing);
         }
@@ -311,7 +250,7 @@ impl Way {
         let turns = may_turn
             && match self.proof {
                 Proof::Sought { misses, .. } => misses.is_multiple_of(2),
-                Proof::Found { misses, .. } => !self.is_trial && !misses.is_multiple_of(2),
+                Proof::Found { misses, .. } => self.trial.is_none() && !misses.is_multiple_of(2),
                 Proof::Refuted { .. } => false,
             };
         match due {
@@ -353,7 +292,9 @@ impl Way {
     /// Does what is due, with probes that the host answers. A new way gets as many of these as if no probes
     /// turned before the host.
     fn next_due(&mut self, now: Instant, end: FarEnd) -> (Due, Instant) {
-        let missed = self.nonce.take().is_some() && !std::mem::take(&mut self.is_trial);
+        let missed_trial = self.trial.take();
+        let missed = self.nonce.take().is_some() && missed_trial.is_none();
+        self.longer_is_lost |= missed_trial == Some(Trial::Length);
         let probe = |full_length| (Due::Probe { full_length, turns: false }, now + ANSWER_WITHIN);
         let most_misses = if end.may_turn { 2 * MISSES } else { MISSES };
         if missed && let Proof::Found { misses, while_heard } = self.proof {
@@ -372,22 +313,28 @@ impl Way {
                     self.proof = Proof::Sought { misses: 0, refuted };
                     return probe(true);
                 }
+                if self.carried_mtu > ORDINARY_MTU {
+                    self.carried_mtu = ORDINARY_MTU;
+                    self.proof = Proof::Sought { misses: 0, refuted };
+                    return probe(true);
+                }
                 self.proof = Proof::Refuted { times: refuted.saturating_add(1) };
                 (Due::Left, now + RETRY_AFTER * (1 << refuted.min(MOST_DOUBLINGS)))
             }
             Proof::Sought { .. } => probe(true),
             Proof::Found { .. } => {
-                self.is_trial = std::mem::take(&mut self.trial_is_next);
-                if !self.is_trial {
+                self.trial = self.next_trial.take();
+                if self.trial.is_none() {
                     self.rechecks = self.rechecks.wrapping_add(1);
                     self.tries_length |= self.rechecks.is_multiple_of(TRY_LENGTH_EVERY);
                 }
                 let within = if end.is_used { USED_WITHIN } else { RECHECK_WITHIN };
-                let full_length = self.is_trial || self.tries_length;
+                let full_length = self.trial.is_some() || self.tries_length;
                 (Due::Probe { full_length, turns: false }, now + within)
             }
             Proof::Refuted { times } => {
                 self.proof = Proof::Sought { misses: 0, refuted: *times };
+                self.take_longest();
                 if let Some(preferred) = self.preferred {
                     self.course.set_packing(preferred);
                 }
@@ -431,17 +378,36 @@ impl Way {
     pub(super) fn answered(&mut self, now: Instant, every: Duration) -> (bool, Instant) {
         self.nonce = None;
         self.tries_length = false;
-        let is_trial = std::mem::take(&mut self.is_trial);
-        if let Some(preferred) = self.preferred.filter(|_| is_trial) {
-            self.course.set_packing(preferred);
+        let trial = self.trial.take();
+        match trial {
+            Some(Trial::Packing) => self.preferred.into_iter().for_each(|it| self.course.set_packing(it)),
+            Some(Trial::Length) => self.take_longest(),
+            None => {}
         }
-        let is_news = !self.is_proved() || is_trial;
+        let is_news = !self.is_proved() || trial.is_some();
         self.proof = Proof::Found { misses: 0, while_heard: 0 };
-        // A busy machine may have answered too late when compressed elements were tried.
-        self.trial_is_next = !is_trial
-            && self.preferred != self.course.packing()
-            && self.rechecks % TRY_COMPRESSED_EVERY == TRY_COMPRESSED_EVERY - 1;
-        (is_news, if self.trial_is_next { now } else { now + self.spread(every) })
+        self.next_trial = if trial.is_none() { self.trial_to_come() } else { None };
+        (is_news, if self.next_trial.is_some() { now } else { now + self.spread(every) })
+    }
+
+    /// Takes frames to pass that are as long as the ends of all cables say.
+    const fn take_longest(&mut self) {
+        (self.carried_mtu, self.longer_is_lost) = (self.link_mtu, false);
+    }
+
+    /// The trial whose turn it is. A busy machine may have answered too late when compressed elements, or long packets, were tried
+    /// first, and what is on the way may be another thing by now.
+    fn trial_to_come(&self) -> Option<Trial> {
+        let is_turn = |of: u8, every: u8| self.rechecks % every == of;
+        match () {
+            () if self.preferred != self.course.packing()
+                && is_turn(TRY_COMPRESSED_EVERY - 1, TRY_COMPRESSED_EVERY) =>
+            {
+                Some(Trial::Packing)
+            }
+            () if self.shortened_to().is_some() && is_turn(1, TRY_LONGER_EVERY) => Some(Trial::Length),
+            () => None,
+        }
     }
 
     /// A time that is up to a quarter longer than `every`, depending on the way's number, so that ways are

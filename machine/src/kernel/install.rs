@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use mapper_fib::object::TOO_LONG;
-use mapper_fib::{Change, Rule, Table};
+use mapper_fib::{Change, Rule};
 use rustix::thread::CapabilitySet;
 
 use super::{
@@ -100,7 +100,7 @@ impl Kernel {
                 sequence = self.socket.next_sequence();
             }
             start_of_last = bytes.len();
-            encode(&mut bytes, &changes[at], sequence, self.mtu_of_too_long);
+            encode(&mut bytes, &changes[at], sequence);
             sent += 1;
         }
         add_flags(&mut bytes[start_of_last..], NLM_F_ACK);
@@ -184,9 +184,8 @@ fn name(change: &Change) -> String {
     }
 }
 
-/// Appends the message that carries a change out. `mtu_of_too_long` is what routes for packets that are too long for segments
-/// say as their MTU.
-fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32, mtu_of_too_long: u32) {
+/// Appends the message that carries a change out.
+fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32) {
     let header = |kind, flags| Header { kind, flags: NLM_F_REQUEST | flags, sequence, port: 0 };
     let put = |kind| header(kind, NLM_F_CREATE | NLM_F_REPLACE);
     let remove = |kind| header(kind, 0);
@@ -220,12 +219,7 @@ fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32, mtu_of_too_long: 
             write(bytes, remove(RTM_DELRULE), &rule::fixed(rule), |inside| rule::put(inside, rule));
         }
         Change::PutRoute(key, route) => {
-            write(bytes, put(RTM_NEWROUTE), &route::fixed(*key), |inside| {
-                route::put(inside, *key, route);
-                if key.table == Table::TooLong && mtu_of_too_long > 0 {
-                    route::put_mtu(inside, mtu_of_too_long);
-                }
-            });
+            write(bytes, put(RTM_NEWROUTE), &route::fixed(*key), |inside| route::put(inside, *key, route));
         }
         Change::RemoveRoute(key) => {
             let fixed = route::fixed_to_remove(*key);
@@ -242,7 +236,7 @@ fn remove_nexthop(bytes: &mut Vec<u8>, header: Header, number: u32) {
 mod tests {
     use std::net::{IpAddr, Ipv6Addr};
 
-    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Strips};
+    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Strips, Table};
     use mapper_proto::Mac;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -272,7 +266,7 @@ mod tests {
         prop_oneof![
             (interface.clone(), ipv6())
                 .prop_map(|(interface, gateway)| Route::Gateway { interface, gateway }),
-            interface.clone().prop_map(|interface| Route::Link { interface }),
+            (interface.clone(), 0..10_000u32).prop_map(|(interface, mtu)| Route::Link { interface, mtu }),
             (0..GroupId::BIT, ipv6(), any::<bool>(), 0..10_000u32).prop_map(|(group, ip, has, mtu)| {
                 Route::Group { group: GroupId(group), source: has.then_some(ip.into()), mtu }
             }),
@@ -348,7 +342,7 @@ mod tests {
 
     fn encoded(change: &Change) -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode(&mut bytes, change, 7, 0);
+        encode(&mut bytes, change, 7);
         bytes
     }
 

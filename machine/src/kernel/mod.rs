@@ -140,8 +140,6 @@ pub struct Kernel {
     marking: LengthMarks,
     outer_source: OuterSource,
     shortcutting: Shortcutting,
-    /// What routes of [`Table::TooLong`](mapper_fib::Table::TooLong) say as their MTU, in bytes; 0 for nothing.
-    mtu_of_too_long: u32,
 }
 
 impl Kernel {
@@ -156,14 +154,7 @@ impl Kernel {
         })?;
         let (marking, outer_source) = (LengthMarks::open(), OuterSource::open());
         let shortcutting = Shortcutting::open();
-        Ok(Self { socket, marking, outer_source, shortcutting, mtu_of_too_long: 0 })
-    }
-
-    /// Has routes of [`Table::TooLong`](mapper_fib::Table::TooLong) say this MTU, in bytes, from now on; with 0 that of their
-    /// interface counts. Those that are installed stay as they are until they are put again, and what is read back of them
-    /// is without it.
-    pub const fn set_mtu_of_too_long(&mut self, mtu: u32) {
-        self.mtu_of_too_long = mtu;
+        Ok(Self { socket, marking, outer_source, shortcutting })
     }
 
     /// The number of this socket, which stands in notices of the changes that it made.

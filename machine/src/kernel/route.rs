@@ -148,7 +148,12 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
                 attributes.put_ip(RTA_GATEWAY, gateway.into());
             }
         }
-        Route::Link { interface } => attributes.put_u32(RTA_OIF, interface),
+        Route::Link { interface, mtu } => {
+            attributes.put_u32(RTA_OIF, interface);
+            if mtu > 0 {
+                put_mtu(attributes, mtu);
+            }
+        }
         Route::Group { group, source, mtu } => {
             attributes.put_u32(RTA_NH_ID, group.number());
             if let Some(source) = source {
@@ -162,7 +167,7 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
 }
 
 /// Puts the MTU that a route says.
-pub(super) fn put_mtu(attributes: &mut Attributes<'_>, mtu: u32) {
+fn put_mtu(attributes: &mut Attributes<'_>, mtu: u32) {
     attributes.nest(RTA_METRICS, |inside| inside.put_u32(RTAX_MTU, mtu));
 }
 
@@ -240,7 +245,7 @@ impl Read {
         }
         match (self.tunnel_kind, self.local, self.gateway) {
             (0, _, Some(gateway)) => Some(Route::Gateway { interface, gateway }),
-            (0, _, None) if interface != 0 => Some(Route::Link { interface }),
+            (0, _, None) if interface != 0 => Some(Route::Link { interface, mtu: self.mtu }),
             (tunnel::LOCAL, Some(local), None) => Some(match local {
                 Local::End { compressed } => Route::Strip { interface, compressed },
                 Local::EndX { towards, strips } => Route::StripAndLeave { interface, towards, strips },

@@ -56,7 +56,8 @@ pub(crate) fn one_of_every_kind(
     objects.routes.insert(key, gateway);
     for to in [IpAddr::from(other.v4), other.v6.into()] {
         let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(to) };
-        objects.routes.insert(key, Route::Link { interface: machine.interface("fabric0").index });
+        let interface = machine.interface("fabric0").index;
+        objects.routes.insert(key, Route::Link { interface, mtu: 1317 });
     }
     objects.rules.insert(Rule::TooLong);
     objects.marked_above = Some(1380);
@@ -77,11 +78,15 @@ fn every_kind_of_object_is_read_back_as_it_was_installed() {
         let again = changes(&Objects::default(), &wanted);
         assert!(machine.kernel.apply(&again).is_empty());
         assert_eq!(machine.kernel.dump().unwrap(), wanted);
-        // Routes that are put again with an MTU take the places of those without.
-        machine.kernel.set_mtu_of_too_long(8917);
-        assert!(machine.kernel.apply(&again).is_empty());
-        assert_eq!(machine.kernel.dump().unwrap(), wanted);
-        machine.kernel.set_mtu_of_too_long(0);
+        // Routes that are put again with another MTU take the places of those before.
+        let mut longer = wanted.clone();
+        for route in longer.routes.values_mut() {
+            if let Route::Link { mtu, .. } = route {
+                *mtu = 8917;
+            }
+        }
+        assert!(machine.kernel.apply(&changes(&wanted, &longer)).is_empty());
+        assert_eq!(machine.kernel.dump().unwrap(), longer);
     }
     assert!(machine.kernel.remove_all_of_ours().unwrap().is_empty());
     assert!(machine.kernel.dump().unwrap().is_empty());

@@ -27,6 +27,7 @@ impl World {
                 self.note_no_safe_routes(host);
                 Some(("repaired", plural(dead.len() as u64, "dead cable")))
             }
+            HostEvent::LengthsChanged => Some(("lengths", String::new())),
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),
         };
         let Some((what, detail)) = told else { return };

@@ -60,6 +60,7 @@ impl Driver {
                 let cables = map.map(|map| self.ends_in_words(map, &dead)).unwrap_or_default();
                 info!(?cables, routes, "routing around dead cables");
             }
+            HostEvent::LengthsChanged => self.warn_of_changes(),
             HostEvent::RepairRefused { why } => error!("the routes stay as they were: {why}"),
         }
     }

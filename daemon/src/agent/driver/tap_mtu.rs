@@ -8,7 +8,8 @@
 //! The kernel's own routes do not depend on it, as they say the MTUs of their ways. But packets that are too long for an
 //! outer header go by the tap interface, and the kernel would take its MTU for that of the host they are for, and send
 //! shorter packets there also along its own routes. So the routes that lead such packets to the tap interface say what
-//! this host's own cables carry, if that is more: the frames that are too long for a way are answered with what fits.
+//! the cables on the ways to their host and all own ones carry: more than the interface where these are wider than others, and what fits
+//! where something between the ends of a cable carries less than these say.
 
 use mapper_host::data::tap_mtu;
 use mapper_proto::map::Map;
@@ -74,16 +75,15 @@ impl TapMtu {
 impl Driver {
     /// Gives the tap interface the MTU that all cables carry, if that is something else now.
     pub(super) fn follow_tap_mtu(&mut self) {
-        let Some(own) = self.attachment.least_cable().filter(|_| self.users.is_some()) else { return };
         let Some(least) = self.least_cable() else { return };
         let (agent, max_hops) = (self.host.agent(), self.config.settings.max_hops as u8);
-        let longest = self.host.newest_map().map(|map| u32::from(map.frame_sizes.longest));
-        let wide = longest.map_or(own, |longest| longest.min(own));
         let Some(users) = &mut self.users else { return };
-        let [least, wide] = [least, wide].map(|link| tap_mtu(link, max_hops));
-        let said = users.follow_cables(least, wide.unwrap_or_default(), || agent.status().network_complete);
-        if let (Some(mtu), Ok(side), Some(path)) = (said, &mut self.kernel, self.host.kernel_path()) {
-            side.forwarding.set_mtu_of_too_long(mtu, &path.wanted());
+        let is_other = users.follow_cables(tap_mtu(least, max_hops), || agent.status().network_complete);
+        // Frames are no longer than what the least of the own cables carries, whichever of these they leave by.
+        let by_own = self.attachment.least_cable().and_then(|own| tap_mtu(own, max_hops).ok());
+        self.host.set_tap_limit(users.limit().into_iter().chain(by_own).min());
+        if is_other && let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) {
+            side.forwarding.put_too_long_again(&path.wanted());
         }
     }
 

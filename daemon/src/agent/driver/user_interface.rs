@@ -19,10 +19,8 @@ use mapper_machine::link::tap::Tap;
 pub(super) struct UserInterface {
     tap: Tap,
     mtu: TapMtu,
-    /// The longest packet that this host's own cables carry in a frame, in bytes.
-    by_own: u32,
-    /// What routes for packets that are too long for segments say as their MTU, and that of the interface when they did.
-    said: (u32, u32),
+    /// The MTU of the interface when cables were last followed.
+    followed: u32,
     /// Why the cables carry too little for IP, if they do.
     too_small: Option<MtuTooSmall>,
     /// Why the tap does not have the MTU that the cables carry, in words.
@@ -59,13 +57,10 @@ impl UserInterface {
         info!(tap = name, mtu, "the tap interface is up");
         let seen = Interface::look_up(name)?;
         let without = without.map(|error| with_causes(&error));
-        let (mtu, by_own) = (TapMtu::new(mtu), mtu);
-        let said = (0, by_own);
         Ok(Some(Self {
             tap,
-            mtu,
-            by_own,
-            said,
+            mtu: TapMtu::new(mtu),
+            followed: mtu,
             too_small: None,
             mtu_kept: None,
             mac,
@@ -127,28 +122,25 @@ impl UserInterface {
     }
 
     /// Takes in what is left for users' packets of the frames that all cables carry, and gives the interface that MTU, if
-    /// it is another; and what is left, `by_own`, of those that this host's own cables carry. `is_settled` says whether more
-    /// than before may be used. Returns what routes for packets that are too long for segments are to say as their MTU, in
-    /// bytes, if they are to be put again; 0 if they need say nothing.
+    /// it is another. `is_settled` says whether more than before may be used. Returns whether the interface has another MTU than
+    /// at the last call.
     pub(super) fn follow_cables(
         &mut self,
         left: Result<u32, MtuTooSmall>,
-        by_own: u32,
         is_settled: impl Fn() -> bool,
-    ) -> Option<u32> {
-        if by_own < self.by_own || by_own > self.by_own && is_settled() {
-            self.by_own = by_own;
-        }
+    ) -> bool {
         self.too_small = left.err();
         if let Some(mtu) = self.mtu.follow(left.unwrap_or(MIN_TAP_MTU), is_settled) {
             self.set_mtu(mtu);
         }
-        // Where the user gave the interface another MTU, that counts for all packets.
-        let (given, fits) = (self.mtu.given(), self.mtu.fits());
-        let of_too_long = if given == fits && self.by_own > fits { self.by_own } else { 0 };
-        // The kernel gives routes of IPv6 out of an interface the MTU that the interface gets.
-        let said = (of_too_long, given);
-        (std::mem::replace(&mut self.said, said) != said).then_some(of_too_long)
+        let given = self.mtu.given();
+        std::mem::replace(&mut self.followed, given) != given
+    }
+
+    /// How long packets are at most that the user wants the interface to carry, in bytes, if that is another length than all
+    /// cables carry. It counts for all packets.
+    pub(super) fn limit(&self) -> Option<u32> {
+        Some(self.mtu.given()).filter(|&given| given != self.mtu.fits())
     }
 
     fn set_mtu(&mut self, mtu: u32) {

@@ -1,6 +1,7 @@
 //! Warnings of what keeps users' frames from passing: interfaces that somebody took down or changed, and
 //! hosts that are set differently.
 
+use mapper_host::kernel_path::Shortened;
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
 use tracing::warn;
@@ -41,8 +42,15 @@ impl Driver {
         let of_host = |mac: &str| mac.parse().map_or_else(|_| mac.to_owned(), called);
         let narrow = NarrowCable::warning(&self.narrow_cables(), &of_host);
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
+        warnings.extend(self.shortened_warning(called));
         warnings.extend(self.address_warnings());
         warnings
+    }
+
+    /// To which hosts only shorter frames get through than the ends of all cables say, in words.
+    fn shortened_warning(&self, called: &dyn Fn(Mac) -> String) -> Option<String> {
+        let path = self.kernel.as_ref().ok().and(self.host.kernel_path())?;
+        describe_shortened(path.shortened(), called)
     }
 
     /// All that a board warns of. Beside the warnings that are logged, that is what is wrong with the files
@@ -144,6 +152,27 @@ fn describe_differing(
     ))
 }
 
+/// To which hosts only shorter frames get through than the ends of all cables say, in words; `None` if there are none.
+fn describe_shortened(
+    shortened: impl Iterator<Item = (Mac, Shortened)>,
+    called: &dyn Fn(Mac) -> String,
+) -> Option<String> {
+    /// The most hosts that are named.
+    const MOST: usize = 8;
+    let all: Vec<_> = shortened.collect();
+    let &(_, Shortened { to, said }) = all.first()?;
+    let mut names: Vec<_> = all.iter().take(MOST).map(|&(mac, _)| called(mac)).collect();
+    if all.len() > MOST {
+        names.push(format!("{} more", all.len() - MOST));
+    }
+    Some(format!(
+        "of frames to {} only those of up to {to} bytes get through, though the ends of all cables on the way say {said}: look \
+         for a switch, a converter or a network card in between that carries less, or for a narrow cable between two crossbars \
+         that have no agent; packets are kept as short until longer ones pass",
+        names.join(", ")
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use mapper_proto::map::{Host, Rules};
@@ -181,5 +210,18 @@ mod tests {
         assert_eq!(words, expected);
         let words = describe_differing(&map(true, &[2]), mac(9), true, &called).unwrap();
         assert!(words.starts_with("non-clos is false at n2 (02:00:00:00:00:02), but"), "{words}");
+    }
+
+    #[test]
+    fn hosts_that_long_frames_do_not_reach_are_named_with_what_does() {
+        let mac = Mac::from_position;
+        let to = |n| (mac(n), Shortened { to: 1500, said: 9000 });
+        let called = |mac: Mac| format!("h{}", mac.0[5]);
+        assert_eq!(describe_shortened([].into_iter(), &called), None);
+        let told = describe_shortened([to(1), to(2)].into_iter(), &called).unwrap();
+        let expected = "of frames to h1, h2 only those of up to 1500 bytes get through, though the ends of all cables on the way say 9000";
+        assert!(told.starts_with(expected), "{told}");
+        let told = describe_shortened((1..=10).map(to), &called).unwrap();
+        assert!(told.contains("h8, 2 more only"), "{told}");
     }
 }

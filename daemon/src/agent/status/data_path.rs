@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapper_host::kernel_path::{KernelPathStatus, NotCarried};
+use mapper_host::kernel_path::{KernelPathStatus, NotCarried, Shortened};
 use mapper_machine::options::DataPathChoice;
 use mapper_proto::Mac;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Reason;
 use crate::xbar::forwarding::ForwardingStatus;
 
-/// The most hosts that are named as not carried by the kernel.
+/// The most hosts that are named as not carried by the kernel, or as reached by shorter frames alone.
 const MOST_MISSING: usize = 64;
 
 /// What users' packets go by.
@@ -24,12 +24,25 @@ pub struct DataPath {
     pub installed: usize,
     /// Hosts of the map whose packets go by the tap interface, and why; at most 64 are named.
     pub missing: Vec<Reason>,
+    /// Hosts to which only shorter frames get through than the ends of all cables on the way say; at most 64 are named.
+    pub shortened: Vec<ShortenedTo>,
     /// How many objects the kernel is to hold: routes, groups, nexthops, rules, neighbours.
     pub objects: usize,
     /// How often an object that the kernel was to hold was missing or changed, and was put right.
     pub put_right: u64,
     /// What the kernel refuses, in words.
     pub troubles: Vec<String>,
+}
+
+/// A host to which only shorter frames get through than the ends of all cables on the way say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortenedTo {
+    /// The host's address.
+    pub mac: String,
+    /// The longest frames that get through, in bytes behind the Ethernet header.
+    pub bytes: u32,
+    /// The longest by what the cables' ends say, in bytes behind the Ethernet header.
+    pub said_bytes: u32,
 }
 
 impl DataPath {
@@ -40,6 +53,7 @@ impl DataPath {
             why: why.to_owned(),
             installed: 0,
             missing: Vec::new(),
+            shortened: Vec::new(),
             objects: 0,
             put_right: 0,
             troubles: Vec::new(),
@@ -53,7 +67,8 @@ impl DataPath {
         kernel: ForwardingStatus,
         called: impl Fn(Mac) -> String,
     ) -> Self {
-        let KernelPathStatus { by_segments, by_destination, for_sake_of, not_carried, objects } = path;
+        let KernelPathStatus { by_segments, by_destination, for_sake_of, not_carried, shortened, objects } =
+            path;
         let (kind, why) = match (by_segments, by_destination) {
             (0, 0) if not_carried.is_empty() => (DataPathChoice::Tap, "there is no other host".to_owned()),
             (0, 0) => {
@@ -80,6 +95,15 @@ impl DataPath {
             installed: by_segments + by_destination,
             missing: missing
                 .map(|(mac, why)| Reason { mac: mac.to_string(), why: why.describe(&called) })
+                .collect(),
+            shortened: shortened
+                .iter()
+                .take(MOST_MISSING)
+                .map(|&(mac, Shortened { to, said })| ShortenedTo {
+                    mac: mac.to_string(),
+                    bytes: to,
+                    said_bytes: said,
+                })
                 .collect(),
             objects: *objects,
             put_right: kernel.put_right,

@@ -29,7 +29,7 @@ pub use address_clash::AddressClash;
 pub use bandwidth::{Bandwidths, WayBandwidth};
 pub use board::{Board, MapVersionDto, Reason, Surroundings, state_name};
 pub use counters::{Counters, FrameCount};
-pub use data_path::DataPath;
+pub use data_path::{DataPath, ShortenedTo};
 pub use healing::{DeadCable, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;

@@ -7,6 +7,7 @@ use mapper_fib::{Change, GroupId, IpPrefix, Nexthop, Objects, Route, RouteKey, T
 
 use super::super::Numbers;
 use super::super::own_addresses::OwnAddresses;
+use super::super::tap::Tap;
 use super::super::way::Way;
 use super::{Destination, nexthop_id};
 
@@ -16,7 +17,7 @@ impl Destination {
         &mut self,
         numbers: &mut Numbers,
         own: &OwnAddresses,
-        tap: u32,
+        tap: Tap,
         left_unused: &LeftUnused,
     ) -> Vec<Change> {
         self.fill_slots(numbers);
@@ -39,7 +40,7 @@ impl Destination {
     /// the group, the group, and a route for each address; where packets have segments, there is also a route
     /// out of the interface `tap` for those that are too long. `left_unused` is what the kernel takes off the
     /// MTU that a route says.
-    fn objects(&self, own: &OwnAddresses, tap: u32, left_unused: &LeftUnused) -> Objects {
+    fn objects(&self, own: &OwnAddresses, tap: Tap, left_unused: &LeftUnused) -> Objects {
         let mut objects = Objects::default();
         let way_of = |number: u32| self.all_ways().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
@@ -47,6 +48,8 @@ impl Destination {
         let Some(mtu) = slots.iter().map(|(_, way)| way.mtu_of_route(left_unused)).min() else {
             return objects;
         };
+        let least_carried = slots.iter().map(|(_, way)| way.carried_mtu()).min().unwrap_or_default();
+        let mtu_of_too_long = tap.mtu(least_carried);
         for (kind, last) in [(0, Element::DeliverV4), (1, Element::DeliverV6)] {
             let of_kind = |ip: &&IpAddr| ip.is_ipv6() == (kind == 1) && !own.has(**ip);
             let towards = |&to: &IpAddr| Some((to, own.source_towards(to)?));
@@ -70,7 +73,9 @@ impl Destination {
                 objects.routes.insert(key, Route::Group { group, source: Some(source), mtu });
                 if self.goes_by_segments() {
                     let key = RouteKey { table: Table::TooLong, ..key };
-                    objects.routes.insert(key, Route::Link { interface: tap });
+                    objects
+                        .routes
+                        .insert(key, Route::Link { interface: tap.interface, mtu: mtu_of_too_long });
                 }
             }
         }

@@ -78,7 +78,7 @@ fn a_run_that_follows_goes_on_by_destination_if_the_earlier_one_did() {
         let mut ring = Ring::new(3, |node| if node == 2 { abilities[1] } else { abilities[0] });
         ring.complete(&map(3, 2), &[0, 1, 2]);
         let left = ring.nodes[0].kernel.wanted();
-        let mut starting = KernelPath::new(0, 0, TAP);
+        let mut starting = KernelPath::new(0, 0, TAP, 11);
         starting.set_left(ring.now, LeftRoutes::of(&left, |_| None));
         starting.set_abilities(ring.now, abilities[0], Some(AGENT));
         starting.forwards_by_destination()
@@ -149,7 +149,7 @@ fn a_node_without_routes_that_fit_those_of_others_says_that_it_forwards_nothing_
     let gateway =
         Nexthop::Gateway { interface: interface(1), gateway: mapper_fib::segments::NEIGHBOUR_V4.into() };
     let leads_on = |ring: &Ring| ring.nodes[0].kernel.leads_on(v4(1), &gateway);
-    let mut starting = KernelPath::new(0, 0, TAP);
+    let mut starting = KernelPath::new(0, 0, TAP, 11);
     assert!(!starting.forwards_by_destination(), "nothing is known of the kernel");
     starting.set_abilities(Instant::ZERO, PLAIN, Some(AGENT));
     assert!(starting.forwards_by_destination() && starting.leads_on(v4(1), &gateway), "an earlier run may");

@@ -123,7 +123,7 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
         "it has told that its address is another now"
     );
     assert!(ring.nodes[0].kernel.revision() > revision, "what was left is looked at anew");
-    assert_eq!(leads_on(&KernelPath::new(0, 0, TAP)), all, "there is no map yet");
+    assert_eq!(leads_on(&KernelPath::new(0, 0, TAP, 11)), all, "there is no map yet");
     ring.nodes[0].kernel.forget_routes();
     assert_eq!(leads_on(&ring.nodes[0].kernel), [0; 3], "another host has this one's address, say");
 }

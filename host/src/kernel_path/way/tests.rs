@@ -1,14 +1,21 @@
 //! When ways are tried, found and lost.
 
+use mapper_fib::segments::Element;
+
 use super::*;
 
 const LONG: Due = Due::Probe { full_length: true, turns: false };
 const SHORT: Due = Due::Probe { full_length: false, turns: false };
 
 fn way() -> Way {
+    way_of(1500)
+}
+
+/// A way whose cables carry frames of this length, by what their ends say.
+fn way_of(link_mtu: u32) -> Way {
     let elements = vec![Element::FirstPort(1), Element::Port(2)];
     let course = Course::Segments { elements, packing: Packing::Compressed };
-    let leaving = Leaving { port: 1, interface: 2, link_mtu: 1500 };
+    let leaving = Leaving { port: 1, interface: 2, link_mtu };
     Way::new(3, (RoundTrip::default(), Vec::new()), course, leaving)
 }
 
@@ -317,4 +324,49 @@ fn a_way_that_packets_begin_to_take_is_left_in_time_whatever_was_under_way() {
             lost_at.since(since)
         );
     }
+}
+
+#[test]
+fn a_way_along_which_long_packets_are_lost_carries_those_of_ordinary_links_and_longer_ones_are_tried_now_and_then()
+ {
+    let (mut way, mut now) = (way_of(9000), Instant::ZERO);
+    // With compressed segments and with full ones, long probes are in vain.
+    for _ in 0..2 * MISSES {
+        assert_eq!(fire(&mut way, &mut now), LONG);
+        assert_eq!(way.mtu_to_show(48), 9000 - 48.max(9000 - way.mtu()));
+    }
+    assert_eq!(fire(&mut way, &mut now), LONG);
+    assert_eq!((way.shortened_to(), way.mtu_to_show(0)), (Some(1500), way.mtu()));
+    assert!(!way.is_refuted() && way.mtu() < 1500);
+    let (news, next) = way.answered(now, RECHECK_EVERY);
+    assert!(news && way.is_proved());
+    now = next;
+    // An answer to a short probe is followed by a long one at once, whose loss says nothing of the way.
+    assert_eq!(fire(&mut way, &mut now), SHORT);
+    let (news, next) = way.answered(now, RECHECK_EVERY);
+    assert!(!news && next == now);
+    assert_eq!(fire(&mut way, &mut now), LONG);
+    assert!(way.mtu_to_show(0) > 1500);
+    assert_eq!(fire(&mut way, &mut now), SHORT);
+    assert!(way.is_proved() && way.shortened_to() == Some(1500));
+    // Once such a probe is answered, packets are as long.
+    let mut tries = 0;
+    while way.shortened_to().is_some() {
+        (_, now) = way.answered(now, RECHECK_EVERY);
+        let _due = fire(&mut way, &mut now);
+        tries += 1;
+        assert!(tries < 10 && way.is_proved());
+    }
+    assert!(way.mtu() > 8900);
+}
+
+#[test]
+fn a_way_along_which_nothing_passes_is_refuted_whatever_its_cables_carry() {
+    let (mut way, mut now) = (way_of(9000), Instant::ZERO);
+    let probes = std::iter::repeat_with(|| fire(&mut way, &mut now)).take_while(|&due| due == LONG).count();
+    assert_eq!(probes, 3 * usize::from(MISSES));
+    assert!(way.is_refuted());
+    // The next try begins with long probes again.
+    assert_eq!(fire(&mut way, &mut now), LONG);
+    assert_eq!(way.shortened_to(), None);
 }

@@ -1,0 +1,54 @@
+//! Cables that carry shorter frames than their ends say, as what is between the ends says nothing of itself.
+
+use super::by_destination::port;
+use super::*;
+
+/// Four nodes whose ports say 9000, and the cable from node 0 to node 1 carries 1500.
+fn ring_with_a_converter(abilities: KernelAbilities) -> Ring {
+    let mut ring = Ring::new(4, |_| abilities);
+    ring.link_mtu = 9000;
+    ring.carries.insert(port(0, 1), 1500);
+    (0..4).for_each(|node| ring.show_ports(node));
+    ring.complete(&map(4, 2), &[0, 1, 2, 3]);
+    // The tries take until then, as others begin where a neighbour's table has just changed.
+    ring.wait(4);
+    ring
+}
+
+/// The longest packet of a host's kernel to another host, in bytes; `None` if it has no route there.
+fn mtu(ring: &Ring, from: usize, to: usize) -> Option<u32> {
+    let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(to)) };
+    match ring.nodes[from].kernel.wanted().routes.get(&key) {
+        Some(Route::Group { mtu, .. }) => Some(*mtu),
+        _ => None,
+    }
+}
+
+#[test]
+fn packets_are_as_long_as_what_passes_and_take_wide_ways_where_there_are_some() {
+    for abilities in [ABLE, PLAIN] {
+        let mut ring = ring_with_a_converter(abilities);
+        // Of segments, routes say more than packets carry, which the kernel takes off again.
+        let is_short = |mtu: Option<u32>| mtu.is_some_and(|mtu| (1280..1600).contains(&mtu));
+        let is_long = |mtu: Option<u32>| mtu.is_some_and(|mtu| mtu > 8900);
+        assert!(is_short(mtu(&ring, 0, 1)) && is_short(mtu(&ring, 1, 0)), "{:?}", mtu(&ring, 0, 1));
+        assert!(is_long(mtu(&ring, 0, 3)) && is_long(mtu(&ring, 1, 2)));
+        // Of the two ways to the node across, one is around that cable.
+        assert!(is_long(mtu(&ring, 0, 2)) && is_long(mtu(&ring, 2, 0)), "{:?}", mtu(&ring, 0, 2));
+        // What is too long for an outer header leaves by the tap interface in pieces that fit.
+        if abilities.segments {
+            let fits = |to: usize| {
+                let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(v4(to)) };
+                ring.nodes[0].kernel.wanted().routes.get(&key).cloned()
+            };
+            let by_tap = |mtu: u32| Some(Route::Link { interface: TAP, mtu });
+            assert_eq!([fits(1), fits(2)], [by_tap(1417), by_tap(8917)]);
+        }
+        let status = ring.nodes[0].kernel.status();
+        assert_eq!(status.shortened, [(mac(1), Shortened { to: 1500, said: 9000 })]);
+        assert!(status.not_carried.is_empty());
+        ring.carries.clear();
+        ring.wait(20);
+        assert!(is_long(mtu(&ring, 0, 1)) && ring.nodes[0].kernel.status().shortened.is_empty());
+    }
+}
