@@ -234,6 +234,8 @@ fn crash_and_come_back(kind: &str) {
         (groups.lines().count() == 4).then_some(())
     });
     assert_eq!(pings(&ring.machines[1], "10.1.0.3"), 20, "packets go on by what this run has installed");
+    let path = &ring.board(1, &[])["data_path"];
+    assert_eq!(path["put_right"], 0, "what the first run left is nothing that others changed: {path:#}");
     let (sent, answered) = pinging.end();
     if sent <= 20 || answered < sent {
         panic!("{answered} of {sent} pings from the node that is back: {}", ring.told(daemons));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::takeover::taking_over;
-use mapper_fib::{Nexthop, Objects, changes};
+use mapper_fib::{Change, Nexthop, Objects, changes};
 use mapper_machine::kernel::Notice;
 use tracing::{info, warn};
 
@@ -97,16 +97,24 @@ impl Forwarding {
             }
             None => changes(there, wanted),
         };
-        self.has_leavings = self.taking_over_until.is_some();
+        // What an earlier run left is not what others changed.
+        let had_leavings = std::mem::replace(&mut self.has_leavings, self.taking_over_until.is_some());
+        let is_of_others = |change: &Change| !had_leavings || change.puts_one_of(wanted);
         if changes.is_empty() {
             return Vec::new();
         }
-        self.put_right += changes.len() as u64;
+        let of_others = changes.iter().filter(|change| is_of_others(change)).count();
+        self.put_right += of_others as u64;
         self.renewals.begin_another();
         let failed = self.kernel.apply(&changes);
-        let mended = changes.len() - failed.len();
-        if mended > 0 {
-            info!(objects = mended, "put right what the kernel held otherwise than it was to");
+        if of_others > 0 {
+            info!(objects = of_others, "put right what the kernel held otherwise than it was to");
+        }
+        if changes.len() > of_others {
+            info!(
+                objects = changes.len() - of_others,
+                "took away what an earlier run had left in the kernel"
+            );
         }
         if !failed.is_empty() {
             self.recheck_at = self.clock.now() + RETRY_AFTER;
