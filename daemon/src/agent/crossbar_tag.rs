@@ -25,7 +25,7 @@ pub(super) fn derive(machine_id: &[u8], ports: &[Mac]) -> u64 {
 
 /// Whether the crossbar with this tag is that of the node whose agent has this address. A host may also be cabled, by itself or
 /// with others, to a crossbar that is a device of its own: that has another tag, or none.
-pub(super) fn is_of(tag: u64, mac: Mac) -> bool {
+pub fn is_of(tag: u64, mac: Mac) -> bool {
     tag >> 16 == mac.to_u64()
 }
 

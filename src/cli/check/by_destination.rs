@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mapper_daemon::agent::crossbar_tag;
 use mapper_fabric::wording::counted;
 use mapper_formats::routes::ListedRoutes;
 use mapper_host::kernel_path::CABLE;
 use mapper_proto::PortSet;
-use mapper_proto::map::PortRef;
+use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 
 use crate::cli::judgement::Describer;
@@ -21,11 +22,13 @@ type Ports = BTreeMap<u32, PortSet>;
 /// What the kernels of a fabric forward.
 pub(super) struct Kernels<'a> {
     topology: &'a Topology,
+    /// For each xbar the host whose node it is, where that is known.
+    nodes: Vec<Option<u32>>,
     /// For each destination, by which ports packets to it leave each xbar.
     towards: BTreeMap<u32, Ports>,
     /// For each destination, the xbars that hosts without a crossbar hand packets to.
     handed_to: BTreeMap<u32, BTreeSet<u32>>,
-    /// The xbars of hosts whose file was read.
+    /// The xbars of nodes whose file was read.
     told: BTreeSet<u32>,
     /// How many pairs of hosts there are.
     pairs: u64,
@@ -71,15 +74,18 @@ struct Search<'a> {
     broken: Vec<PortRef>,
     /// Xbars that packets come to whose kernels have no such route there.
     ends: BTreeSet<u32>,
+    /// Whether packets come to the xbar that the host is cabled to.
+    comes_home: bool,
 }
 
 /// A port, and the channel that it leads to, if it leads to an xbar.
 type Out = (PortRef, Option<u32>);
 
 impl<'a> Kernels<'a> {
-    pub(super) const fn new(topology: &'a Topology) -> Self {
+    pub(super) fn new(fabric: &Fabric, topology: &'a Topology) -> Self {
         Self {
             topology,
+            nodes: (0..).zip(&fabric.map.xbars).map(|(xbar, of)| node_of(topology, xbar, of.tag)).collect(),
             towards: BTreeMap::new(),
             handed_to: BTreeMap::new(),
             told: BTreeSet::new(),
@@ -91,20 +97,41 @@ impl<'a> Kernels<'a> {
     pub(super) fn add(&mut self, host: &ListedRoutes) {
         let Attachment::Port(home) = self.topology.attachment(host.from) else { return };
         self.pairs += host.by_destination.len() as u64;
-        let mut has_crossbar = true;
         for (&to, ports) in &host.by_destination {
             let at_xbars = self.towards.entry(to).or_default();
             if ports.contains(&CABLE) {
-                has_crossbar = false;
                 self.handed_to.entry(to).or_default().insert(home.xbar);
             } else {
                 let out = at_xbars.entry(home.xbar).or_default();
                 ports.iter().for_each(|&port| out.insert(port));
+                // Where the tag does not tell whose node it is, only a node can have such ports.
+                if let Some(node) = self.nodes.get_mut(home.xbar as usize) {
+                    node.get_or_insert(host.from);
+                }
             }
         }
-        if has_crossbar {
+        if self.node(home.xbar) == Some(host.from) {
             self.told.insert(home.xbar);
         }
+    }
+
+    /// The host whose node an xbar is, if that is known.
+    fn node(&self, xbar: u32) -> Option<u32> {
+        self.nodes.get(xbar as usize).copied().flatten()
+    }
+
+    /// The node that a host without a crossbar is cabled to, if packets come there for the host and its kernel is known to have no route to it.
+    /// Where there is no file of that node, its xbar is added to the ends of the ways.
+    fn stops_before(&self, to: u32, search: &mut Search<'_>) -> Option<u32> {
+        let home = search.home;
+        if !search.comes_home || self.node(home) == Some(to) || search.ports.contains_key(&home) {
+            return None;
+        }
+        if self.told.contains(&home) {
+            return self.node(home);
+        }
+        search.ends.insert(home);
+        None
     }
 
     /// Proves all that was added.
@@ -115,7 +142,7 @@ impl<'a> Kernels<'a> {
         for (&to, ports) in &self.towards {
             let Attachment::Port(home) = self.topology.attachment(to) else { continue };
             let handed_to = self.handed_to.get(&to).into_iter().flatten().copied();
-            let search = Search::run(self.topology, ports, home, handed_to);
+            let mut search = Search::run(self.topology, ports, home, handed_to);
             let host = names.shown.host(to);
             if let Some(circle) = &search.circle {
                 forwarded.loops += 1;
@@ -130,6 +157,13 @@ impl<'a> Kernels<'a> {
                 forwarded.tell(format!(
                     "packets to {host} leave {} as kernels forward them, and no cable leads on from there",
                     names.port(at)
+                ));
+            }
+            if let Some(node) = self.stops_before(to, &mut search) {
+                forwarded.broken += 1;
+                let node = names.shown.host(node);
+                forwarded.tell(format!(
+                    "packets to {host} come to {node}, the node that it is cabled to, whose kernel has no route to it"
                 ));
             }
             let depth = search.state.values().filter_map(|state| match state {
@@ -153,6 +187,16 @@ impl<'a> Kernels<'a> {
         }
         forwarded.notes.extend(notes(handed_over, &unknown, names));
         forwarded
+    }
+}
+
+/// The host whose node an xbar is, by the xbar's tag. One that has none may be shared by hosts, unless it has only one.
+fn node_of(topology: &Topology, xbar: u32, tag: Option<u64>) -> Option<u32> {
+    let hosts = topology.hosts_of(xbar);
+    match (tag, hosts) {
+        (Some(tag), _) => hosts.iter().copied().find(|&host| crossbar_tag::is_of(tag, topology.mac(host))),
+        (None, &[only]) => Some(only),
+        (None, _) => None,
     }
 }
 
@@ -198,6 +242,7 @@ impl<'a> Search<'a> {
         let at_home = ports.get(&home.xbar).into_iter().flat_map(PortSet::iter);
         let broken = at_home.filter(|&port| port != home.port).map(|port| PortRef { port, ..home }).collect();
         let home = home.xbar;
+        let (at_home, elsewhere): (Vec<u32>, Vec<u32>) = handed_to.partition(|&xbar| xbar == home);
         let mut search = Self {
             topology,
             ports,
@@ -205,7 +250,8 @@ impl<'a> Search<'a> {
             state: BTreeMap::new(),
             circle: None,
             broken,
-            ends: handed_to.filter(|xbar| *xbar != home && !ports.contains_key(xbar)).collect(),
+            ends: elsewhere.into_iter().filter(|xbar| !ports.contains_key(xbar)).collect(),
+            comes_home: !at_home.is_empty(),
         };
         for &xbar in ports.keys() {
             search.follow(xbar);
@@ -247,6 +293,7 @@ impl<'a> Search<'a> {
                 continue;
             };
             let head = self.topology.head(channel).xbar;
+            self.comes_home |= head == self.home;
             match self.state.get(&head) {
                 Some(State::Done(_)) => {}
                 Some(State::OnTheWay) => {
@@ -289,14 +336,23 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use mapper_fabric::{generate, names};
-    use mapper_proto::map::Fabric;
 
     use super::*;
 
     /// What is proved of a ring of four hosts whose kernels have packets to hosts leave by these ports: the number of the
     /// host, that of the destination, and the ports. Port 1 of each leads to port 2 of the next.
     fn proved(entries: &[(u32, u32, &[u8])], hosts: u32) -> Forwarded {
-        proved_on(&generate("ring:n=4,hosts=1").unwrap(), entries, 0..hosts)
+        proved_on(&ring_of_nodes(1), entries, 0..hosts)
+    }
+
+    /// A ring of four xbars with so many hosts each. Each is the crossbar of the node of its first host.
+    fn ring_of_nodes(hosts: u32) -> Fabric {
+        let mut fabric = generate(&format!("ring:n=4,hosts={hosts}")).unwrap();
+        let topology = Topology::from_map(&fabric.map).unwrap();
+        for (xbar, of) in (0..).zip(&mut fabric.map.xbars) {
+            of.tag = Some(topology.mac(topology.hosts_of(xbar)[0]).to_u64() << 16 | 7);
+        }
+        fabric
     }
 
     /// The same of another fabric, in which these hosts have told what their kernels do.
@@ -306,7 +362,7 @@ mod tests {
         hosts: impl IntoIterator<Item = u32>,
     ) -> Forwarded {
         let topology = Topology::from_map(&fabric.map).unwrap();
-        let mut kernels = Kernels::new(&topology);
+        let mut kernels = Kernels::new(fabric, &topology);
         for from in hosts {
             let of_host = entries.iter().filter(|(at, ..)| *at == from);
             let by_destination = of_host.map(|&(_, to, ports)| (to, ports.to_vec())).collect();
@@ -334,7 +390,7 @@ mod tests {
 
     #[test]
     fn what_hosts_without_a_crossbar_hand_to_nodes_and_have_from_them_is_proved() {
-        let fabric = generate("ring:n=4,hosts=2").unwrap();
+        let fabric = ring_of_nodes(2);
         let topology = Topology::from_map(&fabric.map).unwrap();
         // Of the two hosts at each xbar the first one is the node, and the other cabled to it.
         let [node, leaf] =
@@ -353,6 +409,37 @@ mod tests {
         assert!(unknown.notes[0].contains("has no file"), "{:?}", unknown.notes);
         let astray = told(&[(node[0], leaf[0], &[1])]);
         assert_eq!((astray.broken, astray.violations.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_node_that_has_no_route_to_the_host_without_a_crossbar_at_its_own_port_is_named() {
+        let fabric = ring_of_nodes(3);
+        let topology = Topology::from_map(&fabric.map).unwrap();
+        let [node, leaf, other] = [0, 1, 2].map(|nth| topology.hosts_of(0)[nth]);
+        let far = topology.hosts_of(3)[0];
+        for (from, by) in [(far, &[1][..]), (other, &[CABLE])] {
+            let forwarded = proved_on(&fabric, &[(from, leaf, by)], [from, node]);
+            assert_eq!((forwarded.broken, forwarded.violations.len()), (1, 1), "{forwarded:?}");
+            let told = &forwarded.violations[0];
+            let names = names::Names::of(&fabric);
+            assert!(told.contains(&names.host(leaf)) && told.contains(&names.host(node)), "{told}");
+        }
+        // Without a file of the node nothing is known of it, whatever files there are of hosts that are cabled to it.
+        let forwarded = proved_on(&fabric, &[(far, leaf, &[1])], [far, leaf, other]);
+        assert_eq!((forwarded.broken, forwarded.notes.len()), (0, 1), "{forwarded:?}");
+        assert!(forwarded.notes[0].contains("has no file"), "{:?}", forwarded.notes);
+        let forwarded = proved_on(&fabric, &[(far, node, &[1])], [far]);
+        assert_eq!((forwarded.broken, forwarded.notes.len()), (0, 0), "it is there already: {forwarded:?}");
+    }
+
+    #[test]
+    fn a_host_without_a_crossbar_that_sends_nothing_says_nothing_of_the_crossbar_that_it_is_cabled_to() {
+        let fabric = ring_of_nodes(2);
+        let topology = Topology::from_map(&fabric.map).unwrap();
+        let [sender, silent, to] = [(0, 0), (1, 1), (2, 0)].map(|(xbar, nth)| topology.hosts_of(xbar)[nth]);
+        let forwarded = proved_on(&fabric, &[(sender, to, &[1])], [sender, silent]);
+        assert_eq!(forwarded.notes.len(), 1, "{:?}", forwarded.notes);
+        assert!(forwarded.notes[0].contains("has no file"), "{:?}", forwarded.notes);
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl<'a> Checked<'a> {
             layers: vec![None; Layers::MAX.into()],
             proof: Part::default(),
             routes: 0,
-            kernels: Kernels::new(topology),
+            kernels: Kernels::new(fabric, topology),
             senders: Senders::new(topology, max_hops),
             strangers: (0, None),
             to_strangers: 0,
