@@ -119,14 +119,12 @@ impl Driver {
         let mut ways: Vec<_> = of_agents.collect();
         let kernels = self.host.kernel_path().map_or_else(Vec::new, |path: &KernelPath| path.ways_to(mac));
         ways.extend(kernels.iter().map(|way: &KernelWay| {
-            let (by, crossbars, forks_at) = match (way.course, measure) {
-                (KernelCourse::Segments(_), _) => ("srv6", names.along(way), None),
-                (KernelCourse::Destination, Measure::Trace) => {
+            let (by, crossbars, forks_at) = match way.course {
+                KernelCourse::Segments(_) => ("srv6", names.along(way), None),
+                KernelCourse::Destination => {
                     let (crossbars, forks_at) = names.along_tables(way, (mac, host));
                     (BY_ROUTES, crossbars, forks_at)
                 }
-                // Where tables lead behind the own crossbar is not asked, and so not said.
-                (KernelCourse::Destination, _) => (BY_ROUTES, names.along(way), None),
             };
             let hops = crossbars.into_iter().chain([end(way.to_host())]).collect();
             WayAsked { by, in_use: way.is_proved, hops, longest_bytes: way.mtu as usize, forks_at }

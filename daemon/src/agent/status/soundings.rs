@@ -106,8 +106,12 @@ pub struct PingedWay {
     pub by: String,
     /// Whether users' packets may take it now.
     pub in_use: bool,
-    /// The crossbars that it passes, and the ports that it leaves them by.
+    /// The crossbars that it passes, and the ports that it leaves them by. Where it forks, that crossbar is the last one.
     pub via: Vec<String>,
+    /// The place in `via` of the first crossbar at which kernels choose between ports that are equally near, flow by flow, so that what
+    /// is behind it is not told; `None` if `via` is the whole way.
+    #[serde(default)]
+    pub forks_at: Option<usize>,
     /// How many echoes were sent.
     pub sent: usize,
     /// How many came back.
@@ -150,10 +154,15 @@ pub struct WayAsked {
 }
 
 impl WayAsked {
-    /// The crossbars that it passes, and the ports that it leaves them by.
+    /// The crossbars that it passes, and the ports that it leaves them by; up to the first at which it forks, which has no port.
     pub(super) fn via(&self) -> Vec<String> {
-        let port = |hop: &Hop| Some(format!("{}, {}", hop.name, hop.leaves_by.as_ref()?));
-        self.hops.iter().filter_map(port).collect()
+        let port = |hop: &Hop| match &hop.leaves_by {
+            Some(port) => format!("{}, {port}", hop.name),
+            None => hop.name.clone(),
+        };
+        let crossbars = self.hops.len().saturating_sub(1);
+        let told = self.forks_at.map_or(crossbars, |at| crossbars.min(at + 1));
+        self.hops.iter().take(told).map(port).collect()
     }
 }
 
@@ -380,6 +389,7 @@ fn pinged<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Ba
         by: way.by.to_owned(),
         in_use: way.in_use,
         via: way.via(),
+        forks_at: way.forks_at,
         sent,
         received,
         loss: if sent == 0 { 0.0 } else { (sent - received) as f64 / sent as f64 },

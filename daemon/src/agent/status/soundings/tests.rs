@@ -41,6 +41,32 @@ fn trace(by: &'static str, answers: [bool; 3]) -> TracedWay {
 }
 
 #[test]
+fn the_crossbars_of_a_way_are_told_up_to_the_first_at_which_it_forks() {
+    let measured = |forks_at: Option<usize>| {
+        let mut way = WayAsked { forks_at, ..way("routes", 3) };
+        // As beyond a fork, where kernels choose.
+        way.hops.iter_mut().skip(forks_at.unwrap_or(usize::MAX)).for_each(|hop| hop.leaves_by = None);
+        let mut asked = asked(vec![way], Measure::Ping { count: 1, interval: Duration::ZERO });
+        assert_eq!(asked.plan().echoes.len(), 1, "the host alone is asked");
+        let answer = asked.answer(&vec![vec![back(2)]]).unwrap();
+        let Answered::Measured(Pinged { ways: pinged, .. }) = serde_json::from_slice(&answer).unwrap() else {
+            panic!("it is measured")
+        };
+        asked.measure = Measure::Bandwidth { trains: 1, packets: 2 };
+        let answer = asked.answer(&vec![vec![back(2)]]).unwrap();
+        let Answered::Measured(Bandwidths { ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
+            panic!("it is measured")
+        };
+        assert_eq!((&pinged[0].via, pinged[0].forks_at), (&ways[0].via, ways[0].forks_at));
+        (pinged[0].via.join("; "), pinged[0].forks_at)
+    };
+    let whole = "crossbar 0, port 1; crossbar 1, port 1; crossbar 2, port 1";
+    assert_eq!(measured(None), (whole.to_owned(), None));
+    assert_eq!(measured(Some(1)), ("crossbar 0, port 1; crossbar 1".to_owned(), Some(1)));
+    assert_eq!(measured(Some(0)), ("crossbar 0".to_owned(), Some(0)));
+}
+
+#[test]
 fn the_first_that_does_not_answer_is_named_with_the_port_that_leads_there() {
     let whole = trace("agents", [true; 3]);
     assert_eq!((whole.stops_at, whole.verdict.as_str()), (None, "all answer"));
