@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use mapper_machine::link::address::InterfaceAddress;
-use mapper_proto::{IpNetworkAddress, Mac};
+use mapper_proto::{IpNetworkAddress, Mac, NotANetworkAddress};
+use thiserror::Error;
 
 /// What one `address` stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,17 +17,95 @@ pub enum WantedAddress {
     Picked(IpNetworkAddress),
 }
 
-impl FromStr for WantedAddress {
-    type Err = String;
+/// Why a text is no address of a host on the fabric.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WrongAddress {
+    /// It is no address with a prefix.
+    #[error("{0}, or 10.1.0.0/24 to have an address of that network picked")]
+    Unreadable(#[from] NotANetworkAddress),
+    /// No host can have it, or none of its network.
+    #[error(
+        "`{address}` is {kind}, which no host of a fabric can have; expected ADDRESS/PREFIX, as 10.1.0.1/24 or fd00::1/64, or \
+         10.1.0.0/24 to have an address of that network picked"
+    )]
+    OfNoHost {
+        /// What was given.
+        address: IpNetworkAddress,
+        /// What it is, in words.
+        kind: &'static str,
+    },
+    /// It is link-local, and so means another host on each network.
+    #[error(
+        "`{0}` is a link-local address, which is not valid beyond a cable; expected one as 10.1.0.1/24 or fd00::1/64, or \
+         10.1.0.0/24 to have an address of that network picked. Without any, hosts have the address that --fabric-prefix and \
+         their MAC make"
+    )]
+    LinkLocal(IpNetworkAddress),
+    /// It names a network of IPv6, of which none is picked.
+    #[error(
+        "`{0}` is a network of IPv6, not an address, and addresses are picked of networks of IPv4 alone; to have the address \
+         that a network of 64 bits and the MAC make, give it as --fabric-prefix NETWORK, as in fd00:1:2:3::/64, or state an \
+         address, as fd00::1/64"
+    )]
+    NetworkOfIpv6(IpNetworkAddress),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse::<IpNetworkAddress>() {
-            Ok(network) if network.is_network() && is_for_hosts(network.ip()) => Ok(Self::Picked(network)),
-            _ => text.parse().map(Self::Stated).map_err(|error| {
-                format!("{error}, or 10.1.0.0/24 to have an address of that network picked")
-            }),
+impl FromStr for WantedAddress {
+    type Err = WrongAddress;
+
+    fn from_str(text: &str) -> Result<Self, WrongAddress> {
+        let address = text.parse::<IpNetworkAddress>()?;
+        if let Some(kind) = kind_of_no_host(address) {
+            return Err(WrongAddress::OfNoHost { address, kind });
         }
+        if is_link_local(address.ip()) {
+            return Err(WrongAddress::LinkLocal(address));
+        }
+        if is_network_of_ipv6(address) {
+            return Err(WrongAddress::NetworkOfIpv6(address));
+        }
+        if address.is_network() {
+            return Ok(Self::Picked(address));
+        }
+        let stated = InterfaceAddress::new(address).filter(|_| address.is_of_host());
+        let kind = "no address of its own";
+        stated.map(Self::Stated).ok_or(WrongAddress::OfNoHost { address, kind })
     }
+}
+
+/// What an address is called that no host can have wherever it is.
+fn kind_of_no_host(address: IpNetworkAddress) -> Option<&'static str> {
+    let ip = address.ip();
+    let is_broadcast = match ip {
+        IpAddr::V4(v4) => v4.is_broadcast() || address.broadcast() == Some(v4),
+        IpAddr::V6(_) => false,
+    };
+    let kinds = [
+        (ip.is_unspecified(), "the unspecified address"),
+        (ip.is_loopback(), "a loopback address"),
+        (ip.is_multicast(), "a multicast address"),
+        (is_broadcast, "a broadcast address"),
+        (is_mapped(ip), "an address of IPv4 in the form of IPv6"),
+    ];
+    kinds.into_iter().find(|(is_so, _)| *is_so).map(|(_, kind)| kind)
+}
+
+/// Whether it is an address of IPv4 in the form of IPv6, as ::ffff:10.1.0.1.
+fn is_mapped(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    }
+}
+
+/// Whether nothing is left of an address of IPv6 behind its prefix. One of a network of two addresses, or of its own, is a host's.
+fn is_network_of_ipv6(address: IpNetworkAddress) -> bool {
+    let IpAddr::V6(ip) = address.ip() else { return false };
+    address.prefix_bits() < 127 && ip.to_bits() & u128::MAX >> address.prefix_bits() == 0
 }
 
 /// Whether the network that begins at this address has addresses that hosts may have.
@@ -109,7 +188,40 @@ mod tests {
         assert_eq!(read("10.1.0.3/24"), Ok(WantedAddress::Stated("10.1.0.3/24".parse().unwrap())));
         assert_eq!(read("192.0.2.0/31"), Ok(WantedAddress::Stated("192.0.2.0/31".parse().unwrap())));
         for wrong in ["0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/24", "10.1.0.255/24", "10.1.0.0", "x"] {
-            assert!(read(wrong).unwrap_err().contains("10.1.0.0/24 to have"), "{wrong}");
+            assert!(read(wrong).unwrap_err().to_string().contains("10.1.0.0/24 to have"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_no_host_of_a_fabric_can_have_is_refused_with_what_it_is_and_what_would_do() {
+        let refused = |text: &str| text.parse::<WantedAddress>().unwrap_err();
+        let kinds = [
+            ("0.0.0.0/8", "unspecified"),
+            ("::/64", "unspecified"),
+            ("127.0.0.1/8", "loopback"),
+            ("::1/128", "loopback"),
+            ("224.0.0.1/24", "multicast"),
+            ("ff02::1/64", "multicast"),
+            ("10.1.0.255/24", "broadcast"),
+            ("255.255.255.255/32", "broadcast"),
+            ("::ffff:10.1.0.1/96", "of IPv4 in the form of IPv6"),
+        ];
+        for (text, kind) in kinds {
+            let error = refused(text);
+            assert!(matches!(error, WrongAddress::OfNoHost { .. }), "{text}: {error}");
+            let error = error.to_string();
+            assert!(error.contains(kind) && error.contains("fd00::1/64"), "{text}: {error}");
+        }
+        for text in ["fe80::1/64", "fe80::/64", "169.254.0.1/16", "169.254.0.0/16"] {
+            assert!(matches!(refused(text), WrongAddress::LinkLocal(_)), "{text}");
+        }
+        for text in ["fd00::/64", "fd00::/48", "2001:db8::/126"] {
+            let error = refused(text);
+            assert!(matches!(error, WrongAddress::NetworkOfIpv6(_)), "{text}: {error}");
+            assert!(error.to_string().contains("--fabric-prefix"), "{error}");
+        }
+        for text in ["fd00::1/64", "fd00::/127", "fd00::/128", "2001:db8::9/125"] {
+            assert_eq!(text.parse(), Ok(WantedAddress::Stated(text.parse().unwrap())), "{text}");
         }
     }
 

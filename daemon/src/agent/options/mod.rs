@@ -15,7 +15,7 @@ mod subnet;
 #[cfg(test)]
 mod tests;
 
-pub use addresses::{FabricPrefix, WantedAddress};
+pub use addresses::{FabricPrefix, WantedAddress, WrongAddress};
 pub use config::{Config, PlanConfig};
 pub use error::OptionsError;
 pub use host_type::HostType;
