@@ -54,7 +54,11 @@ fn ports_come_and_go_are_renamed_and_keep_their_numbers_and_those_in_use_are_lef
     let dir = tempfile::tempdir().unwrap();
     let run_dir = dir.path().to_str().unwrap();
     let words = ["node", "--ports", "e*", "--tap", "e-tap", "--run-dir", run_dir];
-    let mut node = Daemon::start(&namespace, &words, "no interface matches e* yet; waiting for one");
+    namespace.ip("link add e0 type bridge");
+    let waits = "no interface that matches e* can be a port (e0: it is a bridge) yet; waiting for one";
+    let mut node = Daemon::start(&namespace, &words, waits);
+    namespace.ip("link delete e0");
+    node.read_log_until("no interface matches e* yet; waiting for one");
     add(&namespace, "e2", "02:00:00:00:05:02");
     node.read_log_until("the agent runs");
     let first = wait_for_ports(dir.path(), &["1=e2"]);
@@ -111,6 +115,13 @@ fn ports_come_and_go_are_renamed_and_keep_their_numbers_and_those_in_use_are_lef
     let words = ["node", "--ports", "e3,e*", "--tap", "e-tap", "--run-dir", run_dir];
     let _node = Daemon::start(&namespace, &words, "the agent runs");
     wait_for_ports(dir.path(), &["1=e3", "2=e7"]);
+
+    // One that another daemon has is named, too, where there is no other.
+    let mut second = namespace.command(MAPPER);
+    let output =
+        second.args(["node", "--ports", "e7*", "--tap", "second", "--run-dir", run_dir]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("e7: interface `e7` already has an agent"), "{told}");
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub enum DaemonError {
     /// The interface cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// No interface that matches a pattern of a node can be its port, in words.
+    #[error("{0}; name interfaces that are cabled to the fabric, as `ip link` lists them, or free those")]
+    NoPort(String),
     /// The interface has an agent already.
     #[error(transparent)]
     Lock(#[from] InterfaceLockError),

@@ -173,7 +173,6 @@ impl Attachment {
                 links.push((number, link));
             }
         }
-        let first = config.ports.iter().chain(&config.patterns).next().cloned().unwrap_or_default();
         let identity = if config.patterns.is_empty() {
             None
         } else {
@@ -184,7 +183,11 @@ impl Attachment {
         let (mac, tag) = match (&identity, macs.first()) {
             (Some(KeptIdentity { mac, tag, .. }), _) => (*mac, *tag),
             (None, Some(mac)) => (*mac, crossbar_tag::derive(&crossbar_tag::machine_id(), &macs)),
-            (None, None) => return Err(LinkError::NoSuchInterface(first).into()),
+            (None, None) if !config.patterns.is_empty() => return Err(matched.no_port(config)),
+            (None, None) => {
+                let first = config.ports.first().cloned().unwrap_or_default();
+                return Err(LinkError::NoSuchInterface(first).into());
+            }
         };
         let ports = links.len() as u8 + 1;
         let agent_port = FIRST_PORT + ports - 1;

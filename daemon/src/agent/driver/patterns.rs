@@ -89,6 +89,21 @@ impl Matched {
             info!(interface, "matches a pattern and is no port: {why}");
         }
     }
+
+    /// Why a node has no port whose patterns match these interfaces alone.
+    pub(super) fn no_port(self, config: &Config) -> DaemonError {
+        DaemonError::NoPort(no_port(&config.patterns, &self.left_out))
+    }
+}
+
+/// That no interface is a port by these patterns, with those that match and why they are none.
+fn no_port(patterns: &[String], left_out: &BTreeMap<String, String>) -> String {
+    let patterns = patterns.join(", ");
+    if left_out.is_empty() {
+        return format!("no interface matches {patterns}");
+    }
+    let whys: Vec<String> = left_out.iter().map(|(interface, why)| format!("{interface}: {why}")).collect();
+    format!("no interface that matches {patterns} can be a port ({})", whys.join("; "))
 }
 
 /// Waits until an interface exists that can be a port of the node. Returns false if it was told to stop.
@@ -101,25 +116,29 @@ pub(super) async fn wait_for_port(
     signals: &mut Signals,
 ) -> Result<bool, DaemonError> {
     let (clock, mut notifier, mut matched) = (Clock::start(), Notifier::new(), Matched::default());
-    let mut told = false;
+    let mut told = None;
     loop {
         let candidates = Candidates::now()?;
         let named = candidates.interfaces.iter().any(|interface| config.ports.contains(&interface.name));
-        let mut found = named;
+        let (mut found, mut left_out) = (named, BTreeMap::new());
         for (interface, why_not) in candidates.matching(config) {
             match why_not {
-                Some(why) => matched.leave_out(&interface.name, why),
+                Some(why) => {
+                    matched.leave_out(&interface.name, why);
+                    left_out.insert(interface.name.clone(), why.to_owned());
+                }
                 None => found = true,
             }
         }
         if found {
             return Ok(true);
         }
-        if !std::mem::replace(&mut told, true) {
-            let patterns = config.patterns.join(", ");
-            warn!("no interface matches {patterns} yet; waiting for one");
+        let lacks = no_port(&config.patterns, &left_out);
+        if told.as_ref() != Some(&lacks) {
+            warn!("{lacks} yet; waiting for one");
             notifier.ready();
-            notifier.status(&format!("waiting for an interface that matches {patterns}"));
+            notifier.status(&format!("waiting for an interface: {lacks}"));
+            told = Some(lacks);
         }
         let look_at = clock.now() + LOOK_INTERVAL;
         let wake_at = notifier.feed_at().map_or(look_at, |feed_at| feed_at.min(look_at));
@@ -181,5 +200,23 @@ impl Driver {
         self.attachment.keep_new_ports(&self.config);
         self.follow_carriers();
         self.follow_mtu();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_that_match_and_are_no_ports_are_named_with_the_reason() {
+        let told = |left_out: &[(&str, &str)]| {
+            let left_out = left_out.iter().map(|&(name, why)| (name.to_owned(), why.to_owned())).collect();
+            no_port(&["eth*".to_owned(), "p?".to_owned()], &left_out)
+        };
+        assert_eq!(told(&[]), "no interface matches eth*, p?");
+        assert_eq!(
+            told(&[("eth0", "it is a bridge"), ("p1", "it is wireless")]),
+            "no interface that matches eth*, p? can be a port (eth0: it is a bridge; p1: it is wireless)"
+        );
     }
 }
