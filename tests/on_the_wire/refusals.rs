@@ -104,9 +104,9 @@ fn a_configuration_file_with_a_mistake() {
     let file = dir.path().join("my.toml");
     let file_name = file.to_str().unwrap();
     for (text, wanted) in [
-        ("level = 1\nlevle = 2\n", "my.toml:2: unknown field `levle`"),
-        ("\nprobe-tries = 0\n", "my.toml:2: expected a whole number from 1 to 100"),
-        ("destination = \"nowhere\"\n", "my.toml:1: `nowhere` is not a MAC address"),
+        ("level = 1\nlevle = 2\n", "my.toml:2: unknown field `levle`, did you mean `level`?"),
+        ("\nprobe-tries = 0\n", "my.toml:2: `probe-tries`: expected a whole number from 1 to 100"),
+        ("destination = \"nowhere\"\n", "my.toml:1: `destination`: `nowhere` is not a MAC address"),
     ] {
         std::fs::write(&file, text).unwrap();
         let refused = refusal(&agent(&["--interface", "lo", "--config", file_name]));

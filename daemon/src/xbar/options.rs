@@ -71,6 +71,29 @@ pub struct XbarOptions {
     pub log: LogKeys,
 }
 
+/// Values of the keys of a crossbar.
+const EXAMPLES: &str = r#"
+ports = ["eth1", "7=eth2"]
+name = "rack1"
+daemon-pid-file = "/run/mapper/rack1.pid"
+run-dir = "/run/mapper"
+group = "adm"
+first-port = 1
+port-count = 16
+kind = "tagged"
+tag = "020000000001"
+data-path = "auto"
+kernel-avoid = ["segments"]
+ethertype = "0x88b5"
+destination = "01:80:c2:00:00:0e"
+metrics-listen = "127.0.0.1:9797"
+metrics-file = "/var/lib/prometheus/node-exporter/xbar.prom"
+log-level = "info"
+log-format = "text"
+verbose = false
+verbose-file = "/var/log/mapper-xbar.log"
+"#;
+
 /// Changes the help of an option that agents have, too, where it must say something else for a crossbar. The
 /// option keeps its place in the help.
 fn in_words_of_a_crossbar(option: clap::Arg) -> clap::Arg {
@@ -92,6 +115,7 @@ fn in_words_of_a_crossbar(option: clap::Arg) -> clap::Arg {
 impl FileOptions for XbarOptions {
     const PROCESS_FOLLOWS: &'static str = "name";
     const FRAMES_FOLLOW: &'static str = "kernel-avoid";
+    const EXAMPLES: &'static str = EXAMPLES;
 
     fn with(self, Shared { process, frames, metrics, log }: Shared) -> Self {
         Self { process, frames, metrics, log, ..self }

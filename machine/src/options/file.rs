@@ -3,10 +3,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use mapper_proto::quote;
 use thiserror::Error;
 
-use super::FileOptions;
+use super::{FileOptions, wrong_line};
 
 /// The longest configuration file that is read. All keys with their longest values take less than a tenth of
 /// it.
@@ -97,6 +96,6 @@ fn parse_toml<T: FileOptions>(text: &str) -> Result<T, (usize, String)> {
         let at = error.span().map_or(text.len(), |span| span.start);
         let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
         let message = error.message().trim_end().replace('\n', ", ");
-        (line, quote::harmless(&message, quote::MAX_MESSAGE_BYTES))
+        (line, wrong_line::explained(text, at, &message, T::EXAMPLES))
     })
 }

@@ -18,6 +18,8 @@ pub trait FileOptions: DeserializeOwned + Default {
     /// The key of this type behind which a list of all keys has those of the frame group. Those of metrics and
     /// log come last.
     const FRAMES_FOLLOW: &'static str;
+    /// A file in which keys have values, also in comments; of a wrong value of a key its line there is an example.
+    const EXAMPLES: &'static str;
 
     /// These options with the values of the groups' keys.
     #[must_use]

@@ -12,6 +12,7 @@ mod plan_keys;
 mod service_config;
 mod shared;
 mod values;
+mod wrong_line;
 
 pub use acm_keys::{AcmKeys, ServerMode};
 pub use data_path::DataPathChoice;

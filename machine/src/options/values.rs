@@ -40,7 +40,22 @@ impl<const MIN: u32, const MAX: u32> TryFrom<i64> for Bounded<MIN, MAX> {
 
 impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Bounded<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        i64::deserialize(deserializer).and_then(|number| Self::try_from(number).map_err(de::Error::custom))
+        deserializer.deserialize_i64(WholeNumber)
+    }
+}
+
+/// Reads a whole number, and says within which bounds it is wanted where there is something else.
+struct WholeNumber<const MIN: u32, const MAX: u32>;
+
+impl<const MIN: u32, const MAX: u32> de::Visitor<'_> for WholeNumber<MIN, MAX> {
+    type Value = Bounded<MIN, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number from {MIN} to {MAX}")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+        number.try_into().map_err(E::custom)
     }
 }
 

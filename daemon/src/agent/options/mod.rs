@@ -221,6 +221,7 @@ pub struct Options {
 impl FileOptions for Options {
     const PROCESS_FOLLOWS: &'static str = "unit";
     const FRAMES_FOLLOW: &'static str = "piece-window";
+    const EXAMPLES: &'static str = include_str!("../../../../mapper.toml");
 
     fn with(self, Shared { process, frames, metrics, log }: Shared) -> Self {
         Self { process, frames, metrics, log, ..self }

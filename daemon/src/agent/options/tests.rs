@@ -83,7 +83,20 @@ fn a_wrong_file_is_refused_with_its_line() {
     for (text, line, needle) in [
         ("level = 1\nlevle = 2\n", 2, "levle"),
         ("\n\nlevel = 256\n", 3, "256"),
-        ("level = \"high\"\n", 1, "string"),
+        (
+            "level = \"high\"\n",
+            1,
+            "`level`: invalid type: string \"high\", expected a whole number from 0 to 255, as in `level = 1`",
+        ),
+        ("pause = 1\n", 1, "expected a boolean, as in `pause = false`"),
+        ("tap = true\n", 1, "as in `tap = \"fabric0\"`"),
+        (
+            "[acm]\nport = \"x\"\n",
+            2,
+            "`port`: invalid type: string \"x\", expected a whole number from 1 to 65535, as in `port = 6125`",
+        ),
+        ("[plan]\nfil = 1\n", 2, "did you mean `file`?"),
+        ("levle = 2\n", 1, "unknown field `levle`, did you mean `level`? Expected one of `interface`"),
         ("# so\nprobe-tries = 0\n", 2, "from 1 to 100"),
         ("ethertype = \"0x05ff\"\n", 1, "0x0600"),
         ("ethertype = \"0x0800\"\n", 1, "IPv4"),

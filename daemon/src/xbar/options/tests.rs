@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Parser;
@@ -24,6 +25,7 @@ struct OfAgents {
 impl FileOptions for OfAgents {
     const PROCESS_FOLLOWS: &'static str = "level";
     const FRAMES_FOLLOW: &'static str = "tap";
+    const EXAMPLES: &'static str = "";
 
     fn with(self, shared: Shared) -> Self {
         Self { shared, ..self }
@@ -114,11 +116,24 @@ fn every_option_is_a_key_and_wrong_keys_are_told_all_of_them_in_order() {
         std::fs::write(file.path(), text).unwrap();
         options::read_toml::<XbarOptions>(file.path()).map_err(|error| error.to_string())
     };
-    for wrong in ["frames", "log", "log_level", "prots"] {
+    let meant = |key: &str| format!("did you mean `{key}`? Expected");
+    for (wrong, hint) in [
+        ("frames", "expected".to_owned()),
+        ("log", "expected".to_owned()),
+        ("log_level", meant("log-level")),
+        ("prots", meant("ports")),
+    ] {
         let error = read(&format!("verbose = true\n{wrong} = 1\n")).unwrap_err();
-        let expected = format!(":2: unknown field `{wrong}`, expected one of {}", all.join(", "));
-        assert!(error.ends_with(&expected), "{error}");
+        let expected = format!(":2: unknown field `{wrong}`, {hint} one of {}", all.join(", "));
+        assert!(error.contains(&expected[..150]), "{error}");
     }
+    let examples: BTreeMap<String, toml::Value> = toml::from_str(XbarOptions::EXAMPLES).unwrap();
+    for option in all.iter().map(|option| option.trim_matches('`')) {
+        let error = read(&format!("{option} = 1979-05-27\n")).unwrap_err();
+        assert!(examples.contains_key(option) && error.contains(&format!(":1: `{option}`: ")), "{error}");
+    }
+    let all_examples = read(XbarOptions::EXAMPLES);
+    assert!(all_examples.is_ok(), "{all_examples:?}");
     let shared = "ethertype = \"0x88b6\"\ndestination = \"02:00:00:00:00:01\"\nmetrics-listen = \"127.0.0.1:1\"\n\
                   metrics-file = \"m\"\nlog-level = \"warn\"\nlog-format = \"json\"\nverbose = true\nverbose-file = \"v\"\n";
     let words = [
