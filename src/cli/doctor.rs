@@ -101,22 +101,63 @@ fn describe_mended(mended: Option<&[Mended]>) -> String {
     text
 }
 
-/// Describes each check in a line, with what to do below it.
+/// A check, and other interfaces of which the same is to be said.
+struct Alike<'a> {
+    check: &'a Check,
+    others: Vec<&'a str>,
+}
+
+impl Alike<'_> {
+    /// Whether a finding of another interface is the same, and what to do about it but for the interface's name. What is as it should be
+    /// is told of each.
+    fn has(&self, other: &Check) -> bool {
+        let advice = |check: &Check| {
+            let name = check.interface.as_deref().unwrap_or_default();
+            check.fix.as_ref().map(|fix| fix.replace(name, "\0"))
+        };
+        let Self { check, .. } = self;
+        let is_wrong = check.status != Outcome::Ok && check.interface.is_some() && other.interface.is_some();
+        let finding = |check: &Check| (check.name, check.status, check.what.clone());
+        is_wrong && finding(check) == finding(other) && advice(check) == advice(other)
+    }
+}
+
+/// The checks in their order, those with the same finding at the first of them.
+fn together(checks: &[Check]) -> Vec<Alike<'_>> {
+    let mut told: Vec<Alike<'_>> = Vec::new();
+    for check in checks {
+        match (told.iter_mut().find(|alike| alike.has(check)), &check.interface) {
+            (Some(alike), Some(interface)) => alike.others.push(interface),
+            _ => told.push(Alike { check, others: Vec::new() }),
+        }
+    }
+    told
+}
+
+/// Describes each check in a line, with what to do below it. Interfaces of which the same is to be said share one.
 fn describe(checks: &[Check]) -> String {
     let mut text = String::new();
-    for check in checks {
+    let checks = together(checks);
+    for Alike { check, others } in &checks {
         let status = match check.status {
             Outcome::Ok => "ok",
             Outcome::Warning => "warning",
             Outcome::Failed => "FAILED",
         };
-        let interface = check.interface.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
-        text.push_str(&format!("{status:<8} {interface}{}: {}\n", check.name, check.what));
+        let names: Vec<&str> = check.interface.as_deref().into_iter().chain(others.iter().copied()).collect();
+        let interfaces = if names.is_empty() { String::new() } else { names.join(", ") + " " };
+        text.push_str(&format!("{status:<8} {interfaces}{}: {}\n", check.name, check.what));
         if let Some(fix) = &check.fix {
-            text.push_str(&format!("         to do: {fix}\n"));
+            // The advice has the name of the first of them, if it needs one.
+            let is_named = check.interface.as_ref().is_some_and(|name| fix.contains(name));
+            let same = match others.as_slice() {
+                [_, ..] if is_named => format!("; the same for {}", others.join(", ")),
+                _ => String::new(),
+            };
+            text.push_str(&format!("         to do: {fix}{same}\n"));
         }
     }
-    let count = |status| checks.iter().filter(|check| check.status == status).count();
+    let count = |status| checks.iter().filter(|alike| alike.check.status == status).count();
     match (count(Outcome::Failed), count(Outcome::Warning)) {
         (0, 0) => text.push_str("All is well.\n"),
         (failed, warnings) => text.push_str(&format!("{failed} failed, {warnings} to look at.\n")),
@@ -141,5 +182,30 @@ mod tests {
         let expected = "FAILED   eth1 carrier: there is none\n         to do: plug the cable in\n1 failed, 0 to look at.\n";
         assert_eq!(describe(&[check]), expected);
         assert_eq!(describe(&[]), "All is well.\n");
+    }
+
+    #[test]
+    fn what_is_the_same_of_several_interfaces_is_said_once() {
+        let check = |interface: &str, mtu: u32, status| Check {
+            name: "MTU",
+            interface: Some(interface.to_owned()),
+            status,
+            what: format!("{mtu} bytes"),
+            fix: (status != Outcome::Ok).then(|| format!("`ip link set {interface} mtu 9000`")),
+            repair: None,
+        };
+        let warned = |interface, mtu| check(interface, mtu, Outcome::Warning);
+        let fine = |interface| check(interface, 9000, Outcome::Ok);
+        let checks =
+            [warned("eth1", 1500), fine("eth2"), warned("eth3", 4000), warned("eth10", 1500), fine("eth4")];
+        let expected = "warning  eth1, eth10 MTU: 1500 bytes\n         \
+                        to do: `ip link set eth1 mtu 9000`; the same for eth10\n\
+                        ok       eth2 MTU: 9000 bytes\n\
+                        warning  eth3 MTU: 4000 bytes\n         to do: `ip link set eth3 mtu 9000`\n\
+                        ok       eth4 MTU: 9000 bytes\n0 failed, 2 to look at.\n";
+        assert_eq!(describe(&checks), expected);
+        let without_a_name = |check: Check| Check { fix: Some("plug the cable in".to_owned()), ..check };
+        let told = describe(&[warned("eth1", 1500), warned("eth2", 1500)].map(without_a_name));
+        assert!(told.contains("eth1, eth2 MTU") && told.contains("to do: plug the cable in\n"), "{told}");
     }
 }
