@@ -171,7 +171,9 @@ fn an_interface_may_be_renamed_changed_or_removed_and_return_with_another_addres
     pair.wait_until("a pair, the address changed", |boards| are_a_pair(boards, "02:00:00:00:01:02"));
 
     pair.namespace.ip("link delete eth1");
-    pair.wait_until("both are gone", |boards| boards.iter().all(|board| board["carrier"] == false));
+    pair.wait_until("both are gone", |boards| {
+        boards.iter().all(|board| board["carrier"] == false && board["interface_exists"] == false)
+    });
     pair.plug_in("02:00:00:00:01:03");
     pair.wait_until("a pair, returned as another", |boards| are_a_pair(boards, "02:00:00:00:01:03"));
 }

@@ -169,7 +169,8 @@ impl EthernetPort {
             },
         }
         let after = self.carrier.get();
-        if before != after {
+        // Of an interface that is gone, that was said.
+        if before != after && self.exists() {
             info!(interface = self.name, carrier = after, "carrier changed");
         }
         before != after
@@ -314,7 +315,10 @@ impl EthernetPort {
     }
 
     fn detach(&self) {
-        warn!(interface = self.name, "the interface is gone; waiting for it to return");
+        warn!(
+            interface = self.name,
+            "the interface is gone: it does not exist any more; waiting for it to return"
+        );
         self.index.set(None);
         *self.socket.borrow_mut() = None;
         self.socket_changed.notify_one();

@@ -205,6 +205,7 @@ pub(super) mod tests {
             state: "configured".to_owned(),
             configured: true,
             network_configured: true,
+            interface_exists: true,
             carrier: true,
             no_answer: None,
             ..Board::silent(0, String::new())

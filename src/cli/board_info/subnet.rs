@@ -108,6 +108,7 @@ mod tests {
             state: "configured".to_owned(),
             configured: true,
             network_configured: true,
+            interface_exists: true,
             carrier: true,
             hosts: 2,
             xbars: 1,

@@ -39,7 +39,7 @@ pub(super) fn verdict(board: &Board) -> String {
         "isolated" if !other_keys.is_empty() => {
             return format!("Network is not fully configured: the keys differ: {}.", other_keys.join("; "));
         }
-        "isolated" => return format!("Network is not fully configured: {}.", nobody_found(&board.ports)),
+        "isolated" => return format!("Network is not fully configured: {}.", nobody_found(board)),
         _ => "this board has no routes for a valid map",
     };
     format!("Network is not fully configured: {why}.")
@@ -51,7 +51,11 @@ fn cables(board: &Board) -> impl Iterator<Item = &CableStatus> {
 }
 
 /// Why no other host was found, as far as this machine can tell.
-fn nobody_found(ports: &[BoardPort]) -> String {
+fn nobody_found(board: &Board) -> String {
+    let ports = &board.ports;
+    if let (Some(interface), false, true) = (&board.interface, board.interface_exists, ports.is_empty()) {
+        return format!("no other host can be reached: {interface} does not exist any more");
+    }
     let others = "see that their agents run, and the crossbars between";
     match dead_ports(ports) {
         Some(dead) if ports.iter().all(|port| !port.carrier) => {
@@ -64,7 +68,12 @@ fn nobody_found(ports: &[BoardPort]) -> String {
 
 /// Writes which hosts are missing and why, and what may be the cause.
 pub(super) fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Result {
-    if !board.carrier {
+    if !board.interface_exists {
+        writeln!(
+            text,
+            "  interface {interface} does not exist any more: the agent goes on when there is one of that name again"
+        )?;
+    } else if !board.carrier {
         writeln!(text, "  interface {interface} has no carrier: is it up, and the cable plugged in?")?;
     }
     for trouble in board.ports.iter().filter_map(BoardPort::trouble) {
@@ -207,6 +216,25 @@ mod tests {
         assert!(text.contains("no other host was found: eth2 has no carrier; behind"), "{text}");
         assert!(!text.contains("port 1"), "{text}");
         assert!(board(Vec::new()).contains("no other host was found; see that their agents run"));
+    }
+
+    #[test]
+    fn an_interface_that_was_deleted_is_not_said_to_lack_carrier() {
+        let mut board = Board {
+            interface_exists: false,
+            carrier: false,
+            state: "isolated".to_owned(),
+            configured: false,
+            network_configured: false,
+            ports: Vec::new(),
+            ..configured()
+        };
+        let text = describe_board(&board);
+        assert!(text.contains("no other host can be reached: eth1 does not exist any more"), "{text}");
+        assert!(text.contains("  interface eth1 does not exist any more"), "{text}");
+        assert!(!text.contains("carrier"), "{text}");
+        board.interface_exists = true;
+        assert!(describe_board(&board).contains("eth1 has no carrier"));
     }
 
     #[test]

@@ -179,7 +179,7 @@ async fn serve(
     driver.plan = plan;
     driver.keep_history();
     info!(interface = driver.attachment.link.name(), mac = %driver.host.own(), unit = driver.config.unit, seed, "the agent runs");
-    if !driver.attachment.link.carrier() {
+    if driver.attachment.link.exists() && !driver.attachment.link.carrier() {
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");
     }
     if let Some(starter) = starter {

@@ -26,6 +26,7 @@ impl Driver {
             unit: self.config.unit,
             interface: self.attachment.link.name(),
             host_type: self.config.settings.host_type,
+            interface_exists: self.attachment.link.exists(),
             carrier: self.attachment.link.carrier(),
             ports: self.ports_with_rates(),
             cable: self.attachment.cable(),

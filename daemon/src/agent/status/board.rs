@@ -44,6 +44,8 @@ pub struct Board {
     pub level: u8,
     /// What the host runs, by number.
     pub host_type: u8,
+    /// Whether the interface exists, which may be deleted while the agent runs. That of a node is within its machine.
+    pub interface_exists: bool,
     /// Whether the interface has carrier.
     pub carrier: bool,
     /// The interfaces by which a node is cabled to others; none for an agent alone.
@@ -143,6 +145,8 @@ pub struct Surroundings<'a> {
     pub interface: &'a str,
     /// What the host runs.
     pub host_type: u8,
+    /// Whether the interface exists.
+    pub interface_exists: bool,
     /// Whether the interface has carrier.
     pub carrier: bool,
     /// The ports of a node that lead out of the machine.
@@ -207,6 +211,7 @@ impl Board {
             mac: Some(status.rank.mac.to_string()),
             level: status.rank.level,
             host_type: around.host_type,
+            interface_exists: around.interface_exists,
             carrier: around.carrier,
             ports: around.ports,
             cable: around.cable,
@@ -342,6 +347,7 @@ impl Board {
             mac: None,
             level: 0,
             host_type: 0,
+            interface_exists: false,
             carrier: false,
             ports: Vec::new(),
             cable: None,

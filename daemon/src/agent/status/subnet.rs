@@ -205,6 +205,7 @@ impl Board {
             interface: Some(interface.to_owned()),
             mac: mac(status.node),
             level,
+            interface_exists: true,
             carrier: has_cable,
             state: state.to_owned(),
             configured: state == CONFIGURED,
