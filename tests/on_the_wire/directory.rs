@@ -97,6 +97,11 @@ fn picked_addresses_differ_and_are_the_same_after_a_restart() {
     let ring = Ring::new(3);
     let options = ["--address", "10.1.0.0/24"];
     let mut nodes: Vec<_> = (0..3).map(|at| ring.start(at, &options)).collect();
+    // Who waits for a board finds its picked address there.
+    let waited = ring.board(0, &["--wait", "60"]);
+    let has_picked =
+        waited["addresses"].to_string().contains("10.1.0.") && waited["picking"] == serde_json::json!([]);
+    assert!(waited["configured"] == true && has_picked, "{waited:#}");
     let picked = ring.picked();
     let different: std::collections::BTreeSet<_> = picked.iter().collect();
     assert_eq!(different.len(), 3, "{picked:?}");

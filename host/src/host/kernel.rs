@@ -10,7 +10,9 @@ use mapper_proto::IpNetworkAddress;
 
 use super::Host;
 use crate::event::HostEvent;
-use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe, LeftRoutes, needed_by};
+use crate::kernel_path::{
+    KernelAbilities, KernelPath, KernelPathStatus, KernelPort, KernelProbe, LeftRoutes, needed_by,
+};
 
 impl Host {
     /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. To be called only
@@ -139,6 +141,12 @@ impl Host {
     /// The path of users' packets through the kernels, if this host has one.
     pub fn kernel_path(&self) -> Option<&KernelPath> {
         self.kernel.as_ref()
+    }
+
+    /// What the kernel carries now, if this host uses it.
+    pub fn kernel_status(&self) -> Option<KernelPathStatus> {
+        let directory = self.services.gossip().directory();
+        Some(self.kernel.as_ref()?.status().awaiting(|mac| directory.revision_of(mac).is_some()))
     }
 
     /// Tells the kernel path which addresses the hosts have. Those that several hosts claim lead to none of them.

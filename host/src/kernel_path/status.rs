@@ -40,6 +40,19 @@ pub struct Shortened {
     pub said: u32,
 }
 
+impl KernelPathStatus {
+    /// The same where a host that has told nothing of itself yet may still tell an address.
+    #[must_use]
+    pub(crate) fn awaiting(mut self, has_told: impl Fn(Mac) -> bool) -> Self {
+        for (mac, why) in &mut self.not_carried {
+            if *why == NotCarried::NoAddress && !has_told(*mac) {
+                *why = NotCarried::BeingTried;
+            }
+        }
+        self
+    }
+}
+
 /// A route that the kernel sends packets along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CarriedRoute {
@@ -79,7 +92,7 @@ pub enum NotCarried {
     NeighbourLacksSegments(Behind),
     /// This kernel goes by the destination alone, and the neighbours' kernels on the way there do not.
     NeighbourLacksRoutes(Behind),
-    /// Probes are under way.
+    /// Probes are under way, or will be once all hosts have the map and the host has told its addresses.
     BeingTried,
     /// No probe was answered: a kernel on the way does not forward, or a firewall drops what it should.
     NoAnswer,
@@ -108,7 +121,7 @@ impl NotCarried {
             Self::NoOwnAddress => "this host has no IPv6 address on the fabric",
             Self::NoAddress => "the host has told no IPv6 address of its own",
             Self::NoWay => "no route leads there through crossbars and cables whose kernels are known",
-            Self::BeingTried => "its ways are being tried",
+            Self::BeingTried => "ways through kernels are being tried",
             Self::NoAnswer => {
                 "probes through the kernels are not answered: a kernel on the way does not forward, goes by other \
                  means (SRv6 here, and none there, or the other way round), or a firewall drops them; `mapper doctor` \
@@ -125,6 +138,12 @@ impl KernelPath {
         let lacking = self.lacking_neighbours();
         let not_carried = self.not_carried().map(|(mac, it, why)| match why {
             NotCarried::NoWay => (mac, self.why_no_way(it.host, &lacking)),
+            why => (mac, why),
+        });
+        // Until all hosts have the map some ways are not tried.
+        let all_have_the_map = self.version().is_some() && self.complete == self.version();
+        let not_carried = not_carried.map(|(mac, why)| match why {
+            NotCarried::NoWay if !all_have_the_map => (mac, NotCarried::BeingTried),
             why => (mac, why),
         });
         let not_carried = not_carried.collect();
@@ -240,5 +259,21 @@ fn who_is_behind(table: &RouteTable, port: &KernelPort) -> Mac {
     match (there.next(), there.next()) {
         (Some(only), None) => only,
         _ => port.cabled.neighbour,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_told_nothing_yet_is_not_said_to_have_no_address() {
+        let mac = Mac::from_position;
+        let why = [NotCarried::NoAddress, NotCarried::NoAddress, NotCarried::NoAnswer];
+        let not_carried: Vec<_> = (1..).map(mac).zip(why).collect();
+        let status = KernelPathStatus { not_carried, ..KernelPathStatus::default() };
+        let told = status.awaiting(|host| host == mac(1));
+        let whys: Vec<_> = told.not_carried.iter().map(|(_, why)| *why).collect();
+        assert_eq!(whys, [NotCarried::NoAddress, NotCarried::BeingTried, NotCarried::NoAnswer]);
     }
 }

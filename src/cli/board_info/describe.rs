@@ -108,6 +108,9 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
             writeln!(text, "  {} did not take {} frames: is it up, and memory left?", tap.name, tap.refused)?;
         }
     }
+    for network in &board.picking {
+        writeln!(text, "  an address of {network} is being picked")?;
+    }
     match &board.data_path {
         Some(path) => write_data_path(text, board, path),
         None => Ok(()),

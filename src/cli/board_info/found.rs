@@ -138,6 +138,11 @@ impl Found {
         self.missing.is_empty() && self.boards.iter().all(|board| board.configured)
     }
 
+    /// Whether all boards have the addresses that they pick, or know that there is none for them.
+    pub(super) fn all_picked(&self) -> bool {
+        self.boards.iter().all(|board| board.picking.is_empty())
+    }
+
     /// Whether no board answered, and no crossbar either if crossbars were asked.
     pub(super) fn nobody_there(&self) -> bool {
         self.boards.iter().all(|board| board.no_answer.is_some())

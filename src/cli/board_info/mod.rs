@@ -39,7 +39,8 @@ pub struct Args {
     /// Directory of the status sockets. May be repeated. [default: $MAPPER_RUN_DIR, or /run/mapper]
     #[arg(long = "run-dir", value_name = "DIR")]
     run_dirs: Vec<PathBuf>,
-    /// Wait until every board asked for is configured; exit status 4 if time runs out.
+    /// Wait until every board asked for is configured, and has the addresses that it picks; exit status 4 if time runs
+    /// out before all are configured.
     #[arg(long, value_name = "SECONDS")]
     wait: Option<u64>,
     /// Keep asking, and show each change until interrupted; with --format json one object a line.
@@ -74,7 +75,9 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
     let left =
         || deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
     let mut found = Found::ask(&args, left())?;
-    while args.wait.is_some() && !found.all_configured() && !left().is_zero() {
+    // Whoever waits may want to use the addresses that are picked a moment later.
+    let is_ready = |found: &Found| found.all_configured() && found.all_picked();
+    while args.wait.is_some() && !is_ready(&found) && !left().is_zero() {
         thread::sleep(POLL_INTERVAL.min(left()));
         found = Found::ask(&args, left())?;
     }
@@ -82,13 +85,13 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
     // configured and the network not would wonder, so that is waited for too.
     while args.wait.is_some()
         && format == Format::Text
-        && found.all_configured()
+        && is_ready(&found)
         && !found.networks_configured()
         && !left().is_zero()
     {
         thread::sleep(POLL_INTERVAL.min(left()));
         let later = Found::ask(&args, left())?;
-        if !later.all_configured() {
+        if !is_ready(&later) {
             break;
         }
         found = later;

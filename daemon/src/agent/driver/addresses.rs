@@ -214,6 +214,17 @@ impl Driver {
         self.addresses.told = lasting;
     }
 
+    /// The networks out of which an address is still to be picked, or is picked and the kernel has not told yet that the tap
+    /// interface has it.
+    pub(super) fn picking(&self) -> impl Iterator<Item = IpNetworkAddress> {
+        let Addresses { full, not_given, .. } = &self.addresses;
+        let own = self.host.directory().addresses_of(self.host.own());
+        let networks = self.config.networks.iter().copied().filter(|_| not_given.is_none());
+        networks.filter(|network| {
+            !full.contains(network) && !own.iter().any(|address| network.contains(address.ip()))
+        })
+    }
+
     /// The addresses that two or more hosts have, as the board shows them.
     pub(super) fn address_clashes(&self) -> Vec<AddressClash> {
         self.host.directory().clashes().take(MOST_CLASHES).map(AddressClash::from).collect()

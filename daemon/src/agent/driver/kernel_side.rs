@@ -363,12 +363,10 @@ impl Driver {
     /// What the board shows of the way of users' packets; `None` without a tap interface.
     pub(super) fn data_path(&self) -> Option<DataPath> {
         self.users.as_ref()?;
-        Some(match (&self.kernel, self.host.kernel_path()) {
+        Some(match (&self.kernel, self.host.kernel_status()) {
             (Ok(side), Some(path)) => {
                 let forwarding = &side.forwarding;
-                DataPath::of_kernel(forwarding.choice(), &path.status(), forwarding.status(), |mac| {
-                    self.called(mac)
-                })
+                DataPath::of_kernel(forwarding.choice(), &path, forwarding.status(), |mac| self.called(mac))
             }
             (Ok(_), None) => DataPath::tap("the kernel is not used"),
             (Err(why), _) => DataPath::tap(why),

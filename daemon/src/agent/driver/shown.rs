@@ -49,6 +49,7 @@ impl Driver {
             log_lines_lost: log::lines_lost(),
             data_path: self.data_path(),
             tap: self.users.as_ref().map(|users| users.status(counters)),
+            picking: self.picking().map(|network| network.to_string()).collect(),
             address_clashes: self.address_clashes(),
             plan: self.plan.standing().cloned(),
             now: self.now(),

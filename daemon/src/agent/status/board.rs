@@ -106,6 +106,8 @@ pub struct Board {
     /// The addresses of IP of this host that others are told, as `10.1.0.1/24`: those of that interface, and
     /// those that somebody gave the ports of a node.
     pub addresses: Vec<String>,
+    /// The networks of IPv4 out of which this host is still to pick an address.
+    pub picking: Vec<String>,
     /// Addresses that two or more hosts of the map have; at most 64.
     pub address_clashes: Vec<AddressClash>,
     /// The subnet of a port of InfiniBand; `None` for a board of Ethernet.
@@ -185,6 +187,8 @@ pub struct Surroundings<'a> {
     pub data_path: Option<DataPath>,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<Tap>,
+    /// The networks out of which this host is still to pick an address.
+    pub picking: Vec<String>,
     /// Addresses that two or more hosts of the map have.
     pub address_clashes: Vec<AddressClash>,
     /// How the newest map differs from the plan.
@@ -253,6 +257,7 @@ impl Board {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
+            picking: around.picking,
             address_clashes: around.address_clashes,
             subnet: None,
             no_answer: None,
@@ -376,6 +381,7 @@ impl Board {
             data_path: None,
             tap: None,
             addresses: Vec::new(),
+            picking: Vec::new(),
             address_clashes: Vec::new(),
             subnet: None,
             no_answer: None,

@@ -71,6 +71,10 @@ impl DataPath {
             path;
         let (kind, why) = match (by_segments, by_destination) {
             (0, 0) if not_carried.is_empty() => (DataPathChoice::Tap, "there is no other host".to_owned()),
+            // As long as one is tried, nothing is said that sounds final.
+            (0, 0) if not_carried.iter().any(|(_, why)| *why == NotCarried::BeingTried) => {
+                (DataPathChoice::Tap, NotCarried::BeingTried.describe(&called))
+            }
             (0, 0) => {
                 let none = "no way through kernels is proved";
                 let most = commonest(not_carried).map(|why| format!("{none}: {}", why.describe(&called)));
@@ -142,5 +146,21 @@ mod tests {
             told.why
         );
         assert_eq!(told.missing[1].why, "the host has told no IPv6 address of its own");
+    }
+
+    #[test]
+    fn before_all_ways_were_tried_no_reason_is_given_that_sounds_final() {
+        let mac = Mac::from_position;
+        let others = [(mac(1), NotCarried::NoAddress), (mac(2), NotCarried::NoAddress)];
+        let not_carried = [&others[..], &[(mac(3), NotCarried::BeingTried)]].concat();
+        let path = KernelPathStatus { not_carried, ..KernelPathStatus::default() };
+        let told = |path: &KernelPathStatus| {
+            DataPath::of_kernel(DataPathChoice::Auto, path, ForwardingStatus::default(), |mac| {
+                mac.to_string()
+            })
+        };
+        let (kind, why) = (told(&path).kind, told(&path).why);
+        assert_eq!((kind.as_str(), why.as_str()), ("tap", "ways through kernels are being tried"));
+        assert!(told(&KernelPathStatus { by_segments: 1, ..path }).why.starts_with("kernels obey segments"));
     }
 }

@@ -7,6 +7,9 @@ use crate::kernel_path::unlisted::UNLISTED_FOR;
 fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     let mut ring = Ring::new(5, |_| PLAIN);
     assert_eq!(ring.check_plain(), 0);
+    // So it is not said yet that there is no way.
+    let not_carried = ring.nodes[0].kernel.status().not_carried;
+    assert!(not_carried.len() == 4 && not_carried.iter().all(|(_, why)| *why == NotCarried::BeingTried));
     let version = ring.nodes[0].table.version();
     for node in 0..5 {
         let now = ring.now;
