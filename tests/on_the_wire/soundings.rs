@@ -161,6 +161,11 @@ fn a_trace_of_routes_by_destination_walks_the_kernels_and_names_the_first_that_d
     assert!(hops[0]["leaves_by"].as_str().unwrap().ends_with("(right)"), "{whole:#}");
     assert!(hops[1]["answered_by"].as_str().unwrap().starts_with("fd6d:"), "{whole:#}");
     assert_eq!((hops[1]["sent"].as_u64(), hops[3]["sent"].as_u64()), (Some(1), Some(3)), "{whole:#}");
+    let (pinged, _) = row.ask(&["ping", "node3", "--count", "1"]);
+    let pinged = way(&pinged, "routes").unwrap();
+    let via: Vec<&str> = pinged["via"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let passes = via.iter().zip(&named).all(|(hop, name)| hop.starts_with(&format!("{name}, port ")));
+    assert!(via.len() == 3 && passes && pinged["forks_at_crossbar"].is_null(), "{pinged:#}");
 
     // Packets get as far as the firewall, so that the kernel before it answers, and the one behind it does not.
     let stops = |what: &str, stops_at: u64, words: &str| {

@@ -59,9 +59,19 @@ pub(super) fn traced(unit: u8, Traced { to, ways }: &Traced) -> String {
 pub(super) fn pinged(unit: u8, Pinged { to, ways }: &Pinged) -> String {
     let mut text = title(unit, to);
     for (nth, way) in ways.iter().enumerate() {
-        let PingedWay { by: kind, in_use, via, forks_at, sent, received, loss, min_ms, median_ms, max_ms } =
-            way;
-        text.push_str(&way_line(nth, kind, *in_use, (via, *forks_at)));
+        let PingedWay {
+            by: kind,
+            in_use,
+            via,
+            forks_at_crossbar,
+            sent,
+            received,
+            loss,
+            min_ms,
+            median_ms,
+            max_ms,
+        } = way;
+        text.push_str(&way_line(nth, kind, *in_use, (via, forks_at_crossbar.as_deref())));
         let result = match (min_ms, median_ms, max_ms, sent) {
             (Some(min), Some(median), Some(max), _) => format!(
                 "{received} of {sent} back, {:.1}% lost; min {min:.3}, median {median:.3}, max {max:.3} ms",
@@ -77,13 +87,14 @@ pub(super) fn pinged(unit: u8, Pinged { to, ways }: &Pinged) -> String {
 
 const CANNOT_BE_ASKED: &str = "it cannot be asked: one of the two hosts has no IPv6 address on the fabric";
 
-/// A way, with the ports that it leaves crossbars by, and the place of the crossbar behind which it is not told.
-fn way_line(nth: usize, kind: &str, in_use: bool, (via, forks_at): (&[String], Option<usize>)) -> String {
-    let via: Vec<_> = via.iter().map(|hop| visible(hop)).collect();
-    let mut via = if via.is_empty() { "the cable".to_owned() } else { via.join("; ") };
-    if forks_at.is_some() {
-        via.push_str(", from where there are several ways as near, which the kernels choose from");
-    }
+/// A way, with the ports that it leaves crossbars by, and the crossbar at which it forks.
+fn way_line(nth: usize, kind: &str, in_use: bool, (via, fork): (&[String], Option<&str>)) -> String {
+    let fork = fork.map(|crossbar| {
+        let crossbar = visible(crossbar);
+        format!("{crossbar}, from where there are several ways as near, which kernels choose from")
+    });
+    let via: Vec<_> = via.iter().map(|hop| visible(hop)).chain(fork).collect();
+    let via = if via.is_empty() { "the cable".to_owned() } else { via.join("; ") };
     format!("  way {} by {}{}: {via}\n", nth + 1, by(kind), use_of(in_use))
 }
 
@@ -92,9 +103,18 @@ pub(super) fn bandwidths(unit: u8, Bandwidths { to, ways }: &Bandwidths) -> Stri
     let mut text = title(unit, to);
     for (nth, way) in ways.iter().enumerate() {
         let WayBandwidth {
-            by: kind, in_use, via, forks_at, packet_bytes, sent, received, loss, one_way, ..
+            by: kind,
+            in_use,
+            via,
+            forks_at_crossbar,
+            packet_bytes,
+            sent,
+            received,
+            loss,
+            one_way,
+            ..
         } = way;
-        text.push_str(&way_line(nth, kind, *in_use, (via, *forks_at)));
+        text.push_str(&way_line(nth, kind, *in_use, (via, forks_at_crossbar.as_deref())));
         let came = format!("{received} of {sent} packets of {packet_bytes} bytes, {:.1}% lost", 100.0 * loss);
         let direction = if *one_way { "there" } else { "there and back" };
         let result = match (way.min_mbps, way.median_mbps, way.max_mbps) {
@@ -154,7 +174,7 @@ mod tests {
             by: "agents".to_owned(),
             in_use: true,
             via: vec!["crossbar of node1, port 1".to_owned()],
-            forks_at: None,
+            forks_at_crossbar: None,
             sent: 4,
             received: 3,
             loss: 0.25,
@@ -165,11 +185,11 @@ mod tests {
         let expected = "node3\u{fffd} 02:00:00:00:00:01 (unit 1)\n  way 1 by the agents' frames: crossbar of node1, port 1\n        \
                         3 of 4 back, 25.0% lost; min 0.100, median 0.200, max 1.500 ms\n";
         assert_eq!(pinged(1, &Pinged { to: host(), ways: vec![way.clone()] }), expected);
-        let via = vec!["crossbar of node1, port 1".to_owned(), "crossbar of node2".to_owned()];
-        let forked = PingedWay { by: "routes".to_owned(), via, forks_at: Some(1), ..way };
+        let fork = Some("crossbar of node2".to_owned());
+        let forked = PingedWay { by: "routes".to_owned(), forks_at_crossbar: fork, ..way };
         let told = pinged(1, &Pinged { to: host(), ways: vec![forked] });
         let expected = "by routes of the kernels: crossbar of node1, port 1; crossbar of node2, from where there are several \
-                        ways as near, which the kernels choose from\n";
+                        ways as near, which kernels choose from\n";
         assert!(told.contains(expected), "{told}");
     }
 
@@ -179,7 +199,7 @@ mod tests {
             by: "srv6".to_owned(),
             in_use: true,
             via: Vec::new(),
-            forks_at: None,
+            forks_at_crossbar: None,
             packet_bytes: 1460,
             sent: 500,
             received: 495,

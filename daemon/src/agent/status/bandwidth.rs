@@ -27,11 +27,11 @@ pub struct WayBandwidth {
     pub by: String,
     /// Whether users' packets may take it now.
     pub in_use: bool,
-    /// The crossbars that it passes, and the ports that it leaves them by. Where it forks, that crossbar is the last one.
+    /// The crossbars that it passes, and the ports that it leaves them by; up to the first at which it forks.
     pub via: Vec<String>,
-    /// Where it forks, as in [`PingedWay::forks_at`](super::PingedWay::forks_at).
+    /// Where it forks, as in [`PingedWay::forks_at_crossbar`](super::PingedWay::forks_at_crossbar).
     #[serde(default)]
-    pub forks_at: Option<usize>,
+    pub forks_at_crossbar: Option<String>,
     /// How long a packet was: the longest that the way carries.
     pub packet_bytes: usize,
     /// How many packets were sent.
@@ -69,7 +69,7 @@ pub(super) fn of_way(way: &WayAsked, packets: &[Option<Back>], train: usize) -> 
         by: way.by.to_owned(),
         in_use: way.in_use,
         via: way.via(),
-        forks_at: way.forks_at,
+        forks_at_crossbar: way.fork(),
         packet_bytes: way.longest_bytes,
         sent,
         received,

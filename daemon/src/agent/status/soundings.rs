@@ -106,12 +106,12 @@ pub struct PingedWay {
     pub by: String,
     /// Whether users' packets may take it now.
     pub in_use: bool,
-    /// The crossbars that it passes, and the ports that it leaves them by. Where it forks, that crossbar is the last one.
+    /// The crossbars that it passes, and the ports that it leaves them by; up to the first at which it forks.
     pub via: Vec<String>,
-    /// The place in `via` of the first crossbar at which kernels choose between ports that are equally near, flow by flow, so that what
-    /// is behind it is not told; `None` if `via` is the whole way.
+    /// The crossbar behind those of `via` whose kernel chooses between ports that are equally near, flow by flow, so that it is not known
+    /// what the way passes from there on; `None` if `via` is the whole way.
     #[serde(default)]
-    pub forks_at: Option<usize>,
+    pub forks_at_crossbar: Option<String>,
     /// How many echoes were sent.
     pub sent: usize,
     /// How many came back.
@@ -154,15 +154,16 @@ pub struct WayAsked {
 }
 
 impl WayAsked {
-    /// The crossbars that it passes, and the ports that it leaves them by; up to the first at which it forks, which has no port.
+    /// The crossbars that it passes, and the ports that it leaves them by; up to the first at which it forks.
     pub(super) fn via(&self) -> Vec<String> {
-        let port = |hop: &Hop| match &hop.leaves_by {
-            Some(port) => format!("{}, {port}", hop.name),
-            None => hop.name.clone(),
-        };
-        let crossbars = self.hops.len().saturating_sub(1);
-        let told = self.forks_at.map_or(crossbars, |at| crossbars.min(at + 1));
-        self.hops.iter().take(told).map(port).collect()
+        let port = |hop: &Hop| Some(format!("{}, {}", hop.name, hop.leaves_by.as_ref()?));
+        let before = self.forks_at.unwrap_or(self.hops.len());
+        self.hops.iter().take(before).filter_map(port).collect()
+    }
+
+    /// The crossbar at which it forks, so that it is not known what it passes from there on.
+    pub(super) fn fork(&self) -> Option<String> {
+        Some(self.hops.get(self.forks_at?)?.name.clone())
     }
 }
 
@@ -389,7 +390,7 @@ fn pinged<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Ba
         by: way.by.to_owned(),
         in_use: way.in_use,
         via: way.via(),
-        forks_at: way.forks_at,
+        forks_at_crossbar: way.fork(),
         sent,
         received,
         loss: if sent == 0 { 0.0 } else { (sent - received) as f64 / sent as f64 },
