@@ -4,33 +4,52 @@
 use mapper_proto::quote;
 use toml::de::{DeTable, DeValue};
 
-/// How the reader says that a name is none of those that there are.
-const UNKNOWN: [&str; 2] = ["unknown field `", "unknown variant `"];
+/// How the reader says that a key is none of those that there are, and so of a word that is a value.
+const UNKNOWN_KEY: &str = "unknown field `";
+const UNKNOWN_WORD: &str = "unknown variant `";
 /// How the reader begins what it says of a value of the wrong type.
-const WRONG_TYPE: &str = "invalid type: ";
-/// What the reader calls a number of eight bits, and what people do.
-const BYTE: [&str; 2] = ["expected u8", "expected a whole number from 0 to 255"];
+const WRONG_TYPE: [&str; 3] = ["invalid type: ", "expected a text", "wanted string or table"];
+/// What the reader wants at the end of a message, and what people call that.
+const WANTED: [(&str, &str); 7] = [
+    ("expected u8", "expected a whole number from 0 to 255"),
+    ("expected a boolean", "expected true or false"),
+    ("expected a string", "expected a text"),
+    ("expected path string", "expected a path"),
+    ("expected a sequence", "expected a list"),
+    ("expected struct PlanKeys", "expected a table"),
+    ("expected struct AcmKeys", "expected a table"),
+];
 
 /// What is wrong with a text at the byte `at`, in the words of the reader and in those that help. `examples` is a file in which each
 /// key has a value, also in comments.
 pub(super) fn explained(text: &str, at: usize, told: &str, examples: &str) -> String {
-    let told = with_the_name_that_was_meant(told);
-    let told = told.strip_suffix(BYTE[0]).map_or(told.clone(), |before| format!("{before}{}", BYTE[1]));
-    let words = quote::harmless(&told, quote::MAX_MESSAGE_BYTES);
-    if UNKNOWN.iter().any(|unknown| words.starts_with(unknown)) {
+    let words = quote::harmless(&in_words(&with_the_name_that_was_meant(told)), quote::MAX_MESSAGE_BYTES);
+    if told.starts_with(UNKNOWN_KEY) {
         return words;
     }
     let Some(key) = key_of_value_at(text, at) else { return words };
     let shown = quote::harmless(key.last().map_or("", String::as_str), quote::MAX_QUOTED_BYTES);
-    match example(examples, &key).filter(|_| told.starts_with(WRONG_TYPE)) {
+    let is_wrong_type = WRONG_TYPE.iter().any(|start| told.starts_with(start));
+    match example(examples, &key).filter(|_| is_wrong_type) {
         Some(example) => format!("`{shown}`: {words}, as in `{example}`"),
         None => format!("`{shown}`: {words}"),
     }
 }
 
+/// What the reader says, with what people call what it wants.
+fn in_words(told: &str) -> String {
+    if told == "wanted string or table" {
+        return "expected a text".to_owned();
+    }
+    let wanted =
+        WANTED.iter().find_map(|(reader, people)| Some(told.strip_suffix(reader)?.to_owned() + people));
+    wanted.unwrap_or_else(|| told.to_owned())
+}
+
 /// What the reader says of an unknown name, with the one that was probably meant.
 fn with_the_name_that_was_meant(told: &str) -> String {
-    let unknown = UNKNOWN.iter().find_map(|start| told.strip_prefix(start)?.split_once("`, expected "));
+    let starts = [UNKNOWN_KEY, UNKNOWN_WORD];
+    let unknown = starts.iter().find_map(|start| told.strip_prefix(start)?.split_once("`, expected "));
     let meant = unknown.and_then(|(name, known)| nearest(name, known.split('`').skip(1).step_by(2)));
     match (unknown, meant) {
         (Some((_, known)), Some(meant)) => {
@@ -59,10 +78,11 @@ fn key_of_value_at(text: &str, at: usize) -> Option<Vec<String>> {
 
 fn key_in(table: &DeTable<'_>, at: usize) -> Option<Vec<String>> {
     table.iter().find_map(|(key, value)| {
-        let mut keys = match value.get_ref() {
-            DeValue::Table(inner) => key_in(inner, at)?,
-            _ => value.span().contains(&at).then(Vec::new)?,
+        let within = match value.get_ref() {
+            DeValue::Table(inner) => key_in(inner, at),
+            _ => None,
         };
+        let mut keys = within.or_else(|| value.span().contains(&at).then(Vec::new))?;
         keys.insert(0, key.get_ref().to_string());
         Some(keys)
     })
@@ -72,9 +92,13 @@ fn key_in(table: &DeTable<'_>, at: usize) -> Option<Vec<String>> {
 fn example<'a>(examples: &'a str, key: &[String]) -> Option<&'a str> {
     let (key, tables) = key.split_last()?;
     let mut table = String::new();
+    let header = format!("[{key}]");
     examples.lines().find_map(|line| {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             name.clone_into(&mut table);
+        }
+        if tables.is_empty() && line == header {
+            return Some(line);
         }
         let line = line.strip_prefix("# ").unwrap_or(line);
         let sets = line.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with(" = "));
@@ -133,6 +157,18 @@ mod tests {
             "there is no example of a key outside of the table"
         );
         assert_eq!(told("level = 256\n", "256", "expected less"), "`level`: expected less");
+        assert_eq!(
+            told("acm = 1\n", "1", "invalid type: integer `1`, expected struct AcmKeys"),
+            "`acm`: invalid type: integer `1`, expected a table, as in `[acm]`"
+        );
+        assert_eq!(
+            told("level = { a = 1 }\n", "{", "wanted string or table"),
+            "`level`: expected a text, as in `level = 1`"
+        );
+        assert_eq!(
+            told("level = \"lo\"\n", "\"lo", "unknown variant `lo`, expected `low` or `high`"),
+            "`level`: unknown variant `lo`, did you mean `low`? Expected `low` or `high`"
+        );
         assert_eq!(
             told("level = \n", "level", "string values must be quoted"),
             "string values must be quoted"

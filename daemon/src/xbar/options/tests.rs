@@ -149,7 +149,9 @@ fn every_option_is_a_key_and_wrong_keys_are_told_all_of_them_in_order() {
     let line = Command::try_parse_from([&["xbar"], &words[..]].concat()).unwrap().options;
     assert_eq!(read(shared).unwrap(), line);
     assert!(
-        read("ethertype = \"0x88b6\"\nlog-level = \"loud\"\n").unwrap_err().contains(":2: unknown variant")
+        read("ethertype = \"0x88b6\"\nlog-level = \"loud\"\n")
+            .unwrap_err()
+            .contains(":2: `log-level`: unknown variant")
     );
 }
 
