@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mapper_machine::link::interface::Interface;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::daemon::Daemon;
@@ -24,6 +25,12 @@ impl Ring {
         let board = self.board(at, &[]);
         let all = board["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str);
         all.filter(|text| text.contains(':') == (version == 6)).map(str::to_owned).collect()
+    }
+
+    /// The addresses of IPv4 that the kernel says the tap interface of a machine has.
+    fn on_tap(&self, at: usize) -> Vec<String> {
+        let told = String::from_utf8(self.run(at, "ip -4 -o addr show dev fabric0").stdout).unwrap();
+        told.lines().filter_map(|line| line.split_whitespace().nth(3)).map(str::to_owned).collect()
     }
 
     /// Waits until each machine has one address of IPv4, and returns these.
@@ -220,4 +227,44 @@ fn hosts_file(machine: &Namespace, text: &str) -> PathBuf {
     let path = dir.join("hosts");
     std::fs::write(&path, text).unwrap();
     path
+}
+
+#[test]
+fn the_tap_interface_has_the_addresses_that_it_is_to_have_and_none_of_a_run_that_crashed() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let start = |at: usize, address: &str| ring.start(at, &["--address", address]);
+    let [_first, second, third] = [1, 2, 3].map(|n: usize| start(n - 1, &format!("10.1.0.{n}/24")));
+    for (at, to) in [(0, "10.1.0.2"), (0, "10.1.0.3"), (1, "10.1.0.3")] {
+        ring.wait_for_ping(at, to);
+    }
+    // Both start with the other's address after a crash.
+    for node in [second, third] {
+        node.signal(Signal::KILL);
+    }
+    let _swapped = [start(1, "10.1.0.3/24"), start(2, "10.1.0.2/24")];
+    for (at, address) in [(1, "10.1.0.3/24"), (2, "10.1.0.2/24")] {
+        assert_eq!(ring.on_tap(at), [address], "nothing of the first run is left");
+        wait_for("the board says so", || (ring.addresses(at, 4) == [address]).then_some(()));
+        let name = format!("n{}", at + 1);
+        wait_for("others are told so", || {
+            ring.resolve(0, &name).filter(|told| told.contains(address.split('/').next().unwrap()))
+        });
+        ring.wait_for_ping(0, address);
+    }
+    // What somebody takes away comes back, of both versions of IP; what somebody adds is told.
+    let v6 = ring.addresses(0, 6);
+    ring.machines[0].ip("addr add 10.1.0.77/24 dev fabric0");
+    wait_for("a second address of the network is told", || {
+        ring.resolve(1, "n1").filter(|told| told.contains("10.1.0.77"))
+    });
+    ring.wait_for_ping(1, "10.1.0.77");
+    ring.machines[0].ip("addr flush dev fabric0");
+    wait_for("all are back, and what was added is not", || {
+        (ring.on_tap(0) == ["10.1.0.1/24"] && ring.addresses(0, 6) == v6).then_some(())
+    });
+    ring.wait_for_ping(1, "10.1.0.1");
+    ring.wait_for_ping(1, &v6[0]);
 }

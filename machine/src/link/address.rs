@@ -5,6 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use mapper_fib::object::PROTOCOL;
 use mapper_proto::IpNetworkAddress;
 
 use crate::netlink::message::Attributes;
@@ -18,6 +19,7 @@ const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFA_BROADCAST: u16 = 4;
 const IFA_FLAGS: u16 = 8;
+const IFA_PROTO: u16 = 11;
 const IFA_F_NODAD: u32 = 2;
 
 /// An IP address that an interface can be given, and the length of its network prefix, written `10.1.0.1/24` or
@@ -66,6 +68,8 @@ impl InterfaceAddress {
     fn put(&self, attributes: &mut Attributes<'_>) {
         attributes.put_ip(IFA_LOCAL, self.0.ip());
         attributes.put_ip(IFA_ADDRESS, self.0.ip());
+        // By it a run finds what an earlier one has left. Kernels before Linux 5.18 do not look there.
+        attributes.put(IFA_PROTO, &[PROTOCOL]);
         if let Some(broadcast) = self.0.broadcast() {
             attributes.put(IFA_BROADCAST, &broadcast.octets());
         }
@@ -148,12 +152,12 @@ mod tests {
             request
         };
         let four = request("10.1.0.1/24");
-        // The message has a header, the fixed part, the address twice and the broadcast address.
-        assert_eq!(four.len(), 16 + 8 + 3 * 8);
+        // The message has a header, the fixed part, the address twice, the protocol and the broadcast address.
+        assert_eq!(four.len(), 16 + 8 + 4 * 8);
         assert_eq!(four[16..24], [&[2, 24, 0, 0][..], &7u32.to_ne_bytes()].concat());
-        assert_eq!(four[44..], [10, 1, 0, 255]);
-        assert_eq!(request("10.1.0.1/32").len(), 16 + 8 + 2 * 8);
+        assert_eq!(four[52..], [10, 1, 0, 255]);
+        assert_eq!(request("10.1.0.1/32").len(), 16 + 8 + 3 * 8);
         let six = request("fd00::1/64");
-        assert_eq!((six.len(), &six[16..18]), (16 + 8 + 2 * 20 + 8, &[10, 64][..]));
+        assert_eq!((six.len(), &six[16..18]), (16 + 8 + 2 * 20 + 2 * 8, &[10, 64][..]));
     }
 }

@@ -4,6 +4,7 @@
 use std::io::{self, Read};
 use std::net::IpAddr;
 
+use mapper_fib::object::PROTOCOL;
 use mapper_proto::IpNetworkAddress;
 use socket2::Socket;
 use tokio::io::Interest;
@@ -21,6 +22,8 @@ const RTNLGRP_IPV6_IFADDR: u32 = 9;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFA_FLAGS: u16 = 8;
+const IFA_PROTO: u16 = 11;
+/// Of IPv6 alone. Of IPv4 the same bit says that the interface has another address of the network, too (`IFA_F_SECONDARY`).
 const IFA_F_TEMPORARY: u32 = 1;
 const IFA_F_DADFAILED: u32 = 8;
 const IFA_F_TENTATIVE: u32 = 0x40;
@@ -43,6 +46,8 @@ pub struct HeldAddress {
     pub is_for_others: bool,
     /// Whether somebody gave it to the interface for good: it was not leased, nor made of what a router said.
     pub is_permanent: bool,
+    /// Whether a run of this program gave it to the interface. Kernels before Linux 5.18 do not know.
+    pub is_ours: bool,
 }
 
 impl HeldAddress {
@@ -101,23 +106,26 @@ fn parse(message: Message<'_>) -> Option<HeldAddress> {
     let info = message.body;
     let &[family, prefix_bits, flags, scope] = info.first_chunk()?;
     let index = u32_at(info, 4)?;
-    let (mut address, mut local, mut flags) = (None, None, u32::from(flags));
+    let (mut address, mut local, mut flags, mut protocol) = (None, None, u32::from(flags), None);
     for (kind, value) in attributes(info.get(INFO_BYTES..)?) {
         match kind {
             IFA_ADDRESS => address = ip(family, value),
             IFA_LOCAL => local = ip(family, value),
             IFA_FLAGS => flags = u32_at(value, 0)?,
+            IFA_PROTO => protocol = value.first().copied(),
             _ => {}
         }
     }
     // Where both are there and differ, the interface leads to one other machine, whose address is the other one.
     let address = IpNetworkAddress::new(local.or(address)?, prefix_bits)?;
-    let unusable = IFA_F_TEMPORARY | IFA_F_DADFAILED | IFA_F_TENTATIVE;
+    let temporary = if address.ip().is_ipv6() { IFA_F_TEMPORARY } else { 0 };
+    let unusable = temporary | IFA_F_DADFAILED | IFA_F_TENTATIVE;
     Some(HeldAddress {
         index,
         address,
         is_for_others: scope < RT_SCOPE_LINK && flags & unusable == 0 && address.is_of_host(),
         is_permanent: flags & IFA_F_PERMANENT != 0,
+        is_ours: protocol == Some(PROTOCOL),
     })
 }
 
@@ -131,6 +139,8 @@ fn ip(family: u8, value: &[u8]) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -163,8 +173,27 @@ mod tests {
             address: "10.1.0.1/32".parse().unwrap(),
             is_for_others: true,
             is_permanent: true,
+            is_ours: false,
         };
         assert_eq!(parse(of_address(&message)), Some(expected));
+    }
+
+    #[test]
+    fn a_second_address_of_a_network_is_for_others_and_a_temporary_one_of_ipv6_is_not() {
+        let held = |family: i32, address: &[u8]| {
+            let mut message = vec![family as u8, 24, (IFA_F_PERMANENT | IFA_F_TEMPORARY) as u8, 0];
+            message.extend(7u32.to_ne_bytes());
+            message.extend((4 + address.len() as u16).to_ne_bytes());
+            message.extend(IFA_ADDRESS.to_ne_bytes());
+            message.extend(address);
+            message.extend(5u16.to_ne_bytes());
+            message.extend(IFA_PROTO.to_ne_bytes());
+            message.extend([PROTOCOL, 0, 0, 0]);
+            parse(of_address(&message)).unwrap()
+        };
+        let second = held(libc::AF_INET, &[10, 1, 0, 77]);
+        assert!(second.is_for_others && second.is_ours);
+        assert!(!held(libc::AF_INET6, &Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 7).octets()).is_for_others);
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use mapper_machine::link::LinkError;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::interface::Interface;
-use mapper_proto::IpNetworkAddress;
+use mapper_proto::{Instant, IpNetworkAddress};
 use tracing::{error, info, warn};
 
 use super::kept_addresses::{KeptAddresses, forget_oldest};
@@ -123,6 +123,32 @@ impl Driver {
         }
     }
 
+    /// When to look again which addresses the tap interface has.
+    pub(super) fn addresses_due_at(&self) -> Option<Instant> {
+        self.users.as_ref()?.given().look_at()
+    }
+
+    /// Takes away the addresses of the tap interface that an earlier run, which crashed, gave it and this one did not, as far as
+    /// they `may_go`.
+    pub(super) fn take_away_left_addresses(&self, may_go: impl Fn(IpNetworkAddress) -> bool) {
+        let Some(users) = &self.users else { return };
+        match HeldAddress::all() {
+            Ok(held) => users.given().take_away_left(users.tap(), &held, |address| !may_go(address)),
+            Err(error) => warn!("addresses that an earlier run left stay: {}", with_causes(&error)),
+        }
+    }
+
+    /// Looks again which addresses the tap interface has, if it is time to.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub(super) fn follow_addresses_if_due(&mut self) -> Result<(), LinkError> {
+        match self.addresses_due_at() {
+            Some(at) if self.now() >= at => self.follow_addresses(),
+            _ => Ok(()),
+        }
+    }
+
     /// Tells the host which addresses this machine has now.
     ///
     /// # Errors
@@ -132,13 +158,17 @@ impl Driver {
         let names: Vec<_> = self.attachment.outer_ports().into_iter().map(|port| port.interface).collect();
         let all = Interface::all()?;
         let ports: Vec<u32> = all.iter().filter(|it| names.contains(&it.name)).map(|it| it.index).collect();
-        let held = KernelAddresses::new(&HeldAddress::all()?, tap, &ports);
+        let held = HeldAddress::all()?;
+        let now = self.now();
+        if let Some(users) = &mut self.users {
+            users.put_addresses_back(now, &held);
+        }
+        let held = KernelAddresses::new(&held, tap, &ports);
         let twice = held.twice.iter().map(|twice| clash_within(*twice, &all));
         let one_network =
             held.one_network.iter().filter(|(_, _, other)| all.iter().any(|it| it.index == *other && it.up));
         self.addresses.shared =
             twice.chain(one_network.map(|shared| network_shared(*shared, &all))).collect();
-        let now = self.now();
         self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
         self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(IpNetworkAddress::ip).collect());
         self.host.set_addresses(now, held.fabric);
@@ -167,6 +197,8 @@ impl Driver {
         if let Some(error) = &self.addresses.not_given {
             error!("{error}");
         }
+        // What an earlier run had picked stayed until now, as most pick the same again.
+        self.take_away_left_addresses(|left| network.contains(left.ip()));
         if let Some(address) = address {
             if has_it {
                 self.keep_picked(address, before);
@@ -178,19 +210,19 @@ impl Driver {
         // The kernel tells of the change, and then the host hears which addresses there are.
     }
 
-    fn remove_from_tap(&self, address: IpNetworkAddress) -> Result<(), String> {
-        let (Some(users), Some(address)) = (&self.users, InterfaceAddress::new(address)) else {
+    fn remove_from_tap(&mut self, address: IpNetworkAddress) -> Result<(), String> {
+        let (Some(users), Some(address)) = (&mut self.users, InterfaceAddress::new(address)) else {
             return Ok(());
         };
-        users.tap().remove_address(address).map_err(|error| with_causes(&error))
+        users.take_away(address).map_err(|error| with_causes(&error))
     }
 
     /// Gives the tap interface an address. Returns whether there is a tap interface and it has the address now.
-    fn give_to_tap(&self, address: IpNetworkAddress) -> Result<bool, String> {
-        let (Some(users), Some(address)) = (&self.users, InterfaceAddress::new(address)) else {
+    fn give_to_tap(&mut self, address: IpNetworkAddress) -> Result<bool, String> {
+        let (Some(users), Some(address)) = (&mut self.users, InterfaceAddress::new(address)) else {
             return Ok(false);
         };
-        users.tap().add_address(address).map_err(|error| with_causes(&error))?;
+        users.give(address).map_err(|error| with_causes(&error))?;
         Ok(true)
     }
 
@@ -285,6 +317,7 @@ mod tests {
             address: text.parse().unwrap(),
             is_for_others,
             is_permanent,
+            is_ours: false,
         };
         let all = [
             held(1, "127.0.0.1/8", false, true),
@@ -312,7 +345,7 @@ mod tests {
     fn a_network_that_another_interface_has_addresses_of_is_found_once() {
         let held = |index, text: &str| {
             let address = text.parse().unwrap();
-            HeldAddress { index, address, is_for_others: true, is_permanent: true }
+            HeldAddress { index, address, is_for_others: true, is_permanent: true, is_ours: false }
         };
         let all = [
             held(9, "10.1.0.1/24"),

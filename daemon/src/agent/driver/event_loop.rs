@@ -51,6 +51,8 @@ impl Driver {
         self.follow_address();
         self.look_around()?;
         self.say_name();
+        let networks = self.config.networks.clone();
+        self.take_away_left_addresses(|left| !networks.iter().any(|network| network.contains(left.ip())));
         self.follow_addresses()?;
         self.pick_addresses();
         let mut batch = Batch::new();
@@ -62,6 +64,7 @@ impl Driver {
             self.store_names_if_due();
             self.count_packets();
             self.follow_patterns_if_due();
+            self.follow_addresses_if_due()?;
             self.write_hosts_if_due();
             self.check_plan_if_due();
             self.end_lease_if_due();
@@ -152,7 +155,7 @@ impl Driver {
             self.lease_ends_at(),
             self.host.poll_timeout(),
         ];
-        let due = due.into_iter().chain([self.patterns_due_at()]);
+        let due = due.into_iter().chain([self.patterns_due_at(), self.addresses_due_at()]);
         due.flatten().min()
     }
 

@@ -6,6 +6,7 @@ mod computation;
 mod direct_cable;
 mod event_loop;
 mod followers;
+mod given_addresses;
 mod happenings;
 mod history;
 mod hosts_file;

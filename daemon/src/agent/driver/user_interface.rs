@@ -3,17 +3,19 @@
 use std::io;
 
 use mapper_host::data::{DataStatus, MIN_TAP_MTU, MtuTooSmall, tap_mtu};
-use mapper_proto::Mac;
-use tracing::{info, warn};
+use mapper_proto::{Instant, Mac};
+use tracing::info;
 
+use super::given_addresses::GivenAddresses;
 use super::tap_mtu::TapMtu;
 use crate::agent::DaemonError;
 use crate::agent::options::Config;
 use crate::agent::status;
 use mapper_fabric::wording::with_causes;
 use mapper_machine::link::address::InterfaceAddress;
+use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::interface::{Interface, InterfaceChange};
-use mapper_machine::link::tap::Tap;
+use mapper_machine::link::tap::{Tap, TapError};
 
 /// The host's Ethernet interface over the fabric.
 pub(super) struct UserInterface {
@@ -28,10 +30,7 @@ pub(super) struct UserInterface {
     mac: Mac,
     /// The tap as the kernel described it last; `None` if it is gone.
     seen: Option<Interface>,
-    /// The address that the fabric's prefix makes.
-    by_prefix: Option<InterfaceAddress>,
-    /// Why the tap does not have the address that the fabric's prefix makes, in words.
-    without: Option<String>,
+    given: GivenAddresses,
 }
 
 impl UserInterface {
@@ -44,19 +43,17 @@ impl UserInterface {
         let Some(name) = &config.tap else { return Ok(None) };
         let mtu = tap_mtu(link_mtu, config.settings.max_hops as u8)?;
         let tap = Tap::create(name, mac, mtu)?;
+        let mut given = GivenAddresses::default();
         for address in &config.addresses {
-            tap.add_address(*address)?;
+            given.give(&tap, *address)?;
             info!(tap = name, %address, "the tap interface has its address");
         }
-        let by_prefix = config.fabric_prefix.address_of(mac);
-        let without = by_prefix.and_then(|address| tap.add_address(address).err());
-        if let Some(error) = &without {
-            // The user did not ask for this address, and IPv4 works without it.
-            warn!("{}", with_causes(error));
+        if let Some(address) = config.fabric_prefix.address_of(mac) {
+            // The user did not ask for this address, and IPv4 works without it. Why it is missing is told once all are looked at.
+            given.keep(address);
         }
         info!(tap = name, mtu, "the tap interface is up");
         let seen = Interface::look_up(name)?;
-        let without = without.map(|error| with_causes(&error));
         Ok(Some(Self {
             tap,
             mtu: TapMtu::new(mtu),
@@ -65,8 +62,7 @@ impl UserInterface {
             mtu_kept: None,
             mac,
             seen,
-            by_prefix,
-            without,
+            given,
         }))
     }
 
@@ -75,11 +71,6 @@ impl UserInterface {
         let Some(seen) = &self.seen else { return };
         match change {
             InterfaceChange::Now(now) if now.index == seen.index => {
-                // When an interface is set down, the kernel removes its IPv6 addresses and keeps those of
-                // IPv4.
-                if now.up && !seen.up {
-                    self.give_address_again();
-                }
                 self.seen = Some(now.clone());
                 self.look_at_mtu(&now.name);
             }
@@ -95,15 +86,33 @@ impl UserInterface {
         }
     }
 
-    /// Gives the interface the address of the fabric's prefix again, as far as this process may still do so: an agent
-    /// that only carries frames has given up the privilege.
-    fn give_address_again(&self) {
-        let Some(address) = self.by_prefix else { return };
-        let tap = self.tap.name();
-        match self.tap.add_address(address) {
-            Ok(()) => info!(tap, %address, "the tap interface was set up again and gets its address again"),
-            Err(error) => warn!("{}; set it again, or restart the agent", with_causes(&error)),
+    /// Puts back addresses that the interface is to have, of which somebody took away some, if it is up: `held` are those of all
+    /// interfaces. When one is set down, the kernel removes its addresses of IPv6.
+    pub(super) fn put_addresses_back(&mut self, now: Instant, held: &[HeldAddress]) {
+        if self.seen.as_ref().is_some_and(|seen| seen.up) {
+            self.given.put_back(now, &self.tap, held);
         }
+    }
+
+    /// The addresses that this process gave the interface.
+    pub(super) const fn given(&self) -> &GivenAddresses {
+        &self.given
+    }
+
+    /// Gives the interface an address, which it is to keep.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(super) fn give(&mut self, address: InterfaceAddress) -> Result<(), TapError> {
+        self.given.give(&self.tap, address)
+    }
+
+    /// Takes an address away from the interface, for good.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(super) fn take_away(&mut self, address: InterfaceAddress) -> Result<(), TapError> {
+        self.given.take_away(&self.tap, address)
     }
 
     /// Takes in which MTU the interface was seen with, under this name. If that is another than this process gave it, it is
@@ -208,7 +217,7 @@ impl UserInterface {
             ),
         ];
         let found = found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning);
-        found.chain(self.mtu_warning(now, seen.mtu)).chain(self.without.clone()).collect()
+        found.chain(self.mtu_warning(now, seen.mtu)).chain(self.given.warnings().iter().cloned()).collect()
     }
 
     /// Waits until the user has a frame to send.
