@@ -43,6 +43,8 @@ pub struct DataPath {
     own: Mac,
     /// The longest frames that this host's link carries, in bytes.
     link_mtu: usize,
+    /// The longest frames that ports of this host's own crossbar carry, in bytes, as far as that is known.
+    own_ports: BTreeMap<u8, usize>,
     pub(super) destinations: Option<Destinations>,
     /// How long frames may be by the newest map, until a table of that map is installed.
     lengths: Option<(MapVersion, MappedLengths)>,
@@ -67,6 +69,7 @@ impl DataPath {
         Self {
             own,
             link_mtu: link_mtu as usize,
+            own_ports: BTreeMap::new(),
             destinations: None,
             lengths: None,
             sources: Sources::none(),
@@ -87,6 +90,15 @@ impl DataPath {
         }
     }
 
+    /// Takes in how long the payloads are that ports of this host's own crossbar carry, in bytes, where they may carry longer ones
+    /// than the link as a whole. Flows keep their paths.
+    pub(crate) fn set_own_ports(&mut self, own_ports: BTreeMap<u8, usize>) {
+        if let Some(destinations) = &mut self.destinations {
+            destinations.set_own_ports(own_ports.clone());
+        }
+        self.own_ports = own_ports;
+    }
+
     /// Takes in to which hosts only shorter frames get through than the ends of all cables on the way say, and how long these are,
     /// in bytes. Flows keep their paths.
     pub(crate) fn set_shortened(&mut self, shortened: BTreeMap<Mac, u32>) {
@@ -103,7 +115,10 @@ impl DataPath {
         let lengths = of_map.map(|(_, lengths)| lengths);
         match &mut self.destinations {
             Some(destinations) => destinations.install(table, lengths),
-            None => self.destinations = Some(Destinations::new(table, self.link_mtu, lengths)),
+            None => {
+                let destinations = self.destinations.insert(Destinations::new(table, self.link_mtu, lengths));
+                destinations.set_own_ports(self.own_ports.clone());
+            }
         }
     }
 
@@ -216,6 +231,7 @@ impl DataPath {
     ) -> Result<Option<PathId>, DataDrop> {
         let &Outgoing { host, to, hash, tries, frame } = outgoing;
         let destinations = self.destinations.as_mut().ok_or(DataDrop::NoRoute)?;
+        let longest_of_own = destinations.longest_of_own();
         let destination = destinations.get(now, host, to).ok_or(DataDrop::NoRoute)?;
         let place = destination.choose(now, hash);
         let path = destination.paths.get_mut(place).ok_or(DataDrop::NoRoute)?;
@@ -225,7 +241,7 @@ impl DataPath {
         let frame_bytes = Data::len_bytes(&path.way.back, frame);
         let link_bytes = path.way.there.as_bytes().len() + frame_bytes;
         let most_bytes = (path.most_bytes + frame.len()).saturating_sub(link_bytes);
-        if link_bytes > self.link_mtu {
+        if link_bytes > longest_of_own {
             return Err(DataDrop::TooLong { most_bytes });
         }
         if link_bytes > path.most_bytes {

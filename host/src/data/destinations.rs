@@ -49,6 +49,9 @@ pub(super) struct Destinations {
     by_host: Vec<Option<Box<Destination>>>,
     /// The longest frames that this host's link carries, in bytes.
     link_mtu: usize,
+    /// The longest frames that each port of this host's own crossbar carries, in bytes, as far as that is known. Of the others
+    /// the least is known, which is the link's.
+    own_ports: BTreeMap<u8, usize>,
     lengths: MappedLengths,
     /// The hosts to which only shorter frames get through than the ends of all cables on the way say, and how long these are.
     shortened: BTreeMap<Mac, u32>,
@@ -67,6 +70,7 @@ impl Destinations {
             by_host: (0..table.host_count()).map(|_| None).collect(),
             table,
             link_mtu,
+            own_ports: BTreeMap::new(),
             lengths: lengths.unwrap_or_default(),
             shortened: BTreeMap::new(),
             avoided: BTreeMap::new(),
@@ -99,6 +103,17 @@ impl Destinations {
     /// Takes in how long the frames are that this host's link carries from now on, in bytes.
     pub(super) fn set_link_mtu(&mut self, link_mtu: usize) {
         self.epoch += u64::from(std::mem::replace(&mut self.link_mtu, link_mtu) != link_mtu);
+    }
+
+    /// Takes in how long the frames are that ports of this host's own crossbar carry, in bytes.
+    pub(super) fn set_own_ports(&mut self, own_ports: BTreeMap<u8, usize>) {
+        self.epoch += u64::from(self.own_ports != own_ports);
+        self.own_ports = own_ports;
+    }
+
+    /// The longest frames that leave this host by any port, in bytes.
+    pub(super) fn longest_of_own(&self) -> usize {
+        self.own_ports.values().copied().chain([self.link_mtu]).max().unwrap_or_default()
     }
 
     /// Takes in to which hosts only shorter frames get through than the ends of all cables on the way say, in bytes.
@@ -140,11 +155,13 @@ impl Destinations {
             destination.epoch = self.epoch;
             let (avoided, lengths) = (&self.avoided, &self.lengths);
             let shortened = self.shortened.get(&mac).map_or(usize::MAX, |&bytes| bytes as usize);
-            let link_mtu = self.link_mtu.min(shortened);
+            let (link_mtu, own_ports) = (self.link_mtu, &self.own_ports);
             let paths = self.table.paths_to(host).map(|found| {
                 let alive = !found.hops.iter().any(|hop| avoided.contains_key(hop));
+                let own = found.hops.first().and_then(|hop| own_ports.get(&hop.port)).copied();
+                let most_bytes = own.unwrap_or(link_mtu).min(shortened);
                 let most_bytes =
-                    lengths.at_most(&found.hops).map_or(link_mtu, |most| link_mtu.min(most.into()));
+                    lengths.at_most(&found.hops).map_or(most_bytes, |most| most_bytes.min(most.into()));
                 carry_over(found, (alive, most_bytes), &destination.paths, &mut self.next_path)
             });
             let paths = paths.collect();

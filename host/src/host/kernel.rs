@@ -55,8 +55,8 @@ impl Host {
         self.settle(now);
     }
 
-    /// Says how long packets are at most that the tap interface takes, in bytes: what fits the least of the own cables, or less if
-    /// the user wants that; `None` if it is not known.
+    /// Says how long packets are at most that the user wants the tap interface to carry, in bytes; `None` if that is as long as
+    /// cables carry.
     pub fn set_tap_limit(&mut self, limit: Option<u32>) {
         if let Some(kernel) = &mut self.kernel {
             kernel.set_tap_limit(limit);
@@ -67,6 +67,11 @@ impl Host {
     /// none.
     pub fn set_kernel_ports(&mut self, now: Instant, ports: Vec<KernelPort>) {
         if let Some(kernel) = &mut self.kernel {
+            // Frames through the own crossbar may be as long as the port carries that they leave by.
+            if let Some(data) = self.data.as_mut().filter(|_| kernel.has_crossbar()) {
+                let own = ports.iter().map(|port| (port.cabled.port, port.mtu as usize));
+                data.set_own_ports(own.collect());
+            }
             kernel.set_ports(now, ports);
         }
         self.settle(now);

@@ -417,6 +417,11 @@ impl KernelPath {
         self.goes_by_destination() && !self.is_parting() && self.agent_port.is_some() && is_in_step
     }
 
+    /// Whether the host has a crossbar of its own, in the same machine.
+    pub(crate) const fn has_crossbar(&self) -> bool {
+        self.agent_port.is_some()
+    }
+
     fn version(&self) -> Option<MapVersion> {
         self.table.as_ref().map(|table| table.version())
     }

@@ -138,7 +138,7 @@ impl KernelPath {
         is_news.then(|| self.shortened.iter().map(|(&mac, shortened)| (mac, shortened.to)).collect())
     }
 
-    /// Takes in how long packets are at most that the tap interface takes of the user, in bytes.
+    /// Takes in how long packets are at most that the user wants the tap interface to carry, in bytes.
     pub(crate) fn set_tap_limit(&mut self, limit: Option<u32>) {
         if self.tap.set_limit(limit) && !self.is_holding() {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();

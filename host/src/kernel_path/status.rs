@@ -254,7 +254,9 @@ impl KernelPath {
 
 /// Who is at the other end of a port's cable.
 fn who_is_behind(table: &RouteTable, port: &KernelPort) -> Mac {
-    let Some(xbar) = port.tag.and_then(|tag| table.xbar(tag)) else { return port.cabled.neighbour };
+    let Some(xbar) = port.tag.and_then(|tag| table.xbar(tag)) else {
+        return port.host.unwrap_or(port.cabled.neighbour);
+    };
     let mut there = table.hosts().filter(|&(_, host)| table.is_at(host, xbar)).map(|(mac, _)| mac);
     match (there.next(), there.next()) {
         (Some(only), None) => only,

@@ -122,7 +122,7 @@ pub struct KernelPort {
     pub host: Option<Mac>,
     /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
     pub mtu: u32,
-    /// Whether the neighbour's kernel obeys segments.
+    /// Whether the neighbour's kernel obeys segments, or may do so, as a host without a crossbar says only that it does not.
     pub by_segments: bool,
     /// Whether the neighbour's kernel forwards by destination, or takes what is for itself and is all that is behind the port.
     pub by_destination: bool,

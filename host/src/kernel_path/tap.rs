@@ -9,7 +9,7 @@ pub(super) struct Tap {
     pub(super) interface: u32,
     /// The most crossbars that a route of the agent's frames leads through.
     max_hops: u8,
-    /// The longest packet that it takes of the user, in bytes; `None` if that is not known.
+    /// The longest packet that the user wants it to carry, in bytes; `None` if that is as long as cables carry.
     limit: Option<u32>,
 }
 
@@ -19,7 +19,7 @@ impl Tap {
         Self { interface, max_hops, limit: None }
     }
 
-    /// Takes in how long packets are at most that it takes of the user, in bytes. Returns whether that is another length than
+    /// Takes in how long packets are at most that the user wants it to carry, in bytes. Returns whether that is another length than
     /// before.
     pub(super) fn set_limit(&mut self, limit: Option<u32>) -> bool {
         std::mem::replace(&mut self.limit, limit) != limit

@@ -224,7 +224,7 @@ impl Ring {
                 tag: (!is_leaf).then_some(far as u64 + 1),
                 host: is_leaf.then(|| mac(far)),
                 mtu: self.link_mtu,
-                by_segments: is_leaf || self.nodes[far].obeys_segments,
+                by_segments: if is_leaf { !by_destination } else { self.nodes[far].obeys_segments },
                 by_destination: is_leaf || self.nodes[far].kernel.forwards_by_destination(),
             })
         };

@@ -238,7 +238,7 @@ impl Driver {
                 tag,
                 host,
                 mtu,
-                by_segments: does(HelloFlags::SRV6) || is_host,
+                by_segments: does(HelloFlags::SRV6) || is_host && !does(HelloFlags::ROUTES),
                 by_destination: does(HelloFlags::ROUTES) || is_host,
             }
         });

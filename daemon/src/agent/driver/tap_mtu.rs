@@ -8,7 +8,7 @@
 //! The kernel's own routes do not depend on it, as they say the MTUs of their ways. But packets that are too long for an
 //! outer header go by the tap interface, and the kernel would take its MTU for that of the host they are for, and send
 //! shorter packets there also along its own routes. So the routes that lead such packets to the tap interface say what
-//! the cables on the ways to their host and all own ones carry: more than the interface where these are wider than others, and what fits
+//! the cables on the ways to their host carry: more than the interface where these are wider than others, and what fits
 //! where something between the ends of a cable carries less than these say.
 
 use mapper_host::data::tap_mtu;
@@ -79,9 +79,7 @@ impl Driver {
         let (agent, max_hops) = (self.host.agent(), self.config.settings.max_hops as u8);
         let Some(users) = &mut self.users else { return };
         let is_other = users.follow_cables(tap_mtu(least, max_hops), || agent.status().network_complete);
-        // Frames are no longer than what the least of the own cables carries, whichever of these they leave by.
-        let by_own = self.attachment.least_cable().and_then(|own| tap_mtu(own, max_hops).ok());
-        self.host.set_tap_limit(users.limit().into_iter().chain(by_own).min());
+        self.host.set_tap_limit(users.limit());
         if is_other && let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) {
             side.forwarding.put_too_long_again(&path.wanted());
         }

@@ -125,3 +125,21 @@ fn no_path_is_taken_to_carry_longer_frames_than_any_host_of_the_map_has() {
     path.install(table(&less, 0));
     assert_eq!(longest(&mut path), Some(1300));
 }
+
+#[test]
+fn frames_through_the_own_crossbar_are_as_long_as_the_port_carries_that_they_leave_by() {
+    let map = map("ring:n=4,hosts=1");
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let first_port = path.destinations.as_ref().unwrap().table().paths_to(1).next().unwrap().hops[0].port;
+    // Another port of the crossbar carries less, so the link as a whole does.
+    path.set_link_mtu(1300);
+    let mut long = frame(own, other, 1);
+    long.resize(1400, 0);
+    assert_eq!(outbound(&mut path, NOW, &long), []);
+    path.set_own_ports([(first_port, 1500)].into());
+    assert_eq!(outbound(&mut path, NOW, &long).len(), 1);
+    long.resize(1500, 0);
+    assert_eq!(outbound(&mut path, NOW, &long), [], "with a route it is longer");
+    assert_eq!(path.status().dropped[DataDropKind::TooLong], 2);
+}

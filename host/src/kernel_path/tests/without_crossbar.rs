@@ -60,6 +60,9 @@ fn a_kernel_without_segments_sends_nothing_to_a_crossbar_that_goes_by_nothing_el
     let status = ring.nodes[LEAF].kernel.status();
     assert_eq!(status.not_carried, [0, 1, 2].map(|node| (mac(node), why)));
     assert_eq!(ring.check_plain(), 2 * 3 * 2, "the nodes reach each other by segments");
+    let status = ring.nodes[1].kernel.status();
+    let why = NotCarried::NeighbourLacksSegments(Behind { port: TO_LEAF, who: mac(LEAF) });
+    assert_eq!(status.not_carried, [(mac(LEAF), why)], "the node at its cable says whose");
 }
 
 #[test]
