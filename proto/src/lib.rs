@@ -15,6 +15,7 @@
 
 pub mod agent;
 mod answer_wait;
+pub mod crossbar_tag;
 pub mod explore;
 mod ip;
 pub mod mac;

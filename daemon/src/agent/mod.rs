@@ -1,7 +1,7 @@
 //! The tokio driver of an agent. An *agent alone* is at one interface. A *node* has a crossbar of its own,
 //! whose ports are interfaces of the machine, and its agent is at the crossbar's last port.
 //!
-//! - [`crossbar_tag`]: the tags of nodes' crossbars.
+//! - `crossbar_tag`: what the tag of a node's crossbar is made of.
 //! - [`driver`]: the loop that drives one agent.
 //! - [`history`]: the log of maps on disk.
 //! - `map_file`: the map as a file.
@@ -11,7 +11,7 @@
 //! - [`status`]: what the status socket says.
 //! - `metrics`: what the status socket says, as OpenMetrics text.
 
-pub mod crossbar_tag;
+mod crossbar_tag;
 pub mod driver;
 mod error;
 pub mod history;

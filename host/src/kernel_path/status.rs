@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use mapper_fib::NexthopId;
 use mapper_fib::segments::Element;
 use mapper_proto::wire::Route;
-use mapper_proto::{Mac, PortSet};
+use mapper_proto::{Mac, PortSet, crossbar_tag};
 
 use super::destination::Destination;
 use super::surroundings::CABLE;
@@ -73,7 +73,8 @@ pub struct CarriedRoute {
 pub struct Behind {
     /// The port.
     pub port: u8,
-    /// The host whose crossbar is there, if just one is at it, and otherwise the address of the interface there.
+    /// The host whose crossbar is there, or that is there itself, as far as it can be told, and otherwise the address of the
+    /// interface there.
     pub who: Mac,
 }
 
@@ -257,25 +258,6 @@ fn who_is_behind(table: &RouteTable, port: &KernelPort) -> Mac {
     let Some(xbar) = port.tag.and_then(|tag| table.xbar(tag)) else {
         return port.host.unwrap_or(port.cabled.neighbour);
     };
-    let mut there = table.hosts().filter(|&(_, host)| table.is_at(host, xbar)).map(|(mac, _)| mac);
-    match (there.next(), there.next()) {
-        (Some(only), None) => only,
-        _ => port.cabled.neighbour,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_has_told_nothing_yet_is_not_said_to_have_no_address() {
-        let mac = Mac::from_position;
-        let why = [NotCarried::NoAddress, NotCarried::NoAddress, NotCarried::NoAnswer];
-        let not_carried: Vec<_> = (1..).map(mac).zip(why).collect();
-        let status = KernelPathStatus { not_carried, ..KernelPathStatus::default() };
-        let told = status.awaiting(|host| host == mac(1));
-        let whys: Vec<_> = told.not_carried.iter().map(|(_, why)| *why).collect();
-        assert_eq!(whys, [NotCarried::NoAddress, NotCarried::BeingTried, NotCarried::NoAnswer]);
-    }
+    let there = table.hosts().filter(|&(_, host)| table.is_at(host, xbar)).map(|(mac, _)| mac);
+    crossbar_tag::naming_host(port.tag, there).unwrap_or(port.cabled.neighbour)
 }

@@ -15,6 +15,7 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::model::{Machine, Packet, Step};
 use mapper_fib::segments::{self, Element, LeftUnused, overhead_bytes};
 use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
+use mapper_proto::crossbar_tag;
 use mapper_proto::map::{Cable, FrameSizes, Host, LinkMtu, Map, Xbar, host_type};
 use mapper_routing::{DeadCables, RouteOptions};
 use proptest::prelude::*;
@@ -60,6 +61,11 @@ fn mac(node: usize) -> Mac {
 }
 
 /// The link address of a node's port.
+/// The tag of a node's crossbar.
+fn tag(node: usize) -> u64 {
+    crossbar_tag::derive(b"", &[mac(node)])
+}
+
 fn port_mac(node: usize, port: u8) -> Mac {
     Mac::from_position(1000 + 10 * node as u32 + u32::from(port))
 }
@@ -79,7 +85,7 @@ fn interface(port: u8) -> u32 {
 fn map(count: usize, counter: u32) -> Map {
     let at = |xbar: usize, port| PortRef { xbar: xbar as u32, port };
     let mut map = Map {
-        xbars: (0..count).map(|n| Xbar { ports: 3, tag: Some(n as u64 + 1), ports_known: true }).collect(),
+        xbars: (0..count).map(|n| Xbar { ports: 3, tag: Some(tag(n)), ports_known: true }).collect(),
         hosts: (0..count)
             .rev()
             .map(|n| Host { mac: mac(n), level: 1, host_type: host_type::ETHERNET, at: Some(at(n, AGENT)) })
@@ -221,7 +227,7 @@ impl Ring {
                     neighbour_port: far_port,
                     sends_segments,
                 },
-                tag: (!is_leaf).then_some(far as u64 + 1),
+                tag: (!is_leaf).then(|| tag(far)),
                 host: is_leaf.then(|| mac(far)),
                 mtu: self.link_mtu,
                 by_segments: if is_leaf { !by_destination } else { self.nodes[far].obeys_segments },

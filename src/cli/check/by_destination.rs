@@ -9,11 +9,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapper_daemon::agent::crossbar_tag;
 use mapper_fabric::wording::counted;
 use mapper_formats::routes::ListedRoutes;
 use mapper_host::kernel_path::CABLE;
 use mapper_proto::PortSet;
+use mapper_proto::crossbar_tag;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof};
 

@@ -182,7 +182,9 @@ impl Attachment {
         };
         let (mac, tag) = match (&identity, macs.first()) {
             (Some(KeptIdentity { mac, tag, .. }), _) => (*mac, *tag),
-            (None, Some(mac)) => (*mac, crossbar_tag::derive(&crossbar_tag::machine_id(), &macs)),
+            (None, Some(mac)) => {
+                (*mac, mapper_proto::crossbar_tag::derive(&crossbar_tag::machine_id(), &macs))
+            }
             (None, None) if !config.patterns.is_empty() => return Err(matched.no_port(config)),
             (None, None) => {
                 let first = config.ports.first().cloned().unwrap_or_default();

@@ -11,8 +11,8 @@ use std::{env, io};
 use mapper_machine::whole_file;
 use mapper_proto::Mac;
 
-use crate::agent::crossbar_tag;
 use crate::agent::options::Config;
+use mapper_proto::crossbar_tag;
 
 /// The most ports whose addresses are kept.
 const MOST_PORTS: usize = 254;

@@ -12,9 +12,9 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 
 use super::state::Driver;
-use crate::agent::crossbar_tag;
 use crate::agent::status::{Answered, BY_ROUTES, Hop, Measure, SoundedHost, SoundingAsked, WayAsked};
 use crate::hosts_file::block;
+use mapper_proto::crossbar_tag;
 
 /// The most echoes along one way.
 const MOST_PINGS: u16 = 1000;

@@ -11,7 +11,7 @@ use std::fmt;
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
 
-use crate::agent::crossbar_tag;
+use mapper_proto::crossbar_tag;
 
 /// How often the names that were found are put to the vote again, with the votes of all xbars that are named
 /// by then. A first vote can be wrong: a host that has moved to an xbar without hosts takes the name of its

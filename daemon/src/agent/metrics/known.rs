@@ -8,8 +8,8 @@ use mapper_proto::map::{Map, PortRef, host_type};
 
 use super::called::{Before, NamedEnd, XbarName, XbarNames, naming_hosts};
 use super::present::Present;
-use crate::agent::crossbar_tag;
 use crate::agent::status::DeadCable;
+use mapper_proto::crossbar_tag;
 
 /// The most cables, and the most hosts, that are remembered.
 const MAX_KNOWN: usize = 16_384;
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(hosts(&known), [[None, mac(1)], [None, mac(2)], [mac(1), mac(2)]]);
         assert_eq!(known.naming_host_at(10), None);
         let mut map = ring(true, 3, 1);
-        crossbar_tag::make_nodes(&mut map);
+        crate::agent::crossbar_tag::make_nodes(&mut map);
         let tag = map.xbars[0].tag.unwrap();
         let mut known = KnownFabric::new();
         known.see(&map);

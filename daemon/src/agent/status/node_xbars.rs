@@ -3,7 +3,7 @@
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
 
-use crate::agent::crossbar_tag;
+use mapper_proto::crossbar_tag;
 
 /// For each xbar of a map the host that it is called by: the one whose node it is, or else the only one that is cabled to it.
 pub fn naming_hosts(map: &Map) -> Vec<Option<Mac>> {
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(naming_hosts(&map), [a, b, c], "each alone at a crossbar of its own");
         map.hosts[1].at = map.hosts[0].at;
         assert_eq!(naming_hosts(&map), [None, None, c]);
-        crossbar_tag::make_nodes(&mut map);
+        crate::agent::crossbar_tag::make_nodes(&mut map);
         assert_eq!(naming_hosts(&map), [a, None, c], "a host is cabled to the node of another");
     }
 

@@ -373,7 +373,7 @@ fn a_host_whose_agent_has_crashed_is_sent_packets_for_a_while_by_all_that_have_t
     assert!(before.is_some() && to_it(&ring, 0) == before && to_it(&ring, 3).is_some());
     // If the cable to the node is moved, the table is of no use any more.
     let mut ports: Vec<KernelPort> = ring.nodes[0].kernel.ports.values().cloned().collect();
-    (ports[0].cabled.neighbour, ports[0].tag) = (port_mac(2, 2), Some(3));
+    (ports[0].cabled.neighbour, ports[0].tag) = (port_mac(2, 2), Some(tag(2)));
     let now = ring.now;
     ring.nodes[0].kernel.set_ports(now, ports);
     assert_eq!(to_it(&ring, 0), None);

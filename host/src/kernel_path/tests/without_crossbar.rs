@@ -66,6 +66,16 @@ fn a_kernel_without_segments_sends_nothing_to_a_crossbar_that_goes_by_nothing_el
 }
 
 #[test]
+fn the_kernel_that_lacks_something_is_called_by_its_node_also_where_a_host_is_cabled_to_it() {
+    let ring = Ring::with_leaf(3, 1, |node| if node == 0 { PLAIN } else { ABLE });
+    let status = ring.nodes[0].kernel.status();
+    let of = |node: usize| status.not_carried.iter().find(|(it, _)| *it == mac(node)).map(|it| it.1);
+    let lacks =
+        |port: u8, node: usize| Some(NotCarried::NeighbourLacksRoutes(Behind { port, who: mac(node) }));
+    assert_eq!([of(2), of(1)], [lacks(2, 2), lacks(1, 1)]);
+}
+
+#[test]
 fn nodes_with_segments_go_by_destination_beside_a_host_without_a_crossbar_that_does_nothing_else() {
     let mut ring = Ring::with_leaf(3, 1, |host| if host == LEAF { PLAIN } else { WITH_OTHERS });
     (0..4).for_each(|host| ring.show_ports(host));
