@@ -29,12 +29,16 @@ pub(crate) struct Cabled {
 /// as long as it is heard, segments from it are obeyed; it sends packets by their destination to those alone that ask for them.
 /// Once its daemon has crashed, its kernel goes on so whatever others ask for. A host without a crossbar goes one way as long as
 /// it runs, and says only whether that is by destination.
-fn sends_segments(neighbour: &Neighbour, is_heard: bool) -> bool {
+///
+/// One that says nothing of its kernel has just started, or uses it for nothing. Until more is known its kernel goes on as it did
+/// `before`, in an earlier run of its daemon.
+fn sends_segments(neighbour: &Neighbour, is_heard: bool, before: Option<bool>) -> bool {
     let does = |flag| neighbour.flags.contains(flag);
     let by_destination = does(HelloFlags::ROUTES);
     match neighbour.end {
-        HelloEnd::Xbar { .. } => does(HelloFlags::SRV6) && (is_heard || !by_destination),
-        HelloEnd::Host { .. } => !by_destination,
+        HelloEnd::Xbar { .. } if does(HelloFlags::SRV6) => is_heard || !by_destination,
+        HelloEnd::Xbar { .. } | HelloEnd::Host { .. } if by_destination => false,
+        HelloEnd::Xbar { .. } | HelloEnd::Host { .. } => before.unwrap_or(true),
     }
 }
 
@@ -44,6 +48,8 @@ fn sends_segments(neighbour: &Neighbour, is_heard: bool) -> bool {
 pub(crate) struct Acquaintances {
     /// By the number of the port: the neighbour, and when it was last heard.
     known: BTreeMap<u8, (Neighbour, Instant)>,
+    /// Whether the neighbours at these ports send packets by segments.
+    send_segments: BTreeMap<u8, bool>,
     /// The numbers of the interfaces that had no carrier when they were last looked at.
     without_carrier: BTreeSet<u32>,
 }
@@ -67,6 +73,7 @@ impl Acquaintances {
             if !carrier {
                 // Whoever is there when the carrier comes back may be another.
                 self.known.remove(&number);
+                self.send_segments.remove(&number);
                 self.without_carrier.insert(index);
             }
             if let Some(&(neighbour, _)) = self.known.get(&number) {
@@ -74,13 +81,16 @@ impl Acquaintances {
                     HelloEnd::Xbar { port, .. } => port,
                     HelloEnd::Host { .. } => 0,
                 };
+                let before = self.send_segments.get(&number).copied();
+                let sends_segments = sends_segments(&neighbour, joined.contains_key(&number), before);
+                self.send_segments.insert(number, sends_segments);
                 let port = CabledPort {
                     port: number,
                     interface: index,
                     name,
                     neighbour: neighbour.mac,
                     neighbour_port,
-                    sends_segments: sends_segments(&neighbour, joined.contains_key(&number)),
+                    sends_segments,
                 };
                 cabled.push(Cabled { port, mtu: mtu.min(neighbour.mtu), neighbour });
             }
@@ -105,18 +115,22 @@ mod tests {
         let mac = Mac::from_position(1);
         let (xbar, host) = (HelloEnd::Xbar { tag: Some(1), port: 1 }, HelloEnd::Host { mac });
         let both = HelloFlags::SRV6.with(HelloFlags::ROUTES);
+        let (yes, no) = (Some(true), Some(false));
         let cases = [
-            // The neighbour, what it said, and whether it sends segments while it is heard, and when it has fallen silent.
-            (xbar, HelloFlags::SRV6, [true, true]),
-            (xbar, both, [true, false]),
-            (xbar, HelloFlags::ROUTES, [false, false]),
-            (xbar, HelloFlags::NONE, [false, false]),
-            (host, HelloFlags::NONE, [true, true]),
-            (host, HelloFlags::ROUTES, [false, false]),
+            // The neighbour, what it said, whether it sent segments before, and whether it sends some while it is heard, and when it
+            // has fallen silent.
+            (xbar, HelloFlags::SRV6, no, [true, true]),
+            (xbar, both, no, [true, false]),
+            (xbar, HelloFlags::ROUTES, yes, [false, false]),
+            (xbar, HelloFlags::NONE, yes, [true, true]),
+            (xbar, HelloFlags::NONE, no, [false, false]),
+            (xbar, HelloFlags::NONE, None, [true, true]),
+            (host, HelloFlags::NONE, None, [true, true]),
+            (host, HelloFlags::ROUTES, yes, [false, false]),
         ];
-        for (end, flags, expected) in cases {
+        for (end, flags, before, expected) in cases {
             let neighbour = Neighbour { end, mac, mtu: 1500, flags };
-            let sends = [true, false].map(|is_heard| sends_segments(&neighbour, is_heard));
+            let sends = [true, false].map(|is_heard| sends_segments(&neighbour, is_heard, before));
             assert_eq!(sends, expected, "{neighbour:?}");
         }
     }

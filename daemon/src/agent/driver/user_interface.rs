@@ -4,7 +4,7 @@ use std::io;
 
 use mapper_host::data::{DataStatus, MIN_TAP_MTU, MtuTooSmall, tap_mtu};
 use mapper_proto::{Instant, Mac};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::given_addresses::GivenAddresses;
 use super::tap_mtu::TapMtu;
@@ -49,8 +49,11 @@ impl UserInterface {
             info!(tap = name, %address, "the tap interface has its address");
         }
         if let Some(address) = config.fabric_prefix.address_of(mac) {
-            // The user did not ask for this address, and IPv4 works without it. Why it is missing is told once all are looked at.
-            given.keep(address);
+            // The user did not ask for this address, and IPv4 works without it. It is tried again, and the board says why it is missing.
+            if let Err(error) = given.give(&tap, address) {
+                warn!("{}", with_causes(&error));
+                given.keep(address);
+            }
         }
         info!(tap = name, mtu, "the tap interface is up");
         let seen = Interface::look_up(name)?;
