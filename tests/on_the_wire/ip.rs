@@ -127,20 +127,35 @@ fn what_others_do_to_the_tap_is_noticed_and_its_loss_ends_the_agent() {
             })
         });
     };
-    for (change, needle, undo) in [
-        ("link set ip0 mtu 9000", "MTU was set to 9000", "link set ip0 mtu 1417"),
+    let changes: [(&'static str, &'static str, &[&'static str]); 4] = [
+        ("link set ip0 mtu 9000", "MTU was set to 9000", &["link set ip0 mtu 1417"]),
         (
             "link set ip0 address 02:00:00:00:77:77",
             "reach this host by",
-            "link set ip0 address 02:00:00:00:00:01",
+            &["link set ip0 address 02:00:00:00:00:01"],
         ),
-        ("link set ip0 down", "is down", "link set ip0 up"),
-        ("link set fab0 mtu 1300", "carries 1300 bytes", "link set fab0 mtu 1500"),
-    ] {
+        // The kernel takes the addresses of IPv6 away, and the agent has given up the privilege to give them again.
+        (
+            "link set ip0 down",
+            "is down",
+            &[
+                "link set ip0 up",
+                "address add fd77::1/64 dev ip0",
+                "address add fd6d:6170:7065:7200:0:ff:fe00:1/64 dev ip0",
+            ],
+        ),
+        ("link set fab0 mtu 1300", "carries 1300 bytes", &["link set fab0 mtu 1500"]),
+    ];
+    for (change, needle, undo) in changes {
         lab.ip("h1", change);
         warned(change, needle);
-        lab.ip("h1", undo);
-        lab.wait_until(undo, |boards| boards[0]["warnings"].as_array().unwrap().is_empty());
+        for (nth, command) in undo.iter().enumerate() {
+            if let (1.., Some((_, lost))) = (nth, command.split_once("add ")) {
+                warned(command, lost.split('/').next().unwrap());
+            }
+            lab.ip("h1", command);
+        }
+        lab.wait_until(change, |boards| boards[0]["warnings"].as_array().unwrap().is_empty());
     }
     lab.ip("h1", "link delete ip0");
     crate::lab::wait_for("the agent has ended", || {

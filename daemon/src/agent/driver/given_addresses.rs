@@ -97,7 +97,9 @@ impl GivenAddresses {
                     info!(tap = tap.name(), %address, "the tap interface had lost its address and gets it again");
                 }
                 Err(error) => {
-                    let why = format!("{}; set it again, or restart the agent", with_causes(&error));
+                    let (name, causes) = (tap.name(), with_causes(&error));
+                    let why =
+                        format!("{causes}: `ip address add {address} dev {name}`, or restart the agent");
                     if !before.contains(&why) {
                         warn!("{why}");
                     }
