@@ -66,7 +66,7 @@ use numbers::Numbers;
 use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
-pub use status::{Behind, CarriedRoute, KernelPathStatus, NotCarried, Shortened};
+pub use status::{Behind, CarriedRoute, KernelPathStatus, NetworksApart, NotCarried, Shortened};
 pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort};
 use tap::Tap;
 use unlisted::Unlisted;

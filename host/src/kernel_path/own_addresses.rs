@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mapper_proto::IpNetworkAddress;
 
+use super::NetworksApart;
+
 /// The addresses of this host, in the order in which others are told of them: first those at which it is
 /// reached whatever routes there are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,6 +44,24 @@ impl OwnAddresses {
         let same = |own: &&IpNetworkAddress| own.ip().is_ipv4() == to.is_ipv4();
         let found = self.0.iter().find(|own| own.contains(to)).or_else(|| self.0.iter().find(same));
         found.map(IpNetworkAddress::ip)
+    }
+
+    /// The network of this host's first IPv6 address, and that of another host's, if none of the other's is in one of this
+    /// host's networks.
+    pub(super) fn networks_apart(&self, others: impl Iterator<Item = IpAddr>) -> Option<NetworksApart> {
+        let mut others = others.filter(IpAddr::is_ipv6).peekable();
+        let IpAddr::V6(first) = *others.peek()? else { return None };
+        if others.any(|ip| self.0.iter().any(|own| own.contains(ip))) {
+            return None;
+        }
+        let own = self.0.iter().find(|own| own.ip().is_ipv6())?;
+        let IpAddr::V6(ip) = own.ip() else { return None };
+        let prefix_bits = own.prefix_bits();
+        let network = |ip: Ipv6Addr| {
+            let of_host = u128::MAX.checked_shr(u32::from(prefix_bits)).unwrap_or(0);
+            Ipv6Addr::from_bits(ip.to_bits() & !of_host)
+        };
+        Some(NetworksApart { own: network(ip), other: network(first), prefix_bits })
     }
 
     pub(super) fn has(&self, ip: IpAddr) -> bool {

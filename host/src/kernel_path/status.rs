@@ -97,6 +97,19 @@ pub enum NotCarried {
     BeingTried,
     /// No probe was answered: a kernel on the way does not forward, or a firewall drops what it should.
     NoAnswer,
+    /// No probe was answered, as the host's IPv6 addresses are in none of this host's networks on the fabric.
+    OtherNetwork(NetworksApart),
+}
+
+/// The networks of two hosts that have none in common, as far as this host's prefix tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NetworksApart {
+    /// The first address of the network that this host sends probes from.
+    pub own: Ipv6Addr,
+    /// The same of the other host's network, if that is as large.
+    pub other: Ipv6Addr,
+    /// How many bits name them.
+    pub prefix_bits: u8,
 }
 
 impl NotCarried {
@@ -116,6 +129,12 @@ impl NotCarried {
                     "this machine goes by plain routes alone, as its kernel has no SRv6 or may not use it or `--data-path routes` \
                      says so, and the kernel of {who}, behind port {port}, forwards nothing by these: have that machine run \
                      `mapper node` with `--data-path routes`, or this one go by SRv6 (`--data-path auto`)"
+                );
+            }
+            Self::OtherNetwork(NetworksApart { own, other, prefix_bits }) => {
+                return format!(
+                    "its IPv6 addresses are of the network {other}/{prefix_bits}, and this host's of {own}/{prefix_bits}, so that \
+                     neither has a route to the other: start all hosts with the same --fabric-prefix"
                 );
             }
             Self::NotHere => "the kernel of this machine has no SRv6 or may not use it",
@@ -175,7 +194,10 @@ impl KernelPath {
                 () if self.own.source_of_probes().is_none() => NotCarried::NoOwnAddress,
                 () if it.target().is_none() => NotCarried::NoAddress,
                 () if it.ways.is_empty() => NotCarried::NoWay,
-                () if it.ways.iter().all(Way::is_refuted) => NotCarried::NoAnswer,
+                () if it.ways.iter().all(Way::is_refuted) => self
+                    .own
+                    .networks_apart(it.addresses())
+                    .map_or(NotCarried::NoAnswer, NotCarried::OtherNetwork),
                 () => NotCarried::BeingTried,
             };
             (mac, it, why)
@@ -225,14 +247,16 @@ impl KernelPath {
             | NotCarried::NoWay
             | NotCarried::NeighbourLacksSegments(_)
             | NotCarried::NeighbourLacksRoutes(_)
-            | NotCarried::NoAnswer => true,
+            | NotCarried::NoAnswer
+            | NotCarried::OtherNetwork(_) => true,
         };
         self.not_carried().all(|(_, _, why)| is_tried(why))
     }
 
     /// Whether there is a host of which no probe was answered on any of its ways.
     pub fn lacks_answers(&self) -> bool {
-        self.not_carried().any(|(_, _, why)| why == NotCarried::NoAnswer)
+        self.not_carried()
+            .any(|(_, _, why)| matches!(why, NotCarried::NoAnswer | NotCarried::OtherNetwork(_)))
     }
 
     /// The routes that the kernel sends packets along, those to one host together. `counts` are the packets that each

@@ -483,6 +483,32 @@ fn a_host_whose_kernel_obeys_nothing_is_left_to_the_tap_and_the_others_are_not()
 }
 
 #[test]
+fn a_host_of_another_network_is_told_with_both_networks_where_nothing_comes_back() {
+    let mut ring = Ring::new(5, |node| if node == 2 { KernelAbilities::default() } else { ABLE });
+    let why_not = |ring: &Ring| {
+        let status = ring.nodes[0].kernel.status();
+        status.not_carried.iter().find(|(host, _)| *host == mac(2)).map(|(_, why)| *why)
+    };
+    let elsewhere: IpAddr = "fd99::3".parse().unwrap();
+    let tell = |ring: &mut Ring, addresses: Vec<IpAddr>| {
+        let now = ring.now;
+        ring.nodes[0].kernel.set_addresses(now, |of| match (0..5).find(|&node| mac(node) == of) {
+            Some(2) => addresses.clone(),
+            node => node.into_iter().flat_map(|node| [v4(node), v6(node)]).collect(),
+        });
+        ring.wait(5);
+    };
+    tell(&mut ring, vec![v4(2), elsewhere]);
+    let why = why_not(&ring).unwrap();
+    assert!(matches!(why, NotCarried::OtherNetwork(_)), "{why:?}");
+    let words = why.describe(|host| host.to_string());
+    assert!(words.contains("of the network fd99::/64, and this host's of fd00::/64"), "{words}");
+    assert!(words.contains("the same --fabric-prefix"), "{words}");
+    tell(&mut ring, vec![v4(2), elsewhere, v6(2)]);
+    assert_eq!(why_not(&ring), Some(NotCarried::NoAnswer));
+}
+
+#[test]
 fn whose_kernel_has_no_segments_is_told_by_itself_and_by_its_neighbours() {
     let ring = Ring::new(3, |node| if node == 2 { PLAIN } else { ABLE });
     let why_not = |at: usize, to: usize| {
