@@ -160,7 +160,8 @@ fn an_interface_may_be_renamed_changed_or_removed_and_return_with_another_addres
         pair.namespace.ip(words);
     }
     pair.wait_until("it is missed", |boards| {
-        boards[0]["carrier"] == false && boards.iter().all(|board| board["state"] == "isolated")
+        let alone = |board: &Value| board["state"] == "isolated" && board["network_configured"] == false;
+        boards[0]["carrier"] == false && boards.iter().all(alone)
     });
     for words in ["link set other down", "link set other name eth1", "link set eth1 up"] {
         pair.namespace.ip(words);

@@ -81,12 +81,12 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         thread::sleep(POLL_INTERVAL.min(left()));
         found = Found::ask(&args, left())?;
     }
-    // It takes a moment until these boards know that the whole network is configured. A person who sees them
+    // It takes a moment until these boards know that all other hosts are configured. A person who sees them
     // configured and the network not would wonder, so that is waited for too.
     while args.wait.is_some()
         && format == Format::Text
         && is_ready(&found)
-        && !found.networks_configured()
+        && !found.hosts_configured()
         && !left().is_zero()
     {
         thread::sleep(POLL_INTERVAL.min(left()));

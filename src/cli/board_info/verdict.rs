@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use mapper_daemon::agent::status::{AddressClash, Board, BoardPort, DeadCable, Mismatch, dead_ports};
-use mapper_daemon::xbar::cable::CableStatus;
+use mapper_daemon::agent::status::{
+    AddressClash, Board, BoardPort, DeadCable, Mismatch, NetworkLack, dead_ports,
+};
 
 /// Whether the network can be used, and if not, what is missing.
 pub(super) fn verdict(board: &Board) -> String {
@@ -13,17 +14,9 @@ pub(super) fn verdict(board: &Board) -> String {
         .map(|mismatch| describe_mismatch(&mismatch))
         .collect();
     let why = match board.state.as_str() {
-        "configured" if !board.unreachable.is_empty() => "hosts do not answer as they should",
+        "configured" if let Some(lack) = board.network_lack() => describe_lack(lack),
         "configured" if !board.network_configured => {
             "this board is, but the global mapper has not heard that all others are"
-        }
-        "configured" if !board.dead_cables.is_empty() => {
-            "cables of the map are dead, and routes lead around them"
-        }
-        // A cable between hosts that carries less than others is named, and frames are no longer than it carries. What no
-        // map shows are the ports of crossbars without an agent: frames of other hosts may be lost there.
-        "configured" if board.narrow_cables.is_empty() && cables(board).any(CableStatus::mtus_differ) => {
-            "the two ends of a cable carry frames of different length"
         }
         "configured" => return "Network is fully configured.".to_owned(),
         "starting" if board.level == 0 => "this board never maps (level 0), and no mapper has come forward",
@@ -45,9 +38,12 @@ pub(super) fn verdict(board: &Board) -> String {
     format!("Network is not fully configured: {why}.")
 }
 
-/// The cables of this machine.
-fn cables(board: &Board) -> impl Iterator<Item = &CableStatus> {
-    board.cable.iter().chain(board.ports.iter().map(|port| &port.cable))
+const fn describe_lack(lack: NetworkLack) -> &'static str {
+    match lack {
+        NetworkLack::Hosts => "hosts do not answer as they should",
+        NetworkLack::Cables => "cables of the map are dead, and routes lead around them",
+        NetworkLack::EqualMtus => "the two ends of a cable carry frames of different length",
+    }
 }
 
 /// Why no other host was found, as far as this machine can tell.
@@ -121,7 +117,7 @@ mod tests {
     use crate::cli::board_info::describe::describe_board;
     use crate::cli::board_info::describe::tests::configured;
     use mapper_daemon::agent::status::{NarrowCable, Reason};
-    use mapper_daemon::xbar::cable::NeighbourStatus;
+    use mapper_daemon::xbar::cable::{CableStatus, NeighbourStatus};
     use mapper_proto::agent::FrameDrop;
 
     fn reason() -> Reason {

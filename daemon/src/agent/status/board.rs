@@ -59,7 +59,10 @@ pub struct Board {
     pub state: String,
     /// Whether the agent holds a map and proved routes for it.
     pub configured: bool,
-    /// Whether the global mapper says that all agents of the network are configured.
+    /// Whether the agent is configured, and the global mapper says that all agents of its map are.
+    #[serde(default)]
+    pub hosts_configured: bool,
+    /// The same, and nothing else that this board shows keeps the network from being fully configured.
     pub network_configured: bool,
     /// The global mapper's address, if known.
     pub leader: Option<String>,
@@ -222,7 +225,8 @@ impl Board {
             traffic: around.traffic,
             state: state_name(status.state).to_owned(),
             configured: status.state == AgentState::Configured && around.carrier,
-            network_configured: status.network_complete && around.carrier,
+            hosts_configured: false,
+            network_configured: false,
             leader: status.leader.map(|rank| rank.mac.to_string()),
             parent: status.parent.map(|mac| mac.to_string()),
             children: status.children.iter().map(ToString::to_string).collect(),
@@ -277,6 +281,9 @@ impl Board {
         };
         let named = board.macs().filter_map(|mac| Some((mac.to_owned(), name_of(mac.parse().ok()?)?)));
         board.names = named.collect();
+        // An isolated host is its own global mapper, and would say so of itself alone.
+        board.hosts_configured = board.configured && status.network_complete;
+        board.network_configured = board.has_whole_network();
         board
     }
 
@@ -359,6 +366,7 @@ impl Board {
             traffic: None,
             state: state_name(AgentState::Starting).to_owned(),
             configured: false,
+            hosts_configured: false,
             network_configured: false,
             leader: None,
             parent: None,

@@ -24,6 +24,7 @@ mod routes;
 mod socket;
 mod soundings;
 mod subnet;
+mod whole_network;
 
 pub use address_clash::AddressClash;
 pub use bandwidth::{Bandwidths, WayBandwidth};
@@ -52,3 +53,4 @@ pub use soundings::{
     Traced, TracedHop, TracedWay, WayAsked,
 };
 pub use subnet::{ManagerSeen, SubnetStanding, SubnetVersionDto, role_names};
+pub use whole_network::NetworkLack;

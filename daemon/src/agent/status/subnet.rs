@@ -201,6 +201,7 @@ impl Board {
         let mac = |node: u64| Some(Mac::from_u64(node).to_string()).filter(|_| node != 0);
         let state = state_of(status, has_cable);
         let is_alone = subnet.masters().is_empty();
+        let is_whole = state == CONFIGURED && is_alone && subnet.blamed.is_empty();
         let mut board = Self {
             interface: Some(interface.to_owned()),
             mac: mac(status.node),
@@ -209,7 +210,8 @@ impl Board {
             carrier: has_cable,
             state: state.to_owned(),
             configured: state == CONFIGURED,
-            network_configured: state == CONFIGURED && is_alone && subnet.blamed.is_empty(),
+            hosts_configured: is_whole,
+            network_configured: is_whole,
             leader: match &status.master {
                 Some(master) => mac(master.node),
                 None => mac(status.node).filter(|_| subnet.is_master()),
