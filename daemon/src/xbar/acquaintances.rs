@@ -12,6 +12,10 @@ use mapper_proto::wire::{HelloEnd, HelloFlags};
 /// How long a neighbour that has fallen silent is taken to be there still, while the cable has carrier.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
+/// The least MTU that IPv6 works with (RFC 8200, section 5). Linux switches IPv6 off on an interface with less, and takes away
+/// addresses, routes and settings that it has there.
+const LEAST_MTU_OF_IPV6: u32 = 1280;
+
 /// A port of this machine whose neighbour is known.
 #[derive(Debug, Clone)]
 pub(crate) struct Cabled {
@@ -52,11 +56,13 @@ pub(crate) struct Acquaintances {
     send_segments: BTreeMap<u8, bool>,
     /// The numbers of the interfaces that had no carrier when they were last looked at.
     without_carrier: BTreeSet<u32>,
+    /// The interfaces whose MTU was too small for IPv6 then, with that MTU.
+    too_small: BTreeMap<String, u32>,
 }
 
 impl Acquaintances {
     /// These interfaces as they are now, by their numbers, and which of them lead to a neighbour. `joined` says whose
-    /// hellos are heard at each port.
+    /// hellos are heard at each port. Interfaces on which IPv6 does not work are left out, as the kernel takes nothing there.
     pub(crate) fn cabled(
         &mut self,
         now: Instant,
@@ -66,10 +72,15 @@ impl Acquaintances {
         self.known.retain(|_, (_, heard_at)| now.since(*heard_at) < KEPT_FOR);
         self.known.extend(joined.iter().map(|(&port, &neighbour)| (port, (neighbour, now))));
         self.without_carrier.clear();
+        self.too_small.clear();
         let (mut names, mut cabled) = (BTreeMap::new(), Vec::new());
         for (number, name) in interfaces {
             let Ok(Some(Interface { index, mtu, carrier, .. })) = Interface::look_up(&name) else { continue };
-            names.insert(index, name.clone());
+            if mtu < LEAST_MTU_OF_IPV6 {
+                self.too_small.insert(name.clone(), mtu);
+            } else {
+                names.insert(index, name.clone());
+            }
             if !carrier {
                 // Whoever is there when the carrier comes back may be another.
                 self.known.remove(&number);
@@ -92,10 +103,25 @@ impl Acquaintances {
                     neighbour_port,
                     sends_segments,
                 };
-                cabled.push(Cabled { port, mtu: mtu.min(neighbour.mtu), neighbour });
+                let mtu = mtu.min(neighbour.mtu);
+                if mtu >= LEAST_MTU_OF_IPV6 {
+                    cabled.push(Cabled { port, mtu, neighbour });
+                }
             }
         }
         (names, cabled)
+    }
+
+    /// Says in words at which interfaces the kernel carries nothing for their MTU, as [`Self::cabled`] last found them.
+    pub(crate) fn too_small(&self) -> Option<String> {
+        let ports: Vec<_> =
+            self.too_small.iter().map(|(name, mtu)| format!("{name} ({mtu} bytes)")).collect();
+        let first = self.too_small.keys().next()?;
+        Some(format!(
+            "the MTU is too small for IPv6 at {}: Linux switches IPv6 off below {LEAST_MTU_OF_IPV6}, so the kernel carries no \
+             packets there; raise it at both ends of the cable, as with `ip link set {first} mtu 1500`",
+            ports.join(", ")
+        ))
     }
 
     /// The numbers of the interfaces that had no carrier when [`Self::cabled`] last looked at them.
@@ -109,6 +135,20 @@ mod tests {
     use mapper_proto::Mac;
 
     use super::*;
+
+    #[test]
+    fn ports_that_are_too_small_for_ipv6_are_named_with_what_to_do() {
+        let mut acquaintances = Acquaintances::default();
+        assert_eq!(acquaintances.too_small(), None);
+        acquaintances.too_small = BTreeMap::from([("p1".to_owned(), 1200), ("p2".to_owned(), 1279)]);
+        let words = acquaintances.too_small().unwrap();
+        assert!(words.contains("p1 (1200 bytes), p2 (1279 bytes)") && words.contains("mtu 1500"), "{words}");
+        // The loopback interface is wide enough, and one that is not there is of no concern.
+        let there = [(1, "lo".to_owned()), (2, "nosuch0".to_owned())];
+        let (names, _) = acquaintances.cabled(Instant::ZERO, there, &BTreeMap::new());
+        assert!(names.into_values().eq(["lo".to_owned()]));
+        assert_eq!(acquaintances.too_small(), None);
+    }
 
     #[test]
     fn segments_come_from_whoever_sends_nothing_by_destination_alone() {

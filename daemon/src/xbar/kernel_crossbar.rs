@@ -7,6 +7,7 @@ use mapper_fib::crossbar::{Delivery, by_segments};
 use mapper_fib::{Objects, changes};
 use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
+use tracing::warn;
 
 use super::acquaintances::Acquaintances;
 use super::data_path::XbarDataPath;
@@ -85,7 +86,11 @@ impl KernelCrossbar {
             return;
         }
         let joined = self.neighbours.borrow_and_update().clone();
+        let before = self.acquaintances.too_small();
         let (names, cabled) = self.acquaintances.cabled(self.clock.now(), interfaces, &joined);
+        if let Some(too_small) = self.acquaintances.too_small().filter(|now| before.as_ref() != Some(now)) {
+            warn!("{too_small}");
+        }
         self.forwarding.keep_settings_of(names);
         let ports: Vec<_> = cabled.into_iter().map(|cabled| cabled.port).collect();
         let wanted = by_segments(&ports, true, Delivery::default(), self.forwarding.compressed());
@@ -95,8 +100,10 @@ impl KernelCrossbar {
 
     /// What the status tells of it.
     fn data_path(&self) -> XbarDataPath {
-        let Self { forwarding, wanted, .. } = self;
-        XbarDataPath::of_kernel(forwarding.choice(), wanted.len(), forwarding.status())
+        let Self { forwarding, wanted, acquaintances, .. } = self;
+        let mut path = XbarDataPath::of_kernel(forwarding.choice(), wanted.len(), forwarding.status());
+        path.troubles.extend(acquaintances.too_small());
+        path
     }
 
     /// Takes away what was installed.

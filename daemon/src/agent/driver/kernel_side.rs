@@ -38,7 +38,7 @@ pub(super) struct KernelSide {
     said: Option<HelloFlags>,
     /// Who is at the other ends of the cables.
     neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
-    acquaintances: Acquaintances,
+    pub(super) acquaintances: Acquaintances,
     /// When the packets that the kernel sent are counted next.
     count_at: Instant,
     /// How many packets each nexthop had taken when they were counted last.
