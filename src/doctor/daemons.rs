@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mapper_daemon::agent::options::Config;
 use mapper_daemon::agent::status::{Board, Mismatch, socket_path, units};
 use mapper_daemon::xbar::cable::CableStatus;
-use mapper_daemon::xbar::{self, PortStatus, XbarStatus};
+use mapper_daemon::xbar::{self, PortStatus, XbarDataPath, XbarStatus};
 use serde::de::DeserializeOwned;
 
 use super::Check;
@@ -87,6 +87,21 @@ impl Heard {
         Self { boards: interfaces.iter().map(board).collect(), ..Self::default() }
     }
 
+    /// The board of the agent or node on an interface, if it answered.
+    pub(super) fn board_on(&self, interface: &str) -> Option<&Board> {
+        self.boards.iter().find(|board| is_board_of(board, interface))
+    }
+
+    /// Whether the daemon on an interface has said that it leaves the kernel's forwarding alone.
+    pub(super) fn leaves_kernel_alone(&self, interface: &str) -> bool {
+        if let Some(board) = self.board_on(interface) {
+            return board.data_path.as_ref().is_some_and(|path| path.leaves_kernel_alone);
+        }
+        let is_there = |xbar: &&XbarStatus| xbar.ports.iter().any(|port| port.interface == interface);
+        let path = self.xbars.iter().find(is_there).and_then(|xbar| xbar.data_path.as_ref());
+        path.is_some_and(XbarDataPath::leaves_kernel_alone)
+    }
+
     /// The boards of the agents and nodes that answered.
     pub(super) fn boards(&self) -> impl Iterator<Item = &Board> {
         self.boards.iter()
@@ -145,8 +160,8 @@ impl Heard {
 impl<'a> Daemon<'a> {
     /// The daemon on the interface of this configuration.
     pub(super) fn on(config: &Config, heard: &'a Heard) -> Self {
-        let Heard { boards, xbars, unheard, .. } = heard;
-        if let Some(board) = boards.iter().find(|board| is_board_of(board, &config.interface)) {
+        let Heard { xbars, unheard, .. } = heard;
+        if let Some(board) = heard.board_on(&config.interface) {
             return Self::Agent(board);
         }
         let is_port = |xbar: &&XbarStatus| xbar.ports.iter().any(|port| port.interface == config.interface);
@@ -274,11 +289,15 @@ pub(super) fn check_fabric(board: &Board, interface: &str) -> Vec<Check> {
     for (_, what, fix) in troubles.iter().filter(|(port, ..)| *port == interface) {
         checks.push(Check::warning("cable", what, fix));
     }
-    let is_of_cable = |warning: &&String| troubles.iter().any(|(_, trouble, _)| trouble == *warning);
-    for warning in board.warnings.iter().filter(|warning| !is_of_cable(warning)) {
-        checks.push(Check::warning("users' frames", warning, "see to it: such frames may be lost"));
-    }
     checks
+}
+
+/// What an agent warns of that is of no cable. That is of the whole machine, whichever of its ports is examined, and the
+/// warnings say themselves what to do.
+pub(super) fn check_warnings(board: &Board) -> impl Iterator<Item = Check> {
+    let of_cables: Vec<_> = cables_of(board).filter_map(|(port, cable)| cable.trouble(port)).collect();
+    let of_none = board.warnings.iter().filter(move |warning| !of_cables.contains(warning));
+    of_none.map(|warning| Check { fix: None, ..Check::warning("users' frames", warning, "") })
 }
 
 /// The cables of an agent or a node, by interface.
@@ -305,7 +324,7 @@ fn check_network(board: &Board, whole: bool) -> Check {
 mod tests {
     use super::super::Outcome;
     use super::*;
-    use mapper_daemon::agent::status::BoardPort;
+    use mapper_daemon::agent::status::{BoardPort, DataPath};
     use mapper_daemon::xbar::cable::NeighbourStatus;
     use mapper_proto::agent::FrameDrop;
 
@@ -330,8 +349,9 @@ mod tests {
             warnings: vec!["the tap interface is down".to_owned()],
             ..whole()
         };
-        let found: Vec<_> =
-            check_fabric(&board, "eth1").into_iter().map(|check| (check.what, check.status)).collect();
+        let found: Vec<Check> =
+            check_fabric(&board, "eth1").into_iter().chain(check_warnings(&board)).collect();
+        let found: Vec<_> = found.into_iter().map(|check| (check.what, check.status)).collect();
         assert!(found[1].0.contains("02:00:00:00:00:09"), "{found:?}");
         assert_eq!(found[2].0, "the tap interface is down");
         assert!(found[1..].iter().all(|(_, status)| *status == Outcome::Warning));
@@ -359,12 +379,24 @@ mod tests {
         };
         let of = |interface: &str| check_fabric(&board, interface);
         let (first, second) = (of("p1"), of("p2"));
-        assert_eq!((first.len(), second.len()), (3, 2));
+        assert_eq!((first.len(), second.len()), (2, 1));
         assert_eq!((first[1].name, first[1].status), ("cable", Outcome::Warning));
         let fix = first[1].fix.as_ref().unwrap();
         assert!(fix.starts_with("`ip link set PORT mtu 1400` on the machine of 02:00:00:00:00:09"), "{fix}");
         assert!(fix.contains("`ip link set p1 mtu 1500` here"), "{fix}");
-        assert_eq!(second[1].what, "the tap interface is down");
+        let warnings: Vec<_> = check_warnings(&board).collect();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert_eq!((warnings[0].what.as_str(), &warnings[0].fix), ("the tap interface is down", &None));
+    }
+
+    #[test]
+    fn who_sends_by_the_tap_interface_alone_leaves_the_kernel_alone() {
+        let port = |interface: &str| BoardPort { interface: interface.to_owned(), ..BoardPort::default() };
+        let node = |name: &str, path| Board { ports: vec![port(name)], data_path: Some(path), ..whole() };
+        let by_tap = DataPath::tap("another node has the kernel's forwarding");
+        let tried = DataPath { leaves_kernel_alone: false, ..by_tap.clone() };
+        let heard = Heard { boards: vec![node("p1", tried), node("q1", by_tap)], ..Heard::default() };
+        assert_eq!(["p1", "q1", "r1"].map(|name| heard.leaves_kernel_alone(name)), [false, true, false]);
     }
 
     #[test]

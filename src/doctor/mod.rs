@@ -52,7 +52,7 @@ pub struct Check {
     pub status: Outcome,
     /// What was found.
     pub what: String,
-    /// What to do, unless all is well.
+    /// What to do, unless all is well or what was found says it.
     pub fix: Option<String>,
     /// What does that without asking, if it is known and safe.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,11 +130,17 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
         let found = name.map(|name| infiniband::check(config, &name, &heard)).unwrap_or_default();
         checks.extend(found.into_iter().map(|check| check.of(&config.interface)));
     }
+    let mut told = BTreeSet::new();
     for config in &configs {
-        heard.turn_to(&config.service.run_dir);
+        let run_dir = &config.service.run_dir;
+        heard.turn_to(run_dir);
         let is_set_up = !is_asked_for && !crossbars.contains(&config.interface);
         let found = interface::check(config, &heard, is_set_up);
         checks.extend(found.into_iter().map(|check| check.of(&config.interface)));
+        let board = heard.board_on(&config.interface);
+        if let Some(board) = board.filter(|board| told.insert((run_dir.clone(), board.unit))) {
+            checks.extend(daemons::check_warnings(board));
+        }
     }
     checks.extend(examine_fast_path(&configs, &crossbars, &heard));
     checks
@@ -179,6 +185,7 @@ fn examine_without_interface(
             checks.extend(machine::check(&node));
             checks.extend(fast_path::check_without_ports(&fast_path::Examined {
                 ports: Vec::new(),
+                left_alone: BTreeSet::new(),
                 choice: node.data_path,
                 avoid: &node.kernel_avoid,
                 forwards: true,
@@ -211,8 +218,12 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
     let Some(first) = configs.first() else { return Vec::new() };
     let named = |name: &str| configs.iter().any(|config| config.interface == name);
     let there = configs.iter().filter_map(|config| Interface::look_up(&config.interface).ok().flatten());
+    let ports: Vec<Interface> = there.filter(|interface| interface.ethernet).collect();
+    let names = ports.iter().map(|port| port.name.clone());
+    let left_alone = names.filter(|name| heard.leaves_kernel_alone(name)).collect();
     fast_path::check(&fast_path::Examined {
-        ports: there.filter(|interface| interface.ethernet).collect(),
+        ports,
+        left_alone,
         choice: first.data_path,
         avoid: &first.kernel_avoid,
         forwards: configs.iter().any(|config| is_node(config) || is_crossbar(config)),

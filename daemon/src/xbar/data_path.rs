@@ -27,6 +27,11 @@ impl XbarDataPath {
         Self::new(DataPathChoice::Tap, why.to_owned())
     }
 
+    /// Whether the crossbar leaves the kernel's forwarding alone, and so needs nothing of it.
+    pub fn leaves_kernel_alone(&self) -> bool {
+        self.kind == DataPathChoice::Tap.to_string()
+    }
+
     /// The kernel, which is to hold so many objects, sends packets on by their segments.
     pub(super) fn of_kernel(choice: DataPathChoice, objects: usize, kernel: ForwardingStatus) -> Self {
         let why = "the kernel obeys segments";

@@ -120,7 +120,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
 /// Writes what users' packets go by, and what does not go by the kernel.
 fn write_data_path(text: &mut String, board: &Board, path: &DataPath) -> fmt::Result {
     // What is shortened is one of the warnings.
-    let DataPath { kind, why, installed, missing, shortened: _, put_right, troubles, objects: _ } = path;
+    let DataPath { kind, why, installed, missing, put_right, troubles, .. } = path;
     let carried = match installed {
         0 => String::new(),
         &count => format!(" to {}", plural(count, "host")),

@@ -3,6 +3,8 @@
 //! What is read is what `nft` and `iptables-save` tell, as far as it can be judged without being a firewall: chains
 //! that drop whatever no rule accepts, and rules that accept by interfaces and the port of UDP alone.
 
+use std::collections::BTreeSet;
+
 use mapper_fib::probe::UDP_PORT;
 use mapper_machine::link::interface::Interface;
 use mapper_proto::Mac;
@@ -139,8 +141,16 @@ pub(super) fn check_without_ports(examined: &Examined<'_>) -> Vec<Check> {
     };
     let (cables, avoid) = (Vec::new(), examined.avoid);
     let Examined { choice, forwards, is_at_work, holds_objects, .. } = *examined;
-    let checks =
-        check(&Examined { ports: vec![port], choice, avoid, forwards, is_at_work, holds_objects, cables });
+    let checks = check(&Examined {
+        ports: vec![port],
+        left_alone: BTreeSet::new(),
+        choice,
+        avoid,
+        forwards,
+        is_at_work,
+        holds_objects,
+        cables,
+    });
     let without_port = |check: Check| {
         let names_it = |fix: &String| fix.contains(&format!(" {STAND_IN} "));
         let told = |fix: String| match names_it(&fix) {
@@ -262,6 +272,7 @@ mod tests {
             chains,
             &Examined {
                 ports,
+                left_alone: BTreeSet::new(),
                 choice,
                 avoid: &[],
                 forwards,

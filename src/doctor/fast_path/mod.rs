@@ -11,6 +11,7 @@ mod owners;
 mod settings;
 mod tables;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use mapper_machine::kernel::{Abilities, Ability};
@@ -24,6 +25,8 @@ use super::Check;
 pub(super) struct Examined<'a> {
     /// The ports that are there.
     pub(super) ports: Vec<Interface>,
+    /// Those of them whose daemons leave the kernel's forwarding alone, as one that began after another daemon of the machine.
+    pub(super) left_alone: BTreeSet<String>,
     /// What users' packets are to go by.
     pub(super) choice: DataPathChoice,
     /// Which abilities of the kernel are not to be used.
@@ -81,8 +84,10 @@ fn check_kernel(examined: &Examined<'_>) -> Vec<Check> {
     checks
 }
 
+/// The least MTU that IPv6 works with (RFC 8200, section 5).
+const LEAST_MTU_OF_IPV6: u32 = 1280;
 /// What a packet of IPv6 needs at least, and an outer header before it.
-const LEAST_MTU: u32 = 1280 + mapper_fib::segments::OUTER_HEADER_BYTES;
+const LEAST_MTU: u32 = LEAST_MTU_OF_IPV6 + mapper_fib::segments::OUTER_HEADER_BYTES;
 
 /// Checks whether the ports carry packets that are long enough, and alike.
 fn check_mtus(ports: &[Interface]) -> Vec<Check> {

@@ -1,5 +1,6 @@
 //! Settings of the kernel that forwarding needs, and those of the machine's other networks that it may hurt.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use mapper_fabric::wording::with_causes;
@@ -7,7 +8,7 @@ use mapper_machine::link::interface::Interface;
 use mapper_machine::sysctl::{ForwardingNeeds, Lacking};
 use rustix::fs::Access;
 
-use super::Examined;
+use super::{Examined, LEAST_MTU_OF_IPV6};
 use crate::doctor::{Check, Repair};
 
 pub(super) fn check(examined: &Examined<'_>, force_forwarding: bool) -> Vec<Check> {
@@ -15,7 +16,10 @@ pub(super) fn check(examined: &Examined<'_>, force_forwarding: bool) -> Vec<Chec
         let fix = "start the machine without ipv6.disable=1 on the kernel's command line (/proc/cmdline)";
         return vec![Check::failed("IPv6", "this kernel has none, and probes and segments need it", fix)];
     }
-    let ports = examined.ports.iter().map(|port| (port.index, port.name.clone())).collect();
+    let ports = ports_in_need(examined);
+    if ports.is_empty() && !examined.ports.is_empty() {
+        return check_advertisements(examined);
+    }
     let needs = ForwardingNeeds { ports, forwards: examined.forwards, force_forwarding };
     let mut checks = vec![match needs.lacking() {
         Ok(lacking) => judge(&lacking, examined.is_at_work, |setting| {
@@ -25,6 +29,15 @@ pub(super) fn check(examined: &Examined<'_>, force_forwarding: bool) -> Vec<Chec
     }];
     checks.extend(check_advertisements(examined));
     checks
+}
+
+/// The ports whose settings forwarding needs, by the numbers of their interfaces: neither those of a daemon that leaves the kernel
+/// alone, nor those on which Linux switches IPv6 off for their MTU, so that daemons do not use them.
+fn ports_in_need(examined: &Examined<'_>) -> BTreeMap<u32, String> {
+    let in_need = examined.ports.iter();
+    let in_need =
+        in_need.filter(|port| !examined.left_alone.contains(&port.name) && port.mtu >= LEAST_MTU_OF_IPV6);
+    in_need.map(|port| (port.index, port.name.clone())).collect()
 }
 
 /// What of the settings is not as it is needed. A daemon sets them when it starts; once it runs they are to stay.
@@ -85,8 +98,32 @@ fn check_advertisements(examined: &Examined<'_>) -> Vec<Check> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use mapper_machine::options::DataPathChoice;
+
     use super::super::super::Outcome;
     use super::*;
+    use crate::doctor::interface::tests::port;
+
+    #[test]
+    fn ports_that_no_daemon_has_the_kernel_use_need_no_settings() {
+        let examined = Examined {
+            ports: vec![
+                port("p1", 1500),
+                Interface { index: 4, ..port("q1", 1500) },
+                Interface { index: 5, ..port("p2", 1200) },
+            ],
+            left_alone: BTreeSet::from(["q1".to_owned()]),
+            choice: DataPathChoice::Auto,
+            avoid: &[],
+            forwards: true,
+            is_at_work: true,
+            holds_objects: true,
+            cables: Vec::new(),
+        };
+        assert!(ports_in_need(&examined).into_values().eq(["p1".to_owned()]));
+    }
 
     #[test]
     fn what_a_daemon_sets_itself_is_no_defect_and_what_is_set_back_or_cannot_be_set_is() {

@@ -111,6 +111,8 @@ fn judge_ours(ours: usize, holds_objects: bool) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::super::super::Outcome;
     use super::*;
     use crate::doctor::interface::tests::port;
@@ -125,6 +127,7 @@ mod tests {
         let ports = vec![port("eth1", 1500)];
         let examined = Examined {
             ports,
+            left_alone: BTreeSet::new(),
             choice,
             avoid,
             forwards,

@@ -32,6 +32,9 @@ pub struct DataPath {
     pub put_right: u64,
     /// What the kernel refuses, in words.
     pub troubles: Vec<String>,
+    /// Whether the daemon leaves the kernel's forwarding alone, and so has nothing there and needs nothing of it.
+    #[serde(default)]
+    pub leaves_kernel_alone: bool,
 }
 
 /// A host to which only shorter frames get through than the ends of all cables on the way say.
@@ -57,6 +60,7 @@ impl DataPath {
             objects: 0,
             put_right: 0,
             troubles: Vec::new(),
+            leaves_kernel_alone: true,
         }
     }
 
@@ -112,6 +116,7 @@ impl DataPath {
             objects: *objects,
             put_right: kernel.put_right,
             troubles: kernel.troubles,
+            leaves_kernel_alone: false,
         }
     }
 }
