@@ -133,7 +133,7 @@ impl NotCarried {
             }
             Self::OtherNetwork(NetworksApart { own, other, prefix_bits }) => {
                 return format!(
-                    "its IPv6 addresses are of the network {other}/{prefix_bits}, and this host's of {own}/{prefix_bits}, so that \
+                    "the other host's IPv6 addresses are of the network {other}/{prefix_bits}, and this host's of {own}/{prefix_bits}, so that \
                      neither has a route to the other: start all hosts with the same --fabric-prefix"
                 );
             }
