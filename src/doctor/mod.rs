@@ -219,7 +219,9 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
     let named = |name: &str| configs.iter().any(|config| config.interface == name);
     let there = configs.iter().filter_map(|config| Interface::look_up(&config.interface).ok().flatten());
     let ports: Vec<Interface> = there.filter(|interface| interface.ethernet).collect();
-    let names = ports.iter().map(|port| port.name.clone());
+    let holds_objects = any_uses_kernel();
+    // Where no daemon has the kernel, its ports may well go by it once a daemon is started for that, as this is asked about.
+    let names = ports.iter().map(|port| port.name.clone()).filter(|_| holds_objects);
     let left_alone = names.filter(|name| heard.leaves_kernel_alone(name)).collect();
     fast_path::check(&fast_path::Examined {
         ports,
@@ -229,7 +231,7 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
         forwards: configs.iter().any(|config| is_node(config) || is_crossbar(config)),
         // What a daemon of another run directory is to set is not known.
         is_at_work: heard.interfaces().any(named),
-        holds_objects: any_uses_kernel(),
+        holds_objects,
         cables: heard.cable_troubles().filter(|(interface, ..)| named(interface)).collect(),
     })
 }
