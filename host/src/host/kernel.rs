@@ -151,7 +151,12 @@ impl Host {
     /// What the kernel carries now, if this host uses it.
     pub fn kernel_status(&self) -> Option<KernelPathStatus> {
         let directory = self.services.gossip().directory();
-        Some(self.kernel.as_ref()?.status().awaiting(|mac| directory.revision_of(mac).is_some()))
+        let kernel = self.kernel.as_ref()?;
+        let status = kernel.status().awaiting(|mac| directory.revision_of(mac).is_some());
+        Some(match kernel.goes_by_destination() {
+            true => status,
+            false => status.naming_those_without_segments(|mac| directory.by_destination_of(mac)),
+        })
     }
 
     /// Tells the kernel path which addresses the hosts have. Those that several hosts claim lead to none of them.

@@ -9,7 +9,7 @@ use mapper_proto::wire::Route;
 use mapper_proto::{Mac, PortSet, crossbar_tag};
 
 use super::destination::Destination;
-use super::surroundings::CABLE;
+use super::surroundings::{ByDestination, CABLE};
 use super::way::Way;
 use super::{KernelPath, KernelPort};
 use crate::routes::RouteTable;
@@ -47,6 +47,17 @@ impl KernelPathStatus {
         for (mac, why) in &mut self.not_carried {
             if *why == NotCarried::NoAddress && !has_told(*mac) {
                 *why = NotCarried::BeingTried;
+            }
+        }
+        self
+    }
+
+    /// The same of a host that goes by segments, with the cause where another one's kernel knows none, as that one tells all.
+    #[must_use]
+    pub(crate) fn naming_those_without_segments(mut self, of: impl Fn(Mac) -> ByDestination) -> Self {
+        for (mac, why) in &mut self.not_carried {
+            if *why == NotCarried::NoAnswer && of(*mac).is_needed() {
+                *why = NotCarried::LacksSegments;
             }
         }
         self
@@ -95,6 +106,8 @@ pub enum NotCarried {
     NeighbourLacksRoutes(Behind),
     /// Probes are under way, or will be once all hosts have the map and the host has told its addresses.
     BeingTried,
+    /// No probe was answered, as the host's own kernel obeys no segments, by which this one goes.
+    LacksSegments,
     /// No probe was answered: a kernel on the way does not forward, or a firewall drops what it should.
     NoAnswer,
     /// No probe was answered, as the host's IPv6 addresses are in none of this host's networks on the fabric.
@@ -138,6 +151,10 @@ impl NotCarried {
                 );
             }
             Self::NotHere => "the kernel of this machine has no SRv6 or may not use it",
+            Self::LacksSegments => {
+                "its kernel has no SRv6 or may not use it, and this machine goes by that: run a kernel with SRv6 there, or all \
+                 machines with `--data-path routes`"
+            }
             Self::NoOwnAddress => "this host has no IPv6 address on the fabric",
             Self::NoAddress => "the host has told no IPv6 address of its own",
             Self::NoWay => "no route leads there through crossbars and cables whose kernels are known",
@@ -247,6 +264,7 @@ impl KernelPath {
             | NotCarried::NoWay
             | NotCarried::NeighbourLacksSegments(_)
             | NotCarried::NeighbourLacksRoutes(_)
+            | NotCarried::LacksSegments
             | NotCarried::NoAnswer
             | NotCarried::OtherNetwork(_) => true,
         };
@@ -284,4 +302,19 @@ fn who_is_behind(table: &RouteTable, port: &KernelPort) -> Mac {
     };
     let there = table.hosts().filter(|&(_, host)| table.is_at(host, xbar)).map(|(mac, _)| mac);
     crossbar_tag::naming_host(port.tag, there).unwrap_or(port.cabled.neighbour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_segments_is_the_cause_also_where_it_is_not_a_neighbour() {
+        let [plain, other] = [1, 2].map(Mac::from_position);
+        let not_carried = vec![(plain, NotCarried::NoAnswer), (other, NotCarried::NoAnswer)];
+        let status = KernelPathStatus { not_carried, ..KernelPathStatus::default() };
+        let of = |mac| if mac == plain { ByDestination::Alone } else { ByDestination::Never };
+        let told = status.naming_those_without_segments(of).not_carried;
+        assert_eq!(told, [(plain, NotCarried::LacksSegments), (other, NotCarried::NoAnswer)]);
+    }
 }

@@ -154,10 +154,9 @@ impl Found {
         self.missing.iter().map(|place| format!("mapper: {place}\n")).collect()
     }
 
-    /// Whether every board knows that all hosts of its network are configured. An agent of an earlier version tells it of
-    /// the network alone.
-    pub(super) fn hosts_configured(&self) -> bool {
-        self.boards.iter().all(|board| board.hosts_configured || board.network_configured)
+    /// Whether every board knows that all hosts of its network are configured.
+    pub(super) fn networks_configured(&self) -> bool {
+        self.boards.iter().all(|board| board.network_configured)
     }
 
     /// Whether a board that was named is missing or silent, or a board may not be asked by this user.

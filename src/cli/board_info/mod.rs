@@ -86,7 +86,7 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
     while args.wait.is_some()
         && format == Format::Text
         && is_ready(&found)
-        && !found.hosts_configured()
+        && !found.networks_configured()
         && !left().is_zero()
     {
         thread::sleep(POLL_INTERVAL.min(left()));

@@ -215,7 +215,7 @@ impl Known {
         // Who is configured hears of all others that are not, as far as they are in its part of the checks.
         let version = board.map_version.as_ref().map(MapVersionDto::to_string);
         let at = self.maps.iter().position(|map| Some(&map.version) == version.as_ref());
-        if let Some(at) = at.filter(|_| board.hosts_configured || board.network_configured) {
+        if let Some(at) = at.filter(|_| board.network_configured) {
             let first = self.maps[at].first[0];
             let end = self.maps.get(at + 1).map_or(moment.hosts.len(), |next| next.first[0]);
             moment.hosts[first..end].iter_mut().for_each(|state| *state = HostState::Configured);

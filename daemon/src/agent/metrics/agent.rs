@@ -77,7 +77,7 @@ fn write_agent(text: &mut Exposition, board: &Board) {
     );
     text.gauge(
         "mapper_network_configured",
-        "1 if every host of the map has said that it is configured, and no cable or host of it is missing.",
+        "1 if every host of the map has said that it is configured, and there are others.",
         board.network_configured.into(),
     );
 }

@@ -60,10 +60,11 @@ pub struct Board {
     /// Whether the agent holds a map and proved routes for it.
     pub configured: bool,
     /// Whether the agent is configured, and the global mapper says that all agents of its map are.
-    #[serde(default)]
-    pub hosts_configured: bool,
-    /// The same, and nothing else that this board shows keeps the network from being fully configured.
     pub network_configured: bool,
+    /// The same, and nothing that this board shows is missing: no cable is dead, no host of the map is silent, and no cable that no map
+    /// shows has ends whose frames are of different length.
+    #[serde(default)]
+    pub network_whole: bool,
     /// The global mapper's address, if known.
     pub leader: Option<String>,
     /// The address of the agent's parent in the tree, if it has one.
@@ -225,8 +226,8 @@ impl Board {
             traffic: around.traffic,
             state: state_name(status.state).to_owned(),
             configured: status.state == AgentState::Configured && around.carrier,
-            hosts_configured: false,
             network_configured: false,
+            network_whole: false,
             leader: status.leader.map(|rank| rank.mac.to_string()),
             parent: status.parent.map(|mac| mac.to_string()),
             children: status.children.iter().map(ToString::to_string).collect(),
@@ -282,8 +283,8 @@ impl Board {
         let named = board.macs().filter_map(|mac| Some((mac.to_owned(), name_of(mac.parse().ok()?)?)));
         board.names = named.collect();
         // An isolated host is its own global mapper, and would say so of itself alone.
-        board.hosts_configured = board.configured && status.network_complete;
-        board.network_configured = board.has_whole_network();
+        board.network_configured = board.configured && status.network_complete;
+        board.network_whole = board.has_whole_network();
         board
     }
 
@@ -366,8 +367,8 @@ impl Board {
             traffic: None,
             state: state_name(AgentState::Starting).to_owned(),
             configured: false,
-            hosts_configured: false,
             network_configured: false,
+            network_whole: false,
             leader: None,
             parent: None,
             children: Vec::new(),

@@ -210,7 +210,7 @@ impl Board {
             carrier: has_cable,
             state: state.to_owned(),
             configured: state == CONFIGURED,
-            hosts_configured: is_whole,
+            network_whole: is_whole,
             network_configured: is_whole,
             leader: match &status.master {
                 Some(master) => mac(master.node),

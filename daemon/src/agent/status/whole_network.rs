@@ -1,5 +1,5 @@
-//! Whether all of a board's network is as it should be, for `network_configured`, for metrics and for the words of `mapper board-info`,
-//! which are to say the same.
+//! Whether all of a board's network is as it should be, for `network_whole` and for the words of `mapper board-info`, which are to
+//! say the same.
 
 use super::Board;
 use crate::xbar::cable::CableStatus;
@@ -33,7 +33,7 @@ impl Board {
 
     /// Whether all hosts are configured, and nothing of the network is missing.
     pub(super) fn has_whole_network(&self) -> bool {
-        self.hosts_configured && self.network_lack().is_none()
+        self.network_configured && self.network_lack().is_none()
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
     use crate::xbar::cable::NeighbourStatus;
 
     fn board() -> Board {
-        Board { hosts_configured: true, ..Board::silent(0, String::new()) }
+        Board { network_configured: true, ..Board::silent(0, String::new()) }
     }
 
     #[test]
@@ -52,7 +52,7 @@ mod tests {
         assert!(board().has_whole_network());
         let reason = Reason { mac: "02:00:00:00:00:09".to_owned(), why: "runs no agent".to_owned() };
         for lacking in [
-            Board { hosts_configured: false, ..board() },
+            Board { network_configured: false, ..board() },
             Board { unreachable: vec![reason], ..board() },
             Board { dead_cables: vec![DeadCable::default()], ..board() },
         ] {
