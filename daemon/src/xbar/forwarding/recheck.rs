@@ -1,5 +1,6 @@
 //! Compares what the kernel holds with what it is to hold, and puts right what others changed.
 
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -107,14 +108,15 @@ impl Forwarding {
         self.put_right += of_others as u64;
         self.renewals.begin_another();
         let failed = self.kernel.apply(&changes);
-        if of_others > 0 {
-            info!(objects = of_others, "put right what the kernel held otherwise than it was to");
+        // What the kernel refuses is tried again soon, and told once.
+        let refused: BTreeSet<usize> = failed.iter().map(|(at, _)| *at).collect();
+        let done = changes.iter().enumerate().filter(|(at, _)| !refused.contains(at));
+        let (mended, taken_away): (Vec<_>, Vec<_>) = done.partition(|(_, change)| is_of_others(change));
+        if !mended.is_empty() {
+            info!(objects = mended.len(), "put right what the kernel held otherwise than it was to");
         }
-        if changes.len() > of_others {
-            info!(
-                objects = changes.len() - of_others,
-                "took away what an earlier run had left in the kernel"
-            );
+        if !taken_away.is_empty() {
+            info!(objects = taken_away.len(), "took away what an earlier run had left in the kernel");
         }
         if !failed.is_empty() {
             self.recheck_at = self.clock.now() + RETRY_AFTER;
