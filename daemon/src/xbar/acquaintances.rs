@@ -4,17 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
-use mapper_machine::link::interface::Interface;
+use mapper_machine::link::interface::{Interface, LEAST_MTU_OF_IPV6};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
 use mapper_proto::wire::{HelloEnd, HelloFlags};
 
 /// How long a neighbour that has fallen silent is taken to be there still, while the cable has carrier.
 const KEPT_FOR: Duration = Duration::from_secs(60);
-
-/// The least MTU that IPv6 works with (RFC 8200, section 5). Linux switches IPv6 off on an interface with less, and takes away
-/// addresses, routes and settings that it has there.
-const LEAST_MTU_OF_IPV6: u32 = 1280;
 
 /// A port of this machine whose neighbour is known.
 #[derive(Debug, Clone)]

@@ -84,10 +84,9 @@ fn check_kernel(examined: &Examined<'_>) -> Vec<Check> {
     checks
 }
 
-/// The least MTU that IPv6 works with (RFC 8200, section 5).
-const LEAST_MTU_OF_IPV6: u32 = 1280;
 /// What a packet of IPv6 needs at least, and an outer header before it.
-const LEAST_MTU: u32 = LEAST_MTU_OF_IPV6 + mapper_fib::segments::OUTER_HEADER_BYTES;
+const LEAST_MTU: u32 =
+    mapper_machine::link::interface::LEAST_MTU_OF_IPV6 + mapper_fib::segments::OUTER_HEADER_BYTES;
 
 /// Checks whether the ports carry packets that are long enough, and alike.
 fn check_mtus(ports: &[Interface]) -> Vec<Check> {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mapper_fabric::wording::with_causes;
-use mapper_machine::link::interface::Interface;
+use mapper_machine::link::interface::{Interface, LEAST_MTU_OF_IPV6};
 use mapper_machine::sysctl::{ForwardingNeeds, Lacking};
 use rustix::fs::Access;
 
-use super::{Examined, LEAST_MTU_OF_IPV6};
+use super::Examined;
 use crate::doctor::{Check, Repair};
 
 pub(super) fn check(examined: &Examined<'_>, force_forwarding: bool) -> Vec<Check> {

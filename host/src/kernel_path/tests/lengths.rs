@@ -1,6 +1,7 @@
 //! Cables that carry shorter frames than their ends say, as what is between the ends says nothing of itself.
 
 use super::by_destination::port;
+use super::without_crossbar::mtu;
 use super::*;
 
 /// Four nodes whose ports say 9000, and the cable from node 0 to node 1 carries 1500.
@@ -13,15 +14,6 @@ fn ring_with_a_converter(abilities: KernelAbilities) -> Ring {
     // The tries take until then, as others begin where a neighbour's table has just changed.
     ring.wait(4);
     ring
-}
-
-/// The longest packet of a host's kernel to another host, in bytes; `None` if it has no route there.
-fn mtu(ring: &Ring, from: usize, to: usize) -> Option<u32> {
-    let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(to)) };
-    match ring.nodes[from].kernel.wanted().routes.get(&key) {
-        Some(Route::Group { mtu, .. }) => Some(*mtu),
-        _ => None,
-    }
 }
 
 #[test]

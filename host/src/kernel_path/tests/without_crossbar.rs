@@ -14,7 +14,7 @@ fn three_nodes_and_a_leaf() -> Ring {
 }
 
 /// The longest packet of a host's kernel to another host, in bytes; `None` if it has no route there.
-fn mtu(ring: &Ring, from: usize, to: usize) -> Option<u32> {
+pub(super) fn mtu(ring: &Ring, from: usize, to: usize) -> Option<u32> {
     let key = RouteKey { table: Table::Main, to: IpPrefix::host(v6(to)) };
     match ring.nodes[from].kernel.wanted().routes.get(&key) {
         Some(Route::Group { mtu, .. }) => Some(*mtu),
