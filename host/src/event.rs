@@ -27,6 +27,13 @@ pub enum HostEvent {
         /// What came of it.
         sounded: Sounded,
     },
+    /// A cable loses a tenth of the frames that cross it there and back, or more.
+    CableLosesFrames {
+        /// The port of the map in use that holds it, the lower one of two.
+        at: PortRef,
+        /// How many of a hundred it loses.
+        lost_percent: u8,
+    },
     /// Other hosts than before get only shorter frames than the ends of all cables on the way say: see
     /// [`KernelPath::shortened`](crate::kernel_path::KernelPath::shortened).
     LengthsChanged,

@@ -25,6 +25,7 @@ use crate::computation::{Computation, Task};
 use crate::data::DataPath;
 use crate::directory::{Directory, HostName};
 use crate::event::HostEvent;
+use crate::examination::Examiner;
 use crate::frame_queue::FrameQueue;
 use crate::healing::Healing;
 use crate::kernel_path::KernelPath;
@@ -108,6 +109,7 @@ pub struct Host {
     own_names: OwnNames,
     picker: Picker,
     soundings: Soundings,
+    examiner: Examiner,
     /// The routes in use.
     table: Option<Arc<RouteTable>>,
     /// The newest map, the computation of whose routes may not have ended, and the hosts that the agent
@@ -147,6 +149,7 @@ impl Host {
             own_names: OwnNames::default(),
             picker: Picker::new(own),
             soundings: Soundings::new(),
+            examiner: Examiner::default(),
             table: None,
             newest: None,
             computation: Computation::default(),

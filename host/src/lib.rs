@@ -15,6 +15,7 @@ mod computation;
 pub mod data;
 pub mod directory;
 mod event;
+mod examination;
 mod frame_queue;
 pub mod healing;
 mod host;

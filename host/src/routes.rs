@@ -371,7 +371,7 @@ impl RouteTable {
     }
 
     /// The port at the other end of a cable between xbars, dead or alive.
-    pub(crate) fn far_port(&self, port: PortRef) -> Option<PortRef> {
+    pub fn far_port(&self, port: PortRef) -> Option<PortRef> {
         let topology = &self.basis.topology;
         match topology.far(port) {
             Far::Channel(channel) => Some(topology.head(channel)),

@@ -14,7 +14,7 @@ use super::sources::{Sources, points_elsewhere};
 use super::upkeep::is_upkeep;
 use super::waiting::Waiting;
 use super::{DataCount, DataDrop, DataDropKind, DataStatus, PathId, ethernet, flow, too_big};
-use crate::routes::RouteTable;
+use crate::routes::{RoutePath, RouteTable};
 
 /// A path counts as in use for this long after its last frame.
 pub(super) const IN_USE: Duration = Duration::from_secs(1);
@@ -332,14 +332,14 @@ impl DataPath {
         }
     }
 
-    /// The host that a path leads to and the ports by which it leaves crossbars, on the map of the table in
-    /// use. `None` if the path is not in use or no longer in that table.
-    pub(crate) fn path_hops(&self, id: PathId) -> Option<(Mac, Vec<PortRef>)> {
+    /// The host that a path leads to, and the path on the map of the table in use. `None` if it is not in use or no longer in
+    /// that table.
+    pub(crate) fn path_in_table(&self, id: PathId) -> Option<(Mac, RoutePath)> {
         let &mac = self.in_use.get(&id)?;
         let destinations = self.destinations.as_ref()?;
         let path = destinations.listed(mac, id)?;
         let found = destinations.look_up(mac, path.way.there.as_bytes())?;
-        (found.way.back == path.way.back).then_some((mac, found.hops))
+        (found.way.back == path.way.back).then_some((mac, found))
     }
 
     /// How many paths carried frames for one host lately.

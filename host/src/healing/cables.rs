@@ -20,6 +20,17 @@ pub(super) struct CableEnd {
     pub(super) is_host: bool,
 }
 
+/// What the tests of a cable are like, wherever it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TestLike {
+    /// How long their frames are, in bytes.
+    pub(super) frame_bytes: usize,
+    /// How many answers in a row show that the cable lives.
+    pub(super) answers: u32,
+    /// Whether a test may have several frames, any of which may be answered.
+    pub(super) may_repeat: bool,
+}
+
 /// The cables of a map.
 #[derive(Debug)]
 pub(super) struct Cables {
@@ -40,6 +51,16 @@ impl Cables {
 
     pub(super) fn version(&self) -> MapVersion {
         self.basis.map().version
+    }
+
+    /// The port that this host is at.
+    pub(super) fn home(&self) -> Option<PortRef> {
+        self.home
+    }
+
+    /// How many cables there are between xbars.
+    pub(super) fn count(&self) -> usize {
+        self.basis.map().cables.len()
     }
 
     /// The cable in a port, if there is one.
@@ -74,15 +95,19 @@ impl Cables {
         [Some(at), other].into_iter().flatten().filter_map(tagged)
     }
 
-    /// The test of a dead cable: a route that leads over live cables to one of its ends, across it, and back.
-    /// `None` if live cables lead to neither end.
+    /// The test of a cable: a route that leads over live cables to one of its ends, across it, and back.
+    /// The cable of this host itself is crossed by what its xbar sends straight back. `None` if live cables lead to neither end.
     pub(super) fn test_of(
         &mut self,
         at: PortRef,
         dead: &BTreeSet<PortRef>,
-        (frame_bytes, answers): (usize, u32),
+        TestLike { frame_bytes, answers, may_repeat }: TestLike,
     ) -> Option<CableTest> {
         let home = self.home?;
+        if at == home {
+            let route = Route::from_iter([Element::Relative(0)]);
+            return Some(CableTest { route, left: 1, to: self.own, frame_bytes, answers, may_repeat });
+        }
         if self.ways.as_ref().is_none_or(|(without, _)| without != dead) {
             self.ways = Some((dead.clone(), self.ways_without(home, dead)));
         }
@@ -104,7 +129,7 @@ impl Cables {
         // turn from the cable to the way back, and the way back.
         let left = u8::try_from(back.hops() + 2).ok()?;
         route.extend(back.elements());
-        Some(CableTest { route, left, to, frame_bytes, answers })
+        Some(CableTest { route, left, to, frame_bytes, answers, may_repeat })
     }
 
     fn ways_without(&self, home: PortRef, dead: &BTreeSet<PortRef>) -> Ways {

@@ -1,11 +1,20 @@
-//! What is known of one cable that is held for dead.
+//! What is known of one cable that is held for dead, or loses frames.
 
 use std::collections::BTreeSet;
 
 use mapper_proto::Instant;
 use mapper_proto::agent::{CableCause, PathId};
 
-/// All that is known of a cable that is held for dead.
+/// What is known of a cable that loses frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lossy {
+    /// How many of a hundred frames it lost that were to cross it there and back, when it was examined last.
+    pub(super) lost_percent: u8,
+    /// Whether routes go around it where they can.
+    pub(super) is_avoided: bool,
+}
+
+/// All that is known of a cable that is held for dead, or loses frames.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) since: Instant,
@@ -14,6 +23,8 @@ pub(super) struct Known {
     pub(super) silence: bool,
     /// Two other cables of one of its xbars are silent, so that the whole xbar may be dead.
     pub(super) suspected: bool,
+    /// It carries frames and loses many.
+    pub(super) lossy: Option<Lossy>,
     /// The mapper's frames pass the cable, though users' frames do not.
     pub(super) cleared: bool,
     /// The cable was tested last and gave no answer.
@@ -34,6 +45,7 @@ impl Known {
             notice: false,
             silence: false,
             suspected: false,
+            lossy: None,
             cleared: false,
             unanswered: false,
             is_host,
@@ -60,11 +72,12 @@ impl Known {
 
     /// Whether routes go around the cable.
     pub(super) fn is_avoided(&self) -> bool {
-        self.no_carrier || self.notice || !self.is_host
+        let is_left = self.cause().is_some() || self.lossy.is_some_and(|lossy| lossy.is_avoided);
+        self.no_carrier || self.notice || is_left && !self.is_host
     }
 
-    /// Whether the cable is proved dead: it has no carrier, or gave no answer to its last test.
+    /// Whether the cable is proved dead: it has no carrier, or is held for dead and gave no answer to its last test.
     pub(super) fn is_proved(&self) -> bool {
-        self.no_carrier || self.unanswered
+        self.no_carrier || self.unanswered && self.cause().is_some()
     }
 }

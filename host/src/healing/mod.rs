@@ -10,6 +10,7 @@
 //! | a notice: a crossbar's port has no carrier | yes | tests are answered, or the own crossbar sees carrier |
 //! | a path in use is silent | no | tests are answered, or the path answers again |
 //! | two other cables of one of its xbars are silent | no | tests are answered |
+//! | it loses many frames and carries the others | no | many tests in a row are answered |
 //!
 //! A cable that is held for dead counts as dead until something proves that it lives, even if no new map
 //! comes for a long time. It is tested by frames of the agent's own (`Action::Test`), which are as long as
@@ -22,9 +23,13 @@
 //! answer to their last test. With the first answer a cable is no longer proved dead, and the turns are
 //! closed at once.
 //!
-//! A new map ends all that is known of dead cables, with two exceptions. Lost carrier at the own crossbar
+//! A cable that loses frames is not dead: no turn opens for it, the agent is not told, and there is no new map without it.
+//! Routes go around it where others lead there. Where many cables lose frames it is likelier that there is too much traffic, and
+//! moving that to the cables that are left would make it worse: so routes go around one of [`AVOIDED_SHARE`] cables at most.
+//!
+//! A new map ends all that is known of dead cables, with three exceptions. Lost carrier at the own crossbar
 //! counts as long as the cable is in the map. So does a cable that passes the mapper's frames but not users'
-//! frames, as every new map lists it.
+//! frames, or loses many, as every new map lists it.
 //!
 //! The cable of a silent host is not routed around, as there is no way around it. The agent is told of it,
 //! and it is shown and tested.
@@ -45,14 +50,20 @@ use mapper_proto::{Instant, Mac, Tally};
 use mapper_routing::DeadCables;
 use strum::IntoStaticStr;
 
+use crate::examination::Losing;
 use crate::routes::Basis;
-use cables::{CableEnd, Cables};
-use known::Known;
+use cables::{CableEnd, Cables, TestLike};
+use known::{Known, Lossy};
 
 /// How often the agent is told which cables to test: well before it forgets them.
 const TEST_REPEAT: Duration = Duration::from_millis(400);
 /// How many answers in a row show that a cable lives that has failed for the first time.
 const ANSWERS: u32 = 3;
+/// How many answers in a row show that a cable loses no frames any more, or hardly any: of a cable that loses a tenth so many
+/// come once in a thousand times.
+const ANSWERS_OF_LOSSY: u32 = 64;
+/// Of so many cables routes go around one that loses frames, and around one at least.
+const AVOIDED_SHARE: usize = 8;
 /// How many dead cables are kept at once. More are left to the next map.
 const LIMIT: usize = 256;
 /// How often the number of answers that show that a cable lives is doubled at most.
@@ -97,6 +108,19 @@ pub struct DeadCable {
     pub cause: CableCause,
 }
 
+/// A cable that carries frames and loses many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossyCable {
+    /// The port that holds it at the xbar that the map lists first.
+    pub at: PortRef,
+    /// When that was found first.
+    pub since: Instant,
+    /// How many of a hundred frames it lost that were to cross it there and back, when it was examined last.
+    pub lost_percent: u8,
+    /// Whether routes go around it, as far as others lead there.
+    pub is_avoided: bool,
+}
+
 /// What is counted of dead cables since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -109,6 +133,8 @@ pub enum HealingCount {
     Notices,
     /// Cables found dead by a silent path.
     SilentPaths,
+    /// Cables found to lose many frames.
+    LossyCables,
     /// Cables in use again as their carrier is back, a path answers again, or tests are answered.
     CameBack,
     /// Reports of dead cables that named no cable of the map.
@@ -157,12 +183,22 @@ impl Healing {
         for (tag, port) in self.no_carrier.clone() {
             self.lose_carrier(now, tag, port);
         }
-        let users_only = known.into_iter().filter(|(_, known)| known.cause() == Some(CableCause::UsersOnly));
-        for (at, known) in users_only {
+        let is_users_only = |known: &Known| known.cause() == Some(CableCause::UsersOnly);
+        let kept = known.into_iter().filter(|(_, known)| is_users_only(known) || known.lossy.is_some());
+        for (at, known) in kept {
             let ends = before.iter().flat_map(|before| before.tags_of(at));
             let here = |(tag, port)| self.cables.as_ref()?.at_tag(tag, port);
             if let Some(cable) = ends.filter_map(here).next() {
-                let kept = Known { is_host: cable.is_host, silent: BTreeSet::new(), ..known };
+                let silence = is_users_only(&known);
+                let Known { since, lossy, frame_bytes, .. } = known;
+                let kept = Known {
+                    silence,
+                    cleared: silence,
+                    lossy,
+                    frame_bytes,
+                    unanswered: known.unanswered,
+                    ..Known::new(since, cable.is_host)
+                };
                 self.known.entry(cable.at).or_insert(kept);
             }
         }
@@ -234,13 +270,50 @@ impl Healing {
         }
     }
 
+    /// Takes in that a path by these ports of this map loses frames at one place, found by echoes that turned there. Returns the cable
+    /// that loses them, if that is news.
+    pub(crate) fn loses_frames(
+        &mut self,
+        now: Instant,
+        (version, hops): (MapVersion, &[PortRef]),
+        Losing { reached, lost_percent, frame_bytes }: Losing,
+    ) -> Option<PortRef> {
+        let cables = self.cables.as_ref().filter(|cables| cables.version() == version)?;
+        let at = match reached.checked_sub(1) {
+            Some(last) => *hops.get(last)?,
+            None => cables.home()?,
+        };
+        let CableEnd { at, is_host } = cables.at(at)?;
+        let most_avoided = (cables.count() / AVOIDED_SHARE).max(1);
+        let are_avoided = |known: &&Known| known.lossy.is_some_and(|lossy| lossy.is_avoided);
+        let is_avoided = !is_host && self.known.values().filter(are_avoided).count() < most_avoided;
+        if self.known.len() >= LIMIT && !self.known.contains_key(&at) {
+            self.counts.count(HealingCount::Overload);
+            return None;
+        }
+        let known = self.known.entry(at).or_insert_with(|| Known::new(now, is_host));
+        known.frame_bytes = known.frame_bytes.max(frame_bytes);
+        match &mut known.lossy {
+            Some(lossy) => {
+                lossy.lost_percent = lost_percent;
+                None
+            }
+            lossy @ None => {
+                *lossy = Some(Lossy { lost_percent, is_avoided });
+                self.counts.count(HealingCount::LossyCables);
+                self.test_now(now);
+                Some(at)
+            }
+        }
+    }
+
     /// Takes in that a cable of this map has answered all its tests.
     pub(crate) fn cable_up(&mut self, version: MapVersion, at: PortRef) {
         let Some(known) = self.known_of(version, at).filter(|known| !known.no_carrier) else { return };
-        let was_silent = std::mem::take(&mut known.silence);
+        let failed_silently = std::mem::take(&mut known.silence) | known.lossy.take().is_some();
         known.suspected = false;
         known.notice = false;
-        if was_silent && (self.relapses.len() < LIMIT || self.relapses.contains_key(&at)) {
+        if failed_silently && (self.relapses.len() < LIMIT || self.relapses.contains_key(&at)) {
             *self.relapses.entry(at).or_default() += 1;
         }
         self.drop_live();
@@ -306,10 +379,13 @@ impl Healing {
 
     /// How a cable is tested. `None` if that is not needed, or if no live cables lead there.
     fn test_of(&mut self, at: PortRef) -> Option<CableTest> {
-        let Known { frame_bytes, .. } = self.known.get(&at).filter(|known| !known.no_carrier)?;
+        let known = self.known.get(&at).filter(|known| !known.no_carrier)?;
         let relapses = self.relapses.get(&at).copied().unwrap_or_default();
-        let answers = ANSWERS << relapses.min(MOST_DOUBLINGS);
-        self.cables.as_mut()?.test_of(at, &self.repaired.avoided, (*frame_bytes, answers))
+        let (first, may_repeat) =
+            if known.lossy.is_some() { (ANSWERS_OF_LOSSY, false) } else { (ANSWERS, true) };
+        let answers = first << relapses.min(MOST_DOUBLINGS);
+        let like = TestLike { frame_bytes: known.frame_bytes, answers, may_repeat };
+        self.cables.as_mut()?.test_of(at, &self.repaired.avoided, like)
     }
 
     /// Has the next poll tell the agent which cables to test.
@@ -333,11 +409,25 @@ impl Healing {
         silent.map(|(&at, _)| at).collect()
     }
 
+    /// Whether routes go around no cable that is held for dead, but around some that lose frames.
+    pub fn goes_around_lossy_only(&self) -> bool {
+        let mut avoided = self.known.values().filter(|known| known.is_avoided()).peekable();
+        avoided.peek().is_some() && avoided.all(|known| known.cause().is_none())
+    }
+
     /// The cables that are held for dead now, with the cause of each.
     pub fn dead_cables(&self) -> impl Iterator<Item = DeadCable> + '_ {
         self.known
             .iter()
             .filter_map(|(&at, known)| Some(DeadCable { at, since: known.since, cause: known.cause()? }))
+    }
+
+    /// The cables that carry frames and lose many.
+    pub fn lossy_cables(&self) -> impl Iterator<Item = LossyCable> + '_ {
+        self.known.iter().filter(|(_, known)| known.cause().is_none()).filter_map(|(&at, known)| {
+            let Lossy { lost_percent, .. } = known.lossy?;
+            Some(LossyCable { at, since: known.since, lost_percent, is_avoided: known.is_avoided() })
+        })
     }
 
     /// What happened to cables since the start.
@@ -380,6 +470,9 @@ impl Healing {
         }
         let known = self.known.entry(at).or_insert_with(|| Known::new(now, is_host));
         let before = known.found();
+        if known.cause().is_none() {
+            known.since = now;
+        }
         update(known);
         if before.is_none() {
             self.counts.count(match cause {
@@ -399,7 +492,7 @@ impl Healing {
     /// Forgets the cables that nothing holds for dead any more, and counts them.
     fn drop_live(&mut self) {
         let before = self.known.len();
-        self.known.retain(|_, known| known.cause().is_some());
+        self.known.retain(|_, known| known.cause().is_some() || known.lossy.is_some());
         self.counts.add(HealingCount::CameBack, (before - self.known.len()) as u64);
     }
 }

@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use super::Host;
 use crate::event::HostEvent;
+use crate::examination::Losing;
 use crate::healing::Action;
-use crate::routes::RouteTable;
+use crate::routes::{RoutePath, RouteTable};
+use crate::sounding::{OF_HOST, Sounded};
 
 impl Host {
     /// Does what follows from what is known of dead cables.
@@ -52,7 +54,8 @@ impl Host {
         let Some(path) = self.agent.undeliverable_check(notice.token) else { return };
         let (Some(data), Some(table)) = (&mut self.data, &self.table) else { return };
         let at = table.xbar(notice.tag).map(|xbar| PortRef { xbar, port: notice.port });
-        let on_path = at.filter(|at| data.path_hops(path).is_some_and(|(_, hops)| hops.contains(at)));
+        let on_path =
+            at.filter(|at| data.path_in_table(path).is_some_and(|(_, path)| path.hops.contains(at)));
         if let Some(at) = on_path {
             data.avoid(now, at);
             self.healing.notice(now, notice.tag, notice.port);
@@ -62,9 +65,29 @@ impl Host {
 
     /// Takes in that a path in use no longer answers beyond its first `reached` xbars.
     pub(super) fn path_is_down(&mut self, now: Instant, path: PathId, reached: usize, frame_bytes: usize) {
-        let hops = self.data.as_ref().and_then(|data| data.path_hops(path));
-        if let Some((_, hops)) = hops {
+        let found = self.data.as_ref().and_then(|data| data.path_in_table(path));
+        if let Some((_, RoutePath { hops, .. })) = found {
             self.healing.path_down(now, path, &hops, (reached, frame_bytes));
         }
+    }
+
+    /// Has a path examined that loses checks of this length, to find the cable that loses them.
+    pub(super) fn examine(&mut self, now: Instant, path: PathId, frame_bytes: usize) {
+        let Some(version) = self.table.as_ref().map(|table| table.version()) else { return };
+        let Some(path) = self.data.as_ref().and_then(|data| data.path_in_table(path)) else { return };
+        let Some(plan) = self.examiner.begin(now, path, frame_bytes, version) else { return };
+        if self.soundings.begin(now, OF_HOST, plan).is_err() {
+            self.examiner.give_up();
+        }
+    }
+
+    /// Takes in what came of an examination.
+    pub(super) fn examined(&mut self, now: Instant, sounded: &Sounded) {
+        let Some((path, losing)) = self.examiner.end(sounded) else { return };
+        if let Some(at) = self.healing.loses_frames(now, (path.version, &path.hops), losing) {
+            let Losing { lost_percent, .. } = losing;
+            self.events.push_back(HostEvent::CableLosesFrames { at, lost_percent });
+        }
+        self.heal(now);
     }
 }

@@ -4,10 +4,10 @@ use mapper_proto::Instant;
 
 use super::Host;
 use crate::event::HostEvent;
-use crate::sounding::{Plan, SoundingRefused};
+use crate::sounding::{OF_HOST, Plan, SoundingRefused};
 
 impl Host {
-    /// Begins to sound ways, under a number that no other sounding has. [`HostEvent::Sounded`] tells what came of it.
+    /// Begins to sound ways, under a number that no other sounding has, nor [`OF_HOST`]. [`HostEvent::Sounded`] tells what came of it.
     ///
     /// # Errors
     /// If others are under way, or there would be too many echoes.
@@ -21,7 +21,11 @@ impl Host {
     pub(super) fn settle_soundings(&mut self, now: Instant) {
         self.soundings.handle_timeout(now, &mut self.agent);
         while let Some((number, sounded)) = self.soundings.poll_done() {
-            self.events.push_back(HostEvent::Sounded { number, sounded });
+            if number == OF_HOST {
+                self.examined(now, &sounded);
+            } else {
+                self.events.push_back(HostEvent::Sounded { number, sounded });
+            }
         }
     }
 }

@@ -48,6 +48,7 @@ impl Host {
                 self.path_is_down(now, path, reached, frame_bytes);
             }
             &Event::PathUp { path } => self.healing.path_up(path),
+            &Event::PathLosesFrames { path, frame_bytes } => self.examine(now, path, frame_bytes),
             &Event::CableUp { version, at } => self.healing.cable_up(version, at),
             &Event::CableCleared { version, at } => self.healing.cable_cleared(version, at),
             &Event::CableAsked { version, at, answered } => self.healing.cable_asked(version, at, answered),
@@ -154,7 +155,7 @@ impl Host {
             data.send_waiting(now, &mut |route, frame| outgoing.push(route, frame));
         }
         if let Some(kernel) = &mut self.kernel {
-            kernel.set_silent(self.healing.silent());
+            kernel.set_silent(self.healing.silent(), self.healing.goes_around_lossy_only());
             kernel.install(now, &table, table.basis().map().narrow_ports());
         }
         self.table = Some(table);

@@ -112,6 +112,8 @@ pub struct KernelPath {
     narrow: BTreeMap<PortRef, u16>,
     /// The cables of the table's map that are held for dead for their silence alone, each by the lower of its ports.
     silent: BTreeSet<PortRef>,
+    /// Whether the table goes around no dead cable, but around some that lose frames.
+    goes_around_lossy_only: bool,
     /// The map that all hosts are configured with, as far as this one has heard.
     complete: Option<MapVersion>,
     /// Whether the agent has a map, and none to make, to wait for or to hand on.
@@ -163,6 +165,7 @@ impl KernelPath {
             table: None,
             narrow: BTreeMap::new(),
             silent: BTreeSet::new(),
+            goes_around_lossy_only: false,
             complete: None,
             is_settled: true,
             old_at: Instant::ZERO,
@@ -259,9 +262,9 @@ impl KernelPath {
     }
 
     /// Says which cables of the map whose table is put to use next are held for dead for their silence alone, each by the
-    /// lower of its ports.
-    pub(crate) fn set_silent(&mut self, silent: BTreeSet<PortRef>) {
-        self.silent = silent;
+    /// lower of its ports, and whether that table goes around cables only because they lose frames.
+    pub(crate) fn set_silent(&mut self, silent: BTreeSet<PortRef>, goes_around_lossy_only: bool) {
+        (self.silent, self.goes_around_lossy_only) = (silent, goes_around_lossy_only);
     }
 
     /// Puts another table of routes to use. `narrow` are the ports whose cables carry shorter frames than others.

@@ -12,11 +12,12 @@ impl KernelPath {
         self.part_company(now);
         self.settle_doubts(&heard_at);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
-        let Self { prober, destinations, own, agent_port, table, left, .. } = self;
+        let Self { prober, destinations, own, agent_port, left, .. } = self;
         let left_needs_proof = left.handle_timeout(now);
         // Where an agent has crashed, other agents hold its cables for dead. If no cable is held for dead, a
         // host that answers no probe has other reasons, and its packets are better left to the tap interface.
-        let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
+        let sees_dead_cables =
+            !self.goes_around_lossy_only && self.table.as_ref().is_some_and(|table| !table.is_whole());
         let mut renewed = Vec::new();
         let mut any_refuted = false;
         while let Some((mac, number)) = prober.next_due(now, new_from) {

@@ -1,7 +1,8 @@
 //! Soundings: echoes along ways that somebody wants to know about, sent in rounds, and how long each took.
 //!
 //! An echo goes as the agents' checks of paths go, or through the kernels as their probes do, and turns at a crossbar
-//! or is answered by the host. Nothing of this host depends on what comes of it.
+//! or is answered by the host. Nothing of this host depends on what others want to know; where a path loses frames, it
+//! sounds it for itself.
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ pub use through_kernels::{KernelCourse, KernelWay};
 
 /// The most soundings at once.
 const MOST_AT_ONCE: usize = 4;
+/// The number of a sounding that the host itself begins.
+pub const OF_HOST: u32 = u32::MAX;
 /// The most echoes of a sounding, all rounds together.
 pub const MOST_ECHOES: usize = 65_536;
 /// How long after one echo of a round the next is sent.

@@ -103,6 +103,13 @@ pub enum Event {
         /// The path.
         path: PathId,
     },
+    /// A watched path answers, and a tenth of its latest checks got lost, or more. Told again as long as that is so.
+    PathLosesFrames {
+        /// The path.
+        path: PathId,
+        /// How long the checks were, route and all, in bytes; 0 for as short as can be.
+        frame_bytes: usize,
+    },
     /// A cable that was held for dead carries frames again:
     /// see [`Agent::test_cable`](super::Agent::test_cable).
     CableUp {

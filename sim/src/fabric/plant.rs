@@ -39,7 +39,7 @@ pub struct PlantPort {
 }
 
 /// The state of a cable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum CableState {
     /// The cable carries frames.
     #[default]
@@ -48,6 +48,23 @@ pub enum CableState {
     Cut,
     /// Both ends have carrier, but every frame on the cable is lost.
     Silent,
+    /// The cable carries frames, and loses each with this probability.
+    Lossy(f64),
+}
+
+impl CableState {
+    /// Whether frames get through.
+    const fn carries(self) -> bool {
+        matches!(self, Self::Up | Self::Lossy(_))
+    }
+
+    /// With which probability a frame gets lost on a cable that carries frames.
+    pub(crate) const fn loss(self) -> f64 {
+        match self {
+            Self::Lossy(rate) => rate,
+            Self::Up | Self::Cut | Self::Silent => 0.0,
+        }
+    }
 }
 
 /// The interface of a host, or a port of an xbar.
@@ -193,7 +210,7 @@ impl Plant {
             PlantNode::Xbar(xbar) => self.xbars[xbar as usize].is_running,
         };
         let here = &self.sockets[socket as usize];
-        here.cable == CableState::Up
+        here.cable.carries()
             && self.has_carrier(socket)
             && is_running(socket)
             && here.peer.is_some_and(is_running)
@@ -201,8 +218,18 @@ impl Plant {
 
     /// Whether frames get through the cable that is plugged in there.
     pub fn carries(&self, end: PlantPort) -> bool {
-        let is_up = |socket: u32| self.sockets[socket as usize].cable == CableState::Up;
+        let is_up = |socket: u32| self.sockets[socket as usize].cable.carries();
         self.socket(end).is_some_and(|socket| self.has_carrier(socket) && is_up(socket))
+    }
+
+    /// Whether there is a cable that loses some of its frames.
+    pub(crate) fn has_lossy_cables(&self) -> bool {
+        self.sockets.iter().any(|socket| socket.cable.loss() > 0.0)
+    }
+
+    /// With which probability a frame gets lost on the cable at this socket.
+    pub(crate) fn loss_at(&self, socket: u32) -> f64 {
+        self.sockets[socket as usize].cable.loss()
     }
 
     /// Whether a host's interface has carrier.

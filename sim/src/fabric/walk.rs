@@ -16,6 +16,8 @@ pub enum Loss {
     NoCarrier,
     /// It was on a cable that carries no frames though it has carrier, or came to an xbar that does not run.
     Silent,
+    /// It was lost on a cable that loses some.
+    Lossy,
     /// It was lost at random.
     Noise,
     /// An xbar could not obey it, or its route ended at an xbar.
@@ -99,6 +101,9 @@ impl Plant {
                 return Fate::Lost(Loss::Silent);
             }
             latency += timing.cable;
+            if cable.loss() > 0.0 && rng.random_bool(cable.loss()) {
+                return Fate::Lost(Loss::Lossy);
+            }
             if noise.loss > 0.0 && rng.random_bool(noise.loss) {
                 return Fate::Lost(Loss::Noise);
             }

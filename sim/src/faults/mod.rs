@@ -31,6 +31,13 @@ pub enum Fault {
     Mend(PlantPort),
     /// The cable swallows all frames and keeps its carrier.
     Silence(PlantPort),
+    /// The cable loses some frames and carries the others.
+    Lossy {
+        /// An end of the cable.
+        at: PlantPort,
+        /// The probability with which each frame gets lost.
+        rate: f64,
+    },
     /// An end of a cable is unplugged and plugged in elsewhere.
     Move {
         /// Where the end was.
@@ -143,6 +150,7 @@ impl Fault {
             Self::Cut(_) => "cut",
             Self::Mend(_) => "mend",
             Self::Silence(_) => "silence",
+            Self::Lossy { .. } => "lossy",
             Self::Move { .. } => "move",
             Self::Kill(_) => "kill",
             Self::Restart(_) => "restart",
@@ -185,6 +193,7 @@ impl Fault {
         let word = self.word();
         match self {
             Self::Cut(at) | Self::Mend(at) | Self::Silence(at) => format!("{word} {}", end(at)),
+            Self::Lossy { at, rate } => format!("{word} {} {}%", end(at), rate * 100.0),
             Self::Move { from, to } => format!("{word} {} to {}", end(from), end(to)),
             Self::Kill(h)
             | Self::Restart(h)

@@ -161,6 +161,7 @@ impl<'a> Words<'a> {
             "cut" => Fault::Cut(self.cable_end()?),
             "mend" => Fault::Mend(self.cable_end()?),
             "silence" => Fault::Silence(self.cable_end()?),
+            "lossy" => Fault::Lossy { at: self.cable_end()?, rate: self.rate()? },
             "move" => {
                 let from = self.cable_end()?;
                 self.keyword("to")?;

@@ -1,5 +1,6 @@
 //! Faults drawn from a seed.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use mapper_proto::Instant;
@@ -9,12 +10,16 @@ use rand_chacha::ChaCha8Rng;
 use super::{Fault, Timed};
 use crate::fabric::{Plant, PlantPort};
 
+/// How many of its frames a cable loses that is drawn.
+const LOSSY: Range<f64> = 0.05..0.4;
+
 /// Which kind of fault to draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each is the fault of its name")]
 pub enum RandomKind {
     Cut,
     Silence,
+    Lossy,
     Move,
     Kill,
     Restart,
@@ -30,9 +35,10 @@ pub enum RandomKind {
 
 impl RandomKind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Cut,
         Self::Silence,
+        Self::Lossy,
         Self::Move,
         Self::Kill,
         Self::Restart,
@@ -51,6 +57,7 @@ impl RandomKind {
         match self {
             Self::Cut => "cut",
             Self::Silence => "silence",
+            Self::Lossy => "lossy",
             Self::Move => "move",
             Self::Kill => "kill",
             Self::Restart => "restart",
@@ -119,6 +126,10 @@ impl Places {
             }
             RandomKind::Silence => {
                 one_of(&self.plugged, rng).map(|end| (Fault::Silence(end), Some(Fault::Mend(end))))?
+            }
+            RandomKind::Lossy => {
+                let at = one_of(&self.plugged, rng)?;
+                (Fault::Lossy { at, rate: rng.random_range(LOSSY) }, Some(Fault::Mend(at)))
             }
             RandomKind::Move => {
                 let (from, to) = (one_of(&self.plugged, rng)?, one_of(&self.empty, rng)?);

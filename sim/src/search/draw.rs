@@ -25,6 +25,8 @@ const NAMES: u64 = 0x006e_616d_6573;
 const MORE_SETTINGS: u64 = 0x6d6f_7265;
 /// Names the stream that says whether kernels forward.
 const KERNELS: u64 = 0x006b_6572_6e65_6c73;
+/// Names the stream of cables that lose frames.
+const LOSSY: u64 = 0x006c_6f73_7379;
 /// Names the stream of settings that change while hosts run.
 const RELOADS: u64 = 0x7265_6c6f_6164;
 /// Most hosts in a drawn fabric.
@@ -99,6 +101,7 @@ impl Scenario {
                 broadcasts: false,
             });
         }
+        draw_lossy(seed, &mut setup.faults.text, healed_ms);
         let healed_at = Instant::ZERO + Duration::from_millis(healed_ms);
         setup.limit = healed_at.since(Instant::ZERO) + Self::PATIENCE;
         Self { fabric, setup, healed_at, most_gap: None }
@@ -142,6 +145,18 @@ fn draw_kernel_faults(seed: u64, text: &mut String, healed_ms: u64) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "random 1 {word} between 0ms and {healed_ms}ms mend-after {mend_ms}ms");
         }
+    }
+}
+
+/// In one of four scenarios one or two cables lose frames, some of them from the start and for long enough to be found.
+fn draw_lossy(seed: u64, text: &mut String, healed_ms: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ LOSSY);
+    if rng.random_bool(0.25) {
+        let (count, until_ms) = (rng.random_range(1..3), rng.random_range(0..healed_ms));
+        let word = RandomKind::Lossy.word();
+        // Faults are drawn in the order of their lines, so a line behind all others leaves those as they are. Writing to a
+        // string cannot fail.
+        let _ = writeln!(text, "random {count} {word} between 0ms and {until_ms}ms");
     }
 }
 

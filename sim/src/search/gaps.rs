@@ -97,8 +97,9 @@ fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
     match effect.fault {
         // All cables of the xbar go at once.
         _ if effect.ends_xbar => Some(2 * left_after),
-        // No other cable may lead where this one did.
-        Fault::Move { .. } => None,
+        // No other cable may lead where this one did. A cable that loses frames now and then keeps nobody apart, and costs some
+        // frames of a pair in a row by chance.
+        Fault::Move { .. } | Fault::Lossy { .. } => None,
         Fault::Off(_)
         | Fault::Cut(_)
         | Fault::Mend(_)

@@ -72,6 +72,7 @@ impl fmt::Display for Undelivered {
             Self::ToBeLost => "lost: the fault file says so",
             Self::OnTheWay(Loss::NoCarrier) => "lost: a port on its way has no carrier",
             Self::OnTheWay(Loss::Silent) => "lost: a cable on its way swallows frames",
+            Self::OnTheWay(Loss::Lossy) => "lost: a cable on its way loses some",
             Self::OnTheWay(Loss::Noise) => "lost: at random",
             Self::OnTheWay(Loss::Misrouted) => "lost: a crossbar cannot obey its route",
             Self::Returned => "lost: a port on its way has no carrier, and a notice comes back",

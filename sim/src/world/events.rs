@@ -27,6 +27,9 @@ impl World {
                 self.note_no_safe_routes(host);
                 Some(("repaired", plural(dead.len() as u64, "dead cable")))
             }
+            HostEvent::CableLosesFrames { at, lost_percent } => {
+                Some(("cable loses", format!("{lost_percent} % at port {} of xbar {}", at.port, at.xbar)))
+            }
             HostEvent::LengthsChanged => Some(("lengths", String::new())),
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),
         };
@@ -82,6 +85,9 @@ impl World {
             Event::NetworkComplete { version } => ("complete", version.to_string()),
             Event::PathDown { path, reached, .. } => {
                 ("path down", format!("{} beyond xbar {reached} of its route", path.0))
+            }
+            Event::PathLosesFrames { path, frame_bytes } => {
+                ("path loses", format!("{} frames of {frame_bytes} bytes", path.0))
             }
             Event::PathUp { path } => ("path up", path.0.to_string()),
             Event::CableUp { at, .. } => ("cable up", format!("port {} of xbar {}", at.port, at.xbar)),

@@ -112,7 +112,7 @@ impl World {
             Fate::Lost(loss) => {
                 match loss {
                     Loss::NoCarrier | Loss::Silent => self.stats.lost_on_dead_cables += 1,
-                    Loss::Noise => self.stats.lost_to_noise += 1,
+                    Loss::Noise | Loss::Lossy => self.stats.lost_to_noise += 1,
                     Loss::Misrouted => self.stats.misrouted += 1,
                 }
                 self.flights.recycle(payload);

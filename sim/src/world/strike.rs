@@ -70,6 +70,7 @@ impl World {
             Fault::Cut(end) => self.plant.set_cable(end, CableState::Cut)?,
             Fault::Mend(end) => self.plant.set_cable(end, CableState::Up)?,
             Fault::Silence(end) => self.plant.set_cable(end, CableState::Silent)?,
+            Fault::Lossy { at, rate } => self.plant.set_cable(at, CableState::Lossy(rate))?,
             Fault::Move { from, to } => self.plant.move_end(from, to)?,
             Fault::Kill(host) => self.occupy(host, None),
             Fault::Restart(host) => self.restart(host),

@@ -177,6 +177,9 @@ impl Found {
             for cable in &mut board.dead_cables {
                 cable.since_ms = 0;
             }
+            for cable in &mut board.lossy_cables {
+                cable.since_ms = 0;
+            }
         }
         for xbar in self.xbars.iter_mut().flatten() {
             xbar.uptime_ms = 0;

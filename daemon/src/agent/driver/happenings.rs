@@ -58,9 +58,14 @@ impl Driver {
                 let routes = self.host.table().map_or(0, |table| table.count());
                 let map = self.host.table().map(|table| table.basis().map());
                 let cables = map.map(|map| self.ends_in_words(map, &dead)).unwrap_or_default();
-                info!(?cables, routes, "routing around dead cables");
+                if self.host.healing().goes_around_lossy_only() {
+                    info!(?cables, routes, "routing around cables that lose frames");
+                } else {
+                    info!(?cables, routes, "routing around dead cables");
+                }
             }
             HostEvent::LengthsChanged => self.warn_of_changes(),
+            HostEvent::CableLosesFrames { at, .. } => self.warn_of_lossy(at),
             HostEvent::RepairRefused { why } => error!("the routes stay as they were: {why}"),
         }
     }
@@ -99,6 +104,9 @@ impl Driver {
                 debug!(path = path.0, reached, frame_bytes, "a path is down");
             }
             Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
+            Event::PathLosesFrames { path, frame_bytes } => {
+                debug!(path = path.0, frame_bytes, "a path loses frames");
+            }
             Event::CableUp { at, .. } => {
                 debug!(xbar = at.xbar, port = at.port, "a cable that was held for dead is up");
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mapper_formats::json::map_to_json;
-use mapper_host::healing::DeadCable;
+use mapper_host::healing::{DeadCable, LossyCable};
 use mapper_host::resolution::{Found, Patience};
 
 use super::names::tag_in_words;
@@ -41,6 +41,7 @@ impl Driver {
             frames: self.frame_counts(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
+            lossy_cables: self.lossy_cables(),
             narrow_cables: self.narrow_cables(),
             map: self.host.newest_map().map(|map| &**map),
             known: &self.known,
@@ -190,5 +191,24 @@ impl Driver {
             }
         };
         self.host.healing().dead_cables().map(shown).collect()
+    }
+
+    /// The cables that lose frames, as the board shows them.
+    fn lossy_cables(&self) -> Vec<status::LossyCable> {
+        let (now, table) = (self.now(), self.host.table());
+        let naming = table.map(|table| naming_hosts(table.basis().map())).unwrap_or_default();
+        let shown = |LossyCable { at, since, lost_percent, is_avoided }: LossyCable| {
+            let tag = table.and_then(|table| table.tag(at.xbar));
+            status::LossyCable {
+                xbar: at.xbar,
+                tag: tag.map(tag_in_words),
+                host: naming.get(at.xbar as usize).copied().flatten().map(|mac| mac.to_string()),
+                port: at.port,
+                since_ms: now.since(since).as_millis().try_into().unwrap_or(u64::MAX),
+                lost_percent,
+                is_avoided,
+            }
+        };
+        self.host.healing().lossy_cables().map(shown).collect()
     }
 }

@@ -1,9 +1,10 @@
 //! Warnings of what keeps users' frames from passing: interfaces that somebody took down or changed, and
 //! hosts that are set differently.
 
+use mapper_host::healing::LossyCable;
 use mapper_host::kernel_path::Shortened;
 use mapper_proto::Mac;
-use mapper_proto::map::Map;
+use mapper_proto::map::{Map, PortRef};
 use tracing::warn;
 
 use super::state::Driver;
@@ -54,10 +55,30 @@ impl Driver {
         describe_shortened(path.shortened(), called)
     }
 
-    /// All that a board warns of. Beside the warnings that are logged, that is what is wrong with the files
-    /// of hosts' names and of maps, which is logged when it happens.
+    /// Which cables lose frames, in words.
+    fn lossy_warnings(&self) -> Vec<String> {
+        let Some(table) = self.host.table() else { return Vec::new() };
+        let in_words = |cable: LossyCable| {
+            let ends = [Some(cable.at), table.far_port(cable.at)];
+            let ends = self.ends_in_words(table.basis().map(), ends.iter().flatten());
+            describe_lossy(&ends, cable)
+        };
+        self.host.healing().lossy_cables().map(in_words).collect()
+    }
+
+    /// Logs that this cable loses frames, which was just found.
+    pub(super) fn warn_of_lossy(&self, at: PortRef) {
+        let found = self.host.healing().lossy_cables().position(|cable| cable.at == at);
+        if let Some(words) = found.and_then(|nth| self.lossy_warnings().into_iter().nth(nth)) {
+            warn!("{words}");
+        }
+    }
+
+    /// All that a board warns of. Beside the warnings that are logged, that is what is logged when it happens: which cables lose
+    /// frames, and what is wrong with the files of hosts' names and of maps.
     pub(super) fn all_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
+        warnings.extend(self.lossy_warnings());
         warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
         warnings.extend(self.maps.failure());
         warnings
@@ -174,6 +195,24 @@ fn describe_shortened(
     ))
 }
 
+/// What a cable with these ends loses, in words. It leads to a host if it has one end here.
+fn describe_lossy(ends: &[String], cable: LossyCable) -> String {
+    let ends = match ends {
+        [one, other] => format!("from {one} to {other}"),
+        ends => format!("between {} and its host", ends.concat()),
+    };
+    let routes = if cable.is_avoided {
+        "routes of this host go around it where others lead there, until it loses none"
+    } else {
+        "routes of this host do not go around it"
+    };
+    format!(
+        "the cable {ends} loses {} % of frames, there and back: {routes}; look at its plugs, or replace it, unless there is more \
+         traffic than it can carry",
+        cable.lost_percent
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use mapper_proto::map::{Host, Rules};
@@ -211,6 +250,25 @@ mod tests {
         assert_eq!(words, expected);
         let words = describe_differing(&map(true, &[2]), mac(9), true, &called).unwrap();
         assert!(words.starts_with("non-clos is false at n2 (02:00:00:00:00:02), but"), "{words}");
+    }
+
+    #[test]
+    fn a_cable_that_loses_frames_is_named_by_its_ends_with_what_is_done_about_it() {
+        let cable = LossyCable {
+            at: PortRef { xbar: 0, port: 1 },
+            since: mapper_proto::Instant::ZERO,
+            lost_percent: 20,
+            is_avoided: true,
+        };
+        let ends = ["port 1 of the xbar of a".to_owned(), "port 3 of the xbar of b".to_owned()];
+        let words = describe_lossy(&ends, cable);
+        let expected = "the cable from port 1 of the xbar of a to port 3 of the xbar of b loses 20 % of frames, there and back: \
+                        routes of this host go around it";
+        assert!(words.starts_with(expected), "{words}");
+        let words = describe_lossy(&ends[..1], LossyCable { is_avoided: false, ..cable });
+        let expected = "the cable between port 1 of the xbar of a and its host loses 20 % of frames, there and back: \
+                        routes of this host do not go around it";
+        assert!(words.starts_with(expected), "{words}");
     }
 
     #[test]

@@ -99,6 +99,8 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
     text.gauge("mapper_hosts_gone", "Hosts seen since the start that the last map lacks.", gone);
     let dead = board.dead_cables.len() as u64;
     text.gauge("mapper_cables_dead", "Cables of the map that are known to be dead.", dead);
+    let lossy = board.lossy_cables.len() as u64;
+    text.gauge("mapper_cables_lossy", "Cables of the map that carry frames and lose many.", lossy);
     let clashes = board.address_clashes.len() as u64;
     text.gauge("mapper_address_clashes", "Addresses of IP that two or more hosts have, up to 64.", clashes);
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::address_clash::AddressClash;
 use super::counters::{Counters, FrameCount, MappingCounters};
 use super::data_path::DataPath;
-use super::healing::{DeadCable, Tap};
+use super::healing::{DeadCable, LossyCable, Tap};
 use super::host_types::HostsOfType;
 use super::narrow_cables::NarrowCable;
 use super::node_xbars::xbar_in_words;
@@ -89,6 +89,9 @@ pub struct Board {
     pub routing_failure: Option<String>,
     /// Cables of the map that are known to be dead; routes lead around them.
     pub dead_cables: Vec<DeadCable>,
+    /// Cables of the map that carry frames and lose many, as far as this host's paths in use cross them.
+    #[serde(default)]
+    pub lossy_cables: Vec<LossyCable>,
     /// Cables of the map that carry shorter frames than some host sends; at most 64.
     pub narrow_cables: Vec<NarrowCable>,
     /// Hosts that were seen since the start and that the last map lacks; at most 64 are named.
@@ -175,6 +178,8 @@ pub struct Surroundings<'a> {
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
     pub dead_cables: Vec<DeadCable>,
+    /// Cables of the map that carry frames and lose many.
+    pub lossy_cables: Vec<LossyCable>,
     /// Cables of the newest map that carry shorter frames than some host sends.
     pub narrow_cables: Vec<NarrowCable>,
     /// The newest map.
@@ -248,6 +253,7 @@ impl Board {
                 .collect(),
             routing_failure: around.routing_failure.map(str::to_owned),
             dead_cables: around.dead_cables,
+            lossy_cables: around.lossy_cables,
             narrow_cables: around.narrow_cables,
             gone_hosts: around.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect(),
             gone_cables,
@@ -296,9 +302,10 @@ impl Board {
         let clashing = self.address_clashes.iter().flat_map(|clash| &clash.hosts);
         let narrow = self.narrow_cables.iter().flat_map(|cable| &cable.ends).map(|end| &end.host);
         let dead = self.dead_cables.iter().filter_map(|cable| cable.host.as_ref());
+        let lossy = self.lossy_cables.iter().filter_map(|cable| cable.host.as_ref());
         let many = self.children.iter().chain(&self.gone_hosts).chain(unreachable).chain(of_types);
         let of_gone = self.gone_cables_hosts.iter().flatten().flatten();
-        let many = many.chain(clashing).chain(narrow).chain(dead).chain(of_gone);
+        let many = many.chain(clashing).chain(narrow).chain(dead).chain(lossy).chain(of_gone);
         one.chain(many).map(String::as_str)
     }
 
@@ -381,6 +388,7 @@ impl Board {
             unreachable: Vec::new(),
             routing_failure: None,
             dead_cables: Vec::new(),
+            lossy_cables: Vec::new(),
             narrow_cables: Vec::new(),
             gone_hosts: Vec::new(),
             gone_cables: Vec::new(),

@@ -22,6 +22,25 @@ pub struct DeadCable {
     pub why: String,
 }
 
+/// A cable of the map that carries frames and loses a tenth of them or more, named by one of its ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LossyCable {
+    /// The xbar's number in the map.
+    pub xbar: u32,
+    /// The xbar's tag in hexadecimal, if it has one.
+    pub tag: Option<String>,
+    /// The address of the host that the xbar is called by: the one whose node it is, or else the only one there.
+    pub host: Option<String>,
+    /// The port that the cable is at.
+    pub port: u8,
+    /// How long the agent has known that, in milliseconds.
+    pub since_ms: u64,
+    /// How many of a hundred frames were lost that were to cross it there and back, when it was examined last.
+    pub lost_percent: u8,
+    /// Whether this host's routes go around it, as far as other cables lead there.
+    pub is_avoided: bool,
+}
+
 /// The host's Ethernet interface over the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tap {
@@ -65,7 +84,7 @@ mod tests {
         let liveness = ["checks_sent", "cleared", "failures", "unwatched", "watched"];
         assert_eq!(keys(&counters["liveness"]), liveness.into());
         let repairs =
-            ["repairs", "carrier_losses", "notices", "silent_paths", "came_back", "ignored", "overload"];
+            ["repairs", "carrier_losses", "notices", "silent_paths", "lossy_cables", "came_back", "ignored", "overload"];
         assert_eq!(keys(&counters["repairs"]), repairs.into());
     }
 

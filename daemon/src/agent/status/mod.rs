@@ -31,7 +31,7 @@ pub use bandwidth::{Bandwidths, WayBandwidth};
 pub use board::{Board, MapVersionDto, Reason, Surroundings, state_name};
 pub use counters::{Counters, FrameCount};
 pub use data_path::{DataPath, ShortenedTo};
-pub use healing::{DeadCable, Tap};
+pub use healing::{DeadCable, LossyCable, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use narrow_cables::{CableEnd, NarrowCable};

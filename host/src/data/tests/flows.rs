@@ -1,6 +1,7 @@
 //! How flows are spread over the routes to a host, and when they move to another.
 
 use super::*;
+use crate::routes::RoutePath;
 
 #[test]
 fn flows_are_spread_over_all_routes_and_each_keeps_to_its_own() {
@@ -51,20 +52,20 @@ fn paths_are_in_use_while_they_carry_frames_and_keep_their_id_over_a_swap() {
     let (route, data) = outbound(&mut data_path(&map, 0), NOW, &frame(own, map.hosts[7].mac, 1)).remove(0);
     assert_eq!(both[1].longest_bytes, route.len() + data.len());
     assert_eq!(path.paths_in_use(later, 1), both[..1], "the one used last first");
-    let (to, hops) = path.path_hops(both[1].id).unwrap();
+    let (to, RoutePath { hops, .. }) = path.path_in_table(both[1].id).unwrap();
     assert_eq!(to, map.hosts[7].mac);
     assert_eq!(hops.len(), both[1].way.there.hops());
     let mut newer = map.clone();
     newer.version.counter += 1;
     path.install(table(&newer, 0));
     for before in &both {
-        match path.path_hops(before.id) {
-            Some((_, hops)) => assert_eq!(hops.len(), before.way.there.hops()),
+        match path.path_in_table(before.id) {
+            Some((_, found)) => assert_eq!(found.hops.len(), before.way.there.hops()),
             None => assert!(!path.paths_in_use(later, 64).contains(before)),
         }
     }
     assert_eq!(path.paths_in_use(later + Duration::from_secs(1), 64), []);
-    assert_eq!(path.path_hops(both[0].id), None);
+    assert_eq!(path.path_in_table(both[0].id), None);
     assert_eq!(path.status().counts[DataCount::RoutesInUse], 0);
 }
 

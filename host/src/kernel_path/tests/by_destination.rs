@@ -471,7 +471,7 @@ fn a_silent_cable_is_left_by_destination_once_the_host_behind_it_is_heard_and_no
         let table = Arc::new(ring.nodes[0].table.repair(&silent).unwrap());
         let heard_before = ring.now;
         ring.now = ring.now + Duration::from_millis(1);
-        ring.nodes[0].kernel.set_silent(silent.avoided.clone());
+        ring.nodes[0].kernel.set_silent(silent.avoided.clone(), false);
         ring.install(0, &table);
         ring.change(0);
         let left = [[first].into(), [second].into(), [second].into()];

@@ -45,6 +45,9 @@ pub struct CableTest {
     pub frame_bytes: usize,
     /// How many answers in a row show that the cable lives.
     pub answers: u32,
+    /// Whether a test may have several frames, any of which may be answered. Not where it is to be found whether the cable
+    /// loses some.
+    pub may_repeat: bool,
 }
 
 /// A cable under test.
@@ -114,8 +117,10 @@ impl Tested {
             self.ends_at = now + interval;
         }
         self.waits_for.push(id);
-        let repeats =
-            may_repeat && self.told != Some(false) && self.waits_for.len() < FRAMES_OF_PROOF as usize;
+        let repeats = may_repeat
+            && self.test.may_repeat
+            && self.told != Some(false)
+            && self.waits_for.len() < FRAMES_OF_PROOF as usize;
         self.due_at = if repeats { self.ends_at.min(now + interval / FRAMES_OF_PROOF) } else { self.ends_at };
         is_news
     }

@@ -27,10 +27,15 @@
 //! [`Event::PathDown`] can say how far it still goes. Time in which this agent itself was not
 //! awake does not count as silence.
 //!
+//! A path that answers may lose frames all the same. If a tenth of its latest checks got lost,
+//! [`Event::PathLosesFrames`] says so; where on it they do is for the driver to find out
+//! ([`Agent::echo`]).
+//!
 //! Ids of checks are matched here and not among the requests of the agent: they come and go by the
 //! thousand.
 
 mod cable;
+mod losses;
 mod path;
 #[cfg(test)]
 mod tests;
@@ -108,6 +113,18 @@ struct Sent {
     asks: Asks,
     /// The token of its frame, until a notice named it.
     token: Option<u64>,
+    /// Whether it is a check of the host that repeats none before it.
+    is_first: bool,
+}
+
+impl Sent {
+    /// How long it is, if it is a check of the host that repeats none before it.
+    const fn first_check(self) -> Option<usize> {
+        match self.asks {
+            Asks::Host(bytes) if self.is_first => Some(bytes),
+            Asks::Host(_) | Asks::Xbar(_) => None,
+        }
+    }
 }
 
 /// All watched paths.
@@ -118,6 +135,8 @@ pub(super) struct Liveness {
     unwatched: BTreeMap<PathId, Instant>,
     /// Checks and probes under way, by id.
     under_way: BTreeMap<u32, Sent>,
+    /// Paths of whose checks many got lost, and how long these were, which the driver has yet to hear.
+    losing: Vec<(PathId, usize)>,
     /// Cables that are held for dead.
     cables: CableTests,
     /// When paths out of use are next looked for.
@@ -134,6 +153,7 @@ impl Liveness {
             paths: BTreeMap::new(),
             unwatched: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            losing: Vec::new(),
             cables: CableTests::default(),
             sweep_at: Instant::FAR,
             rng,
@@ -220,19 +240,25 @@ impl Liveness {
     /// Notes a frame that is about to be sent under this id.
     fn note_sent(&mut self, now: Instant, id: u32, (path, asks): (PathId, Asks), pace: Pace) {
         self.counts.count(LivenessCount::ChecksSent);
-        self.under_way.insert(id, Sent { path, asks, token: None });
-        let forgotten = self.paths.get_mut(&path).and_then(|path| path.note_sent(now, id, pace));
-        if let Some(id) = forgotten {
-            self.under_way.remove(&id);
+        let Some(of) = self.paths.get_mut(&path) else { return };
+        let is_first = matches!(asks, Asks::Host(_)) && of.is_first_check();
+        self.under_way.insert(id, Sent { path, asks, token: None, is_first });
+        let forgotten = of.note_sent(now, id, pace).and_then(|id| self.under_way.remove(&id));
+        if let Some(bytes) = forgotten.and_then(Sent::first_check) {
+            self.losing.extend(of.loses_by(bytes, true).map(|bytes| (path, bytes)));
         }
     }
 
     /// Takes out the path that a frame with this id was sent for, if the frame asked for something of this
     /// kind.
     fn take(&mut self, id: u32, of_kind: impl Fn(Asks) -> bool) -> Option<(&mut Path, PathId, Asks)> {
-        let Sent { path: name, asks, token } = *self.under_way.get(&id).filter(|sent| of_kind(sent.asks))?;
+        let sent = *self.under_way.get(&id).filter(|sent| of_kind(sent.asks))?;
+        let Sent { path: name, asks, token, .. } = sent;
         self.under_way.remove(&id);
         let path = self.paths.get_mut(&name)?;
+        if let Some(bytes) = sent.first_check() {
+            self.losing.extend(path.loses_by(bytes, false).map(|bytes| (name, bytes)));
+        }
         if matches!(asks, Asks::Host(_)) {
             path.answered_token = token;
         }
@@ -319,6 +345,9 @@ impl Agent {
                     self.event(Event::PathDown { path, reached, frame_bytes });
                 }
             }
+        }
+        while let Some((path, frame_bytes)) = self.liveness.losing.pop() {
+            self.event(Event::PathLosesFrames { path, frame_bytes });
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::PathUse;
+use super::losses::Losses;
 use crate::{Instant, Mac};
 
 /// Most ids of checks that one path keeps until they are answered.
@@ -89,6 +90,8 @@ pub(super) struct Path {
     turn: u32,
     /// Checks answered in a row since it is down.
     answered: u32,
+    /// What became of its latest short checks, and of its latest long ones.
+    losses: [Losses; 2],
 }
 
 impl Path {
@@ -111,7 +114,13 @@ impl Path {
             unanswered: 0,
             turn: 0,
             answered: 0,
+            losses: Default::default(),
         }
+    }
+
+    /// Whether the check that was begun last repeats none before it.
+    pub(super) const fn is_first_check(&self) -> bool {
+        self.unanswered == 1 && !matches!(self.state, State::Down)
     }
 
     /// What to do, as `due_at` has come; `jittered` is the wait until the check after this one.
@@ -191,6 +200,12 @@ impl Path {
             self.state = State::Up;
         }
         Some(up)
+    }
+
+    /// Takes in what became of a check of this length that repeats none before it. Returns the length if so many such ones got
+    /// lost that the path is worth a closer look.
+    pub(super) fn loses_by(&mut self, bytes: usize, is_lost: bool) -> Option<usize> {
+        self.losses[usize::from(bytes > 0)].note(is_lost).then_some(bytes)
     }
 
     /// Notes what was sent. Returns the ids that are forgotten for it, as they are old or too many.

@@ -289,7 +289,8 @@ fn lost_frames_are_no_dead_cable() {
         n % 3 == 0
     });
     pair.run_to(ms(60_000), &[1, 2]);
-    assert_eq!(pair.events, []);
+    let loses = |event: &Event| matches!(event, Event::PathLosesFrames { .. });
+    assert!(pair.events.iter().all(|(_, event)| loses(event)), "{:?}", pair.events);
     assert!(pair.watcher.load() < 64, "{}", pair.watcher.load());
 }
 
@@ -453,7 +454,7 @@ fn a_cable_lives_when_it_answers_so_many_tests_in_a_row() {
         now >= ms(2000) || (now >= ms(1000) && lost % 3 != 0)
     });
     let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
-    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3 };
+    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3, may_repeat: true };
     for round in 1..=10 {
         pair.watcher.test_cable(pair.now, version, at, test.clone());
         pair.run_quietly_to(ms(300 * round));
@@ -480,7 +481,7 @@ fn a_cable_that_answers_no_test_is_proved_dead_as_soon_as_a_path_may_be_doubted(
     let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
     let mut pair = Pair::new(1, |_, _| false);
     let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
-    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3 };
+    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3, may_repeat: true };
     pair.watcher.test_cable(pair.now, version, at, test);
     pair.run_quietly_to(ms(1000));
     let proved_at = ms(0) + settings(1).liveness_interval;
@@ -496,7 +497,7 @@ fn told_of_live_cable(lost: impl Fn(u32) -> bool + 'static) -> Vec<(Instant, Eve
         !lost(sent)
     });
     let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
-    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 30 };
+    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 30, may_repeat: true };
     pair.watcher.test_cable(pair.now, version, at, test);
     pair.run_quietly_to(ms(1000));
     pair.events
@@ -527,4 +528,54 @@ fn a_live_cable_that_was_taken_for_dead_answers_soon_though_tests_get_lost() {
         panic!("{events:?}")
     };
     assert!(live_at.since(dead_at) < Duration::from_millis(250), "from {dead_at:?} to {live_at:?}");
+}
+
+/// What is told of a path in ten seconds if one in `every` frames gets lost that are as long as the longest, or that are not.
+fn told_of_losses(every: u32, of_long: bool) -> Vec<(Instant, Event)> {
+    let mut sent = 0;
+    let mut pair = Pair::new(1, move |_, transmit| {
+        let counts = (link_bytes(transmit) >= LONGEST) == of_long;
+        sent += u32::from(counts);
+        !counts || !sent.is_multiple_of(every)
+    });
+    pair.run_to(ms(10_000), &[3, -1, 2]);
+    pair.events
+}
+
+#[test]
+fn a_path_that_answers_and_loses_frames_is_told_with_the_length_of_what_gets_lost() {
+    for (of_long, bytes) in [(false, 0), (true, LONGEST)] {
+        let events = told_of_losses(5, of_long);
+        let expected = Event::PathLosesFrames { path: PathId(0), frame_bytes: bytes };
+        assert!(events.len() >= 2 && events.iter().all(|(_, event)| *event == expected), "{events:?}");
+        // One check in four is long.
+        assert!(events[0].0 < ms(if of_long { 6000 } else { 2000 }), "{:?}", events[0]);
+    }
+}
+
+#[test]
+fn a_path_that_loses_a_frame_now_and_then_is_no_news() {
+    for of_long in [false, true] {
+        assert_eq!(told_of_losses(25, of_long), []);
+    }
+}
+
+#[test]
+fn a_test_that_has_one_frame_is_lost_with_it() {
+    let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
+    let mut sent = 0;
+    let mut pair = Pair::new(1, move |_, _| {
+        sent += 1;
+        sent == 1 || sent > 2
+    });
+    let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
+    let test = CableTest { route, left: 2, to, frame_bytes: 0, answers: 5, may_repeat: false };
+    for round in 1..=5 {
+        pair.watcher.test_cable(pair.now, version, at, test.clone());
+        pair.run_quietly_to(ms(300 * round));
+    }
+    let told: Vec<_> = pair.events.iter().map(|(_, event)| event.clone()).collect();
+    let asked = |answered| Event::CableAsked { version, at, answered };
+    let up = Event::CableUp { version, at };
+    assert_eq!(told[..4], [asked(true), asked(false), asked(true), up]);
 }

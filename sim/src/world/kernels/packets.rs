@@ -142,7 +142,8 @@ impl World {
             self.note_circle(from, &followed.channels);
         }
         let lost = self.noise.loss + self.noise.corrupt;
-        for _ in &followed.channels {
+        for &channel in &followed.channels {
+            let lost = lost + self.plant.loss_at(channel);
             if lost > 0.0 && self.rng.random_bool(lost.min(1.0)) {
                 self.stats.lost_to_noise += 1;
                 return;

@@ -7,6 +7,7 @@ impl World {
     pub(in crate::world) fn is_orderly(&self) -> bool {
         let hostile = |slot: &HostSlot| slot.node.as_ref().is_some_and(|node| node.replays());
         self.noise.is_quiet()
+            && !self.plant.has_lossy_cables()
             && self.options.timing.jitter.is_zero()
             && self.to_lose.is_empty()
             && self.deaf_ways.is_empty()
