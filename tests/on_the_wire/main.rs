@@ -42,6 +42,7 @@ mod kernel_tables;
 mod lab;
 mod lab_commands;
 mod logs;
+mod lossy_cable;
 mod metrics;
 mod mtu;
 mod names;

@@ -83,8 +83,16 @@ mod tests {
         assert_eq!(keys(&counters["frames"]), frames.into());
         let liveness = ["checks_sent", "cleared", "failures", "unwatched", "watched"];
         assert_eq!(keys(&counters["liveness"]), liveness.into());
-        let repairs =
-            ["repairs", "carrier_losses", "notices", "silent_paths", "lossy_cables", "came_back", "ignored", "overload"];
+        let repairs = [
+            "repairs",
+            "carrier_losses",
+            "notices",
+            "silent_paths",
+            "lossy_cables",
+            "came_back",
+            "ignored",
+            "overload",
+        ];
         assert_eq!(keys(&counters["repairs"]), repairs.into());
     }
 
