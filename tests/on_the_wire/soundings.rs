@@ -214,6 +214,33 @@ fn whom_no_route_leads_to_is_refused_with_the_reason() {
 }
 
 #[test]
+fn where_long_frames_get_lost_is_named_by_frames_as_long() {
+    if !can_make_taps() || !mapper_needs::programs(&["nft"]) {
+        return;
+    }
+    let row = Row::new(&["--data-path", "srv6"]);
+    let both_whole = |it: &Value| is_whole(it, "agents") && is_whole(it, "srv6");
+    let of_size = |size| ["trace", "node2", "--size", size];
+    row.wait_for("ways are whole for frames as long as MTUs", &of_size("1500"), |it, _| both_whole(it));
+    // As a switch between node0 and node1 would, that carries less than the ports at its sides.
+    let rules = "add table netdev narrow; \
+                 add chain netdev narrow port { type filter hook ingress device left priority 0; }; \
+                 add rule netdev narrow port meta length > 1200 drop";
+    assert!(row.namespaces[1].command("nft").arg(rules).status().unwrap().success());
+    let (long, _) = row.ask(&of_size("1220"));
+    for by in ["agents", "srv6"] {
+        let way = way(&long, by).unwrap_or_else(|| panic!("{long:#}"));
+        assert_eq!(way["stops_at"], 1, "{long:#}");
+        assert!(way["verdict"].as_str().unwrap().starts_with("crossbar of node1 is the first"), "{long:#}");
+    }
+    let (fitting, _) = row.ask(&of_size("1200"));
+    assert!(both_whole(&fitting), "{fitting:#}");
+    let lost = |size| row.ask(&["ping", "node2", "--size", size, "--count", "3", "--interval-ms", "10"]);
+    let ((long, answered), (_, fits)) = (lost("1220"), lost("1200"));
+    assert!(!answered && fits, "{long:#}");
+}
+
+#[test]
 fn what_each_way_carries_is_measured_and_a_cable_that_is_slower_shows() {
     if !can_make_taps() || !mapper_needs::programs(&["tc"]) {
         return;

@@ -36,11 +36,29 @@ pub struct Asked {
     run_dir: Option<PathBuf>,
 }
 
+/// How long frames are.
+#[derive(Debug, clap::Args)]
+pub struct Length {
+    /// How long frames are on cables, in bytes behind the Ethernet header, as MTUs are; as short as can be without it. Longer
+    /// ones than a cable on a way carries do not come back. The agents' frames get shorter by the part of the route that is
+    /// behind them, a byte or two a crossbar.
+    #[arg(short = 's', long, value_name = "BYTES")]
+    size: Option<Bounded<64, 65_535>>,
+}
+
+impl Length {
+    fn frame_bytes(&self) -> Result<u16, std::num::TryFromIntError> {
+        self.size.map_or(Ok(0), |size| size.get().try_into())
+    }
+}
+
 /// Options of `mapper trace`.
 #[derive(Debug, clap::Args)]
 pub struct TraceArgs {
     #[command(flatten)]
     asked: Asked,
+    #[command(flatten)]
+    length: Length,
 }
 
 /// Options of `mapper ping`.
@@ -54,6 +72,8 @@ pub struct PingArgs {
     /// The time from one to the next, in milliseconds; all within a minute.
     #[arg(short = 'i', long, value_name = "MS", default_value = "100")]
     interval_ms: Bounded<1, 60_000>,
+    #[command(flatten)]
+    length: Length,
 }
 
 /// Options of `mapper bandwidth`.
@@ -93,9 +113,9 @@ struct BoardAnswer<T> {
 ///
 /// # Errors
 /// If the command fails. The error is worded for the user.
-pub fn trace(TraceArgs { asked }: &TraceArgs, format: Format) -> Result<ExitCode, CliError> {
-    let boards: Vec<BoardAnswer<Traced>> =
-        asked.ask(&AgentRequest::Trace(asked.host.clone()), Duration::ZERO, "trace of a route")?;
+pub fn trace(TraceArgs { asked, length }: &TraceArgs, format: Format) -> Result<ExitCode, CliError> {
+    let request = AgentRequest::Trace { host: asked.host.clone(), frame_bytes: length.frame_bytes()? };
+    let boards: Vec<BoardAnswer<Traced>> = asked.ask(&request, Duration::ZERO, "trace of a route")?;
     let answers = |traced: &Traced| {
         let hosts = traced.ways.iter().filter_map(|way| way.hops.last());
         hosts.map(|host| host.received).sum::<usize>() > 0
@@ -109,9 +129,13 @@ pub fn trace(TraceArgs { asked }: &TraceArgs, format: Format) -> Result<ExitCode
 ///
 /// # Errors
 /// If the command fails. The error is worded for the user.
-pub fn ping(PingArgs { asked, count, interval_ms }: &PingArgs, format: Format) -> Result<ExitCode, CliError> {
+pub fn ping(
+    PingArgs { asked, count, interval_ms, length }: &PingArgs,
+    format: Format,
+) -> Result<ExitCode, CliError> {
     let (count, interval_ms) = (count.get(), interval_ms.get());
-    let request = AgentRequest::Ping { host: asked.host.clone(), count: u16::try_from(count)?, interval_ms };
+    let (host, frame_bytes) = (asked.host.clone(), length.frame_bytes()?);
+    let request = AgentRequest::Ping { host, count: u16::try_from(count)?, interval_ms, frame_bytes };
     let lasts = Duration::from_millis(interval_ms.into()) * count;
     let boards: Vec<BoardAnswer<Pinged>> = asked.ask(&request, lasts, "round trips")?;
     let is_answered = boards.iter().any(|board| board.measured.ways.iter().any(|way| way.received > 0));

@@ -49,6 +49,28 @@ fn what_faults_cost_users_is_told() {
 }
 
 #[test]
+fn a_cable_that_loses_a_fifth_costs_nobody_a_frame_once_it_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    // All that would cross these cables has another way that cannot deadlock.
+    for (fabric, at, kind) in [
+        ("clos:hosts=16,ports=8", "leaf1:5", &["--xbars", "plain"][..]),
+        ("clos:hosts=16,ports=8", "leaf1:5", &["--xbars", "tagged"]),
+        ("ring:n=3,hosts=1", "xbar1:1", &["--nodes", "--data-path", "srv6"]),
+        ("ring:n=3,hosts=1", "xbar1:1", &["--nodes", "--data-path", "routes"]),
+    ] {
+        std::fs::write(&faults, format!("at 1s lossy {at} 20%\n")).expect("written");
+        let lost_until = |until| {
+            let args = [fabric, "--faults", text(&faults), "--traffic", "200", "--until", until];
+            sim(&[&args[..], kind].concat())["traffic"]["lost"].as_u64().expect("a count")
+        };
+        // The first seconds of both runs are the same.
+        let (found, later) = (lost_until("9000"), lost_until("14000"));
+        assert!(found > 10 && found == later, "{fabric} {kind:?}: {found}, then {later}");
+    }
+}
+
+#[test]
 fn packets_of_nodes_go_through_their_kernels_by_what_is_said() {
     let sent = |path: &str| {
         let words = ["ring:n=4,hosts=1", "--xbars", "tagged", "--nodes", "--data-path", path];

@@ -9,8 +9,8 @@ use mapper_host::resolution::{Found, Patience};
 use super::names::tag_in_words;
 use super::state::Driver;
 use crate::agent::status::{
-    self, AgentRequest, Board, BoardPort, FrameCount, KernelAsked, KnownLearned, PathsAsked, RoutesAsked,
-    Surroundings, naming_hosts,
+    self, AgentRequest, Board, BoardPort, FrameCount, KernelAsked, KnownLearned, Measure, PathsAsked,
+    RoutesAsked, Surroundings, naming_hosts,
 };
 use crate::xbar::PortTraffic;
 use crate::xbar::traffic::rate_mbps;
@@ -96,8 +96,12 @@ impl Driver {
             AgentRequest::History => self.tell_history(client),
             AgentRequest::PastMap { unix_ms } => self.tell_past_map(*unix_ms, client),
             AgentRequest::Changed { seen } => self.followers.follow(*seen, client),
-            AgentRequest::Trace(host) => self.trace(host, client),
-            AgentRequest::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
+            AgentRequest::Trace { host, frame_bytes } => {
+                self.measure(host, Measure::Trace { frame_bytes: *frame_bytes }, client);
+            }
+            AgentRequest::Ping { host, count, interval_ms, frame_bytes } => {
+                self.ping(host, *count, (*interval_ms, *frame_bytes), client);
+            }
             AgentRequest::Bandwidth { host, trains, packets } => {
                 self.bandwidth(host, (*trains, *packets), client);
             }

@@ -33,19 +33,20 @@ pub(super) struct Measurements {
 }
 
 impl Driver {
-    /// Begins to trace the ways to a host, or refuses.
-    pub(super) fn trace(&mut self, host: &str, client: Client) {
-        self.measure(host, Measure::Trace, client);
-    }
-
     /// Begins to send echoes along the ways to a host, or refuses.
-    pub(super) fn ping(&mut self, host: &str, count: u16, interval_ms: u32, client: Client) {
+    pub(super) fn ping(
+        &mut self,
+        host: &str,
+        count: u16,
+        (interval_ms, frame_bytes): (u32, u16),
+        client: Client,
+    ) {
         let interval = Duration::from_millis(interval_ms.into());
         if !(1..=MOST_PINGS).contains(&count) || interval * u32::from(count) > LONGEST {
             let (most, seconds) = (MOST_PINGS, LONGEST.as_secs());
             return refuse(client, format!("from 1 to {most} echoes along each way, and within {seconds} s"));
         }
-        self.measure(host, Measure::Ping { count, interval }, client);
+        self.measure(host, Measure::Ping { count, interval, frame_bytes }, client);
     }
 
     /// Begins to send trains of so many packets along the ways to a host, or refuses.
@@ -56,7 +57,8 @@ impl Driver {
         self.measure(host, Measure::Bandwidth { trains, packets }, client);
     }
 
-    fn measure(&mut self, host: &str, measure: Measure, client: Client) {
+    /// Begins to measure the ways to a host, or refuses.
+    pub(super) fn measure(&mut self, host: &str, measure: Measure, client: Client) {
         let asked = match self.ways_to(host, measure) {
             Ok(asked) => asked,
             Err(why) => return refuse(client, why),

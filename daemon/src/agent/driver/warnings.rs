@@ -188,9 +188,10 @@ fn describe_shortened(
         names.push(format!("{} more", all.len() - MOST));
     }
     Some(format!(
-        "of frames to {} only those of up to {to} bytes get through, though the ends of all cables on the way say {said}: look \
-         for a switch, a converter or a network card in between that carries less, or for a narrow cable between two crossbars \
-         that have no agent; packets are kept as short until longer ones pass",
+        "of frames to {} only those of up to {to} bytes get through, though the ends of all cables on the way say {said}: `mapper \
+         trace HOST --size {said}` names the first hop that longer ones do not reach; look there for a switch, a converter or a \
+         network card that carries less, or for a narrow cable between two crossbars that have no agent; packets are kept as \
+         short until longer ones pass",
         names.join(", ")
     ))
 }

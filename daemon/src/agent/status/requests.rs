@@ -64,7 +64,13 @@ pub enum AgentRequest {
     /// by [`Self::Paths`].
     PathTo(PathEnd),
     /// Where the ways to the host of this name or address break off, answered with [`Traced`](super::Traced).
-    Trace(String),
+    Trace {
+        /// Its name or address.
+        host: String,
+        /// How long frames are on cables, in bytes behind the Ethernet header; 0 for as short as can be.
+        #[serde(default)]
+        frame_bytes: u16,
+    },
     /// How long frames take along the ways to a host and back, answered with [`Pinged`](super::Pinged).
     Ping {
         /// Its name or address.
@@ -73,6 +79,9 @@ pub enum AgentRequest {
         count: u16,
         /// The time from one to the next, in milliseconds.
         interval_ms: u32,
+        /// How long frames are on cables, in bytes behind the Ethernet header; 0 for as short as can be.
+        #[serde(default)]
+        frame_bytes: u16,
     },
     /// What the ways to a host carry, answered with [`Bandwidths`](super::Bandwidths).
     Bandwidth {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use mapper_fib::segments::overhead_bytes;
 use mapper_host::sounding::{Back, EchoWay, Plan, Sounded};
 use serde::{Deserialize, Serialize};
 
@@ -171,13 +172,18 @@ impl WayAsked {
 #[derive(Debug, Clone, Copy)]
 pub enum Measure {
     /// Each hop.
-    Trace,
+    Trace {
+        /// How long frames are on cables, in bytes behind the Ethernet header; 0 for as short as can be.
+        frame_bytes: u16,
+    },
     /// The whole way, by single echoes.
     Ping {
         /// How many echoes go along each way.
         count: u16,
         /// The time from one to the next.
         interval: Duration,
+        /// As in [`Self::Trace`].
+        frame_bytes: u16,
     },
     /// Trains of packets as long as the way carries.
     Bandwidth {
@@ -186,6 +192,14 @@ pub enum Measure {
         /// How many packets each has.
         packets: u16,
     },
+}
+
+/// How many bytes of a frame are not counted by what a plan says of an echo's length: the outer header of segments.
+fn outer_bytes(echo: &EchoWay) -> usize {
+    match echo {
+        EchoWay::Kernels { segments, .. } if !segments.is_empty() => overhead_bytes(segments.len()) as usize,
+        EchoWay::Kernels { .. } | EchoWay::Agents { .. } => 0,
+    }
 }
 
 /// A measurement that was asked for.
@@ -206,19 +220,23 @@ impl SoundingAsked {
     /// What is to be sent for it.
     pub fn plan(&self) -> Plan {
         let (rounds, train, interval) = match self.measure {
-            Measure::Trace => (TRACE_ROUNDS, 1, TRACE_INTERVAL),
-            Measure::Ping { count, interval } => (count, 1, interval),
+            Measure::Trace { .. } => (TRACE_ROUNDS, 1, TRACE_INTERVAL),
+            Measure::Ping { count, interval, .. } => (count, 1, interval),
             Measure::Bandwidth { trains, packets } => (trains, packets, Duration::ZERO),
         };
-        let is_long = matches!(self.measure, Measure::Bandwidth { .. });
-        let bytes = |way: &WayAsked| if is_long { way.longest_bytes } else { 0 };
-        let echoes = self.asked().map(|(way, echo)| (echo.clone(), bytes(way))).collect();
+        let bytes = |way: &WayAsked, echo: &EchoWay| match self.measure {
+            Measure::Bandwidth { .. } => way.longest_bytes,
+            Measure::Trace { frame_bytes } | Measure::Ping { frame_bytes, .. } => {
+                usize::from(frame_bytes).saturating_sub(outer_bytes(echo))
+            }
+        };
+        let echoes = self.asked().map(|(way, echo)| (echo.clone(), bytes(way, echo))).collect();
         Plan { echoes, train, rounds, interval, patience: PATIENCE }
     }
 
     /// The echoes in the order of the plan.
     fn asked(&self) -> impl Iterator<Item = (&WayAsked, &EchoWay)> {
-        let is_trace = matches!(self.measure, Measure::Trace);
+        let is_trace = matches!(self.measure, Measure::Trace { .. });
         let of_way = move |way: &'_ WayAsked| if is_trace { 0 } else { way.hops.len().saturating_sub(1) };
         self.ways.iter().flat_map(move |way| {
             let hops = way.hops.iter().skip(of_way(way));
@@ -234,8 +252,11 @@ impl SoundingAsked {
         let to = self.to.clone();
         let mut backs = sounded.iter();
         match self.measure {
-            Measure::Trace => {
-                let ways = self.ways.iter().map(|way| traced(way, &self.called, &mut backs)).collect();
+            Measure::Trace { frame_bytes } => {
+                let mut ways: Vec<_> =
+                    self.ways.iter().map(|way| traced(way, &self.called, &mut backs)).collect();
+                let stopped = ways.iter_mut().filter(|way| frame_bytes > 0 && way.stops_at.is_some());
+                stopped.for_each(|way| way.verdict.push_str(&of_long_frames(frame_bytes)));
                 serde_json::to_vec(&Answered::Measured(Traced { to, ways }))
             }
             Measure::Ping { .. } => {
@@ -310,6 +331,13 @@ fn traced_hop(hop: &Hop, rounds: &[Option<Back>], called: &BTreeMap<Ipv6Addr, St
         rtt_ms: back.first().copied().map(ms),
         answered_by,
     }
+}
+
+/// What is added to where a way breaks off for frames of a length that was asked for.
+fn of_long_frames(frame_bytes: u16) -> String {
+    format!(
+        "; these frames had {frame_bytes} bytes: if shorter ones are answered, as without `--size`, something there carries less"
+    )
 }
 
 /// Where a way breaks off, and what that means.

@@ -54,7 +54,9 @@ fn trace(run_dir: &Path, path: &PathRecord, to: &str) -> Result<Option<TracedWay
         let question =
             sockets::ask::<Answered<Traced>>(requests_socket_path(run_dir, unit)).map_err(in_words)?;
         let Some(question) = question.filter(|_| is_source) else { continue };
-        let question = question.request(&AgentRequest::Trace(to.to_owned())).map_err(in_words)?;
+        let question = question
+            .request(&AgentRequest::Trace { host: to.to_owned(), frame_bytes: 0 })
+            .map_err(in_words)?;
         let answer = question.answer_json(Instant::now() + PATIENCE, MAX_SOUNDED_BYTES, "trace of a route");
         return match answer.map_err(in_words)? {
             Answered::Measured(traced) => {

@@ -30,7 +30,11 @@ fn asked(ways: Vec<WayAsked>, measure: Measure) -> SoundingAsked {
 }
 
 fn trace(by: &'static str, answers: [bool; 3]) -> TracedWay {
-    let asked = asked(vec![way(by, 3)], Measure::Trace);
+    trace_of_size(0, by, answers)
+}
+
+fn trace_of_size(frame_bytes: u16, by: &'static str, answers: [bool; 3]) -> TracedWay {
+    let asked = asked(vec![way(by, 3)], Measure::Trace { frame_bytes });
     assert_eq!(asked.plan().echoes.len(), 3);
     let took = |answers| vec![back(2).filter(|_| answers); 3];
     let answer = asked.answer(&answers.map(took).to_vec()).unwrap();
@@ -41,12 +45,33 @@ fn trace(by: &'static str, answers: [bool; 3]) -> TracedWay {
 }
 
 #[test]
+fn frames_are_as_long_as_was_asked_with_all_headers_but_that_of_ethernet() {
+    let kernels = |segments: usize| {
+        let segments = vec![Ipv6Addr::LOCALHOST; segments];
+        let ends = (Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+        Some(EchoWay::Kernels { port: 1, segments, ends, hop_limit: None })
+    };
+    for (echo, expected) in [
+        (way("agents", 0).hops.remove(0).echo, None),
+        (kernels(0), Some(9000)),
+        (kernels(1), Some(8960)),
+        (kernels(3), Some(8920)),
+    ] {
+        let hop = Hop { name: String::new(), leaves_by: None, echo };
+        let ways = vec![WayAsked { hops: vec![hop], ..way("srv6", 0) }];
+        let plan = asked(ways, Measure::Trace { frame_bytes: 9000 }).plan();
+        assert_eq!(plan.echoes.first().map(|(_, bytes)| *bytes), expected);
+    }
+}
+
+#[test]
 fn the_crossbars_of_a_way_are_told_up_to_the_first_at_which_it_forks() {
     let measured = |forks_at: Option<usize>| {
         let mut way = WayAsked { forks_at, ..way("routes", 3) };
         // As beyond a fork, where kernels choose.
         way.hops.iter_mut().skip(forks_at.unwrap_or(usize::MAX)).for_each(|hop| hop.leaves_by = None);
-        let mut asked = asked(vec![way], Measure::Ping { count: 1, interval: Duration::ZERO });
+        let mut asked =
+            asked(vec![way], Measure::Ping { count: 1, interval: Duration::ZERO, frame_bytes: 0 });
         assert_eq!(asked.plan().echoes.len(), 1, "the host alone is asked");
         let answer = asked.answer(&vec![vec![back(2)]]).unwrap();
         let Answered::Measured(Pinged { ways: pinged, .. }) = serde_json::from_slice(&answer).unwrap() else {
@@ -85,6 +110,9 @@ fn the_first_that_does_not_answer_is_named_with_the_port_that_leads_there() {
     let host = trace("srv6", [true, true, false]);
     assert_eq!(host.stops_at, Some(3));
     assert!(host.verdict.contains("firewall there"), "{}", host.verdict);
+    assert_eq!(trace_of_size(9000, "srv6", [true; 3]).verdict, "all answer");
+    let long = trace_of_size(9000, "srv6", [true, false, false]);
+    assert!(long.verdict.contains("these frames had 9000 bytes"), "{}", long.verdict);
 }
 
 #[test]
@@ -102,7 +130,7 @@ fn ip(of: u16) -> Ipv6Addr {
 fn by_tables(backs: &[Vec<Option<Back>>; 3], forks_at: Option<usize>) -> TracedWay {
     let way = WayAsked { forks_at, ..way("routes", 3) };
     let called = [1, 2, 7].map(|of| (ip(of), format!("crossbar {of}"))).into();
-    let asked = SoundingAsked { called, ..asked(vec![way], Measure::Trace) };
+    let asked = SoundingAsked { called, ..asked(vec![way], Measure::Trace { frame_bytes: 0 }) };
     let answer = asked.answer(&backs.to_vec()).unwrap();
     let Answered::Measured(Traced { mut ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
         panic!("it is measured")
@@ -151,7 +179,7 @@ fn a_way_by_tables_is_the_one_that_was_walked() {
 
 #[test]
 fn round_trips_are_summed_up_and_what_got_lost_is_counted() {
-    let measure = Measure::Ping { count: 4, interval: Duration::ZERO };
+    let measure = Measure::Ping { count: 4, interval: Duration::ZERO, frame_bytes: 0 };
     let asked = asked(vec![way("agents", 3), way("srv6", 2)], measure);
     assert_eq!((asked.plan().echoes.len(), asked.plan().rounds), (2, 4));
     let took = |ms: u64| back(ms).filter(|_| ms > 0);
