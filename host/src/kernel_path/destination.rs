@@ -1,6 +1,7 @@
 //! One host that the kernel sends packets to: the ways there, and the objects that are derived from them.
 
 mod addresses;
+mod counted;
 mod doubts;
 mod found;
 mod objects;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-use mapper_fib::{NexthopId, Objects};
+use mapper_fib::{Change, NexthopId, Objects};
 use mapper_proto::map::MapVersion;
 use mapper_proto::{Instant, PortSet};
 
@@ -22,6 +23,7 @@ use super::status::Shortened;
 use super::way::{Course, Way};
 use crate::routes::{RoutePath, RouteTable};
 use addresses::{Addresses, Taken};
+use counted::Counted;
 use doubts::Doubts;
 use found::Found;
 
@@ -64,10 +66,13 @@ pub(super) struct Destination {
     pub(super) installed: Objects,
     /// What is said and heard of the end of the agents.
     pub(super) farewell: Farewell,
-    /// How many packets the nexthops of IPv4, and those of IPv6, had taken when they were last counted.
-    packets: [u64; 2],
+    /// What was counted of the packets that nexthops took.
+    counted: Counted,
     /// How many answers to probes of that host were sent since the nexthops were last counted.
     answers: u64,
+    /// Whether packets were counted since the kernel was made to look up anew where they go: those may be of a connection, whose
+    /// next packets are not counted.
+    may_be_looked_up_once: bool,
     /// When the kernel was last seen to have sent packets to the host; `None` for never.
     used_at: Option<Instant>,
     /// When the host itself last answered a probe; `None` for never.
@@ -90,8 +95,9 @@ impl Destination {
             doubts: Doubts::default(),
             installed,
             farewell: Farewell::default(),
-            packets: [0, 0],
+            counted: Counted::default(),
             answers: 0,
+            may_be_looked_up_once: false,
             used_at: None,
             answered_at: None,
         }
@@ -136,14 +142,7 @@ impl Destination {
     /// hosts' probes, and the answers to these, that this machine forwards by their destination. These are
     /// packets of IPv6, and do not count as a use of the ways.
     pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>, passing_probes: u64) {
-        let sum = |v6: bool| {
-            let nexthops = self.installed.nexthops.keys().filter(move |id| is_of_v6(**id) == v6);
-            nexthops.filter_map(|id| counts.get(id)).sum::<u64>()
-        };
-        let packets = [sum(false), sum(true)];
-        // The count of a nexthop that is made anew begins at 0.
-        let sent = |at: usize| packets[at].checked_sub(self.packets[at]).unwrap_or(packets[at]);
-        let (v4, v6) = (sent(0), sent(1));
+        let [v4, v6] = self.counted.take(self.installed.nexthops.keys().copied(), counts);
         // Answers to that host's probes are counted, too, but are no use of the ways. Each is sent at once,
         // so an answer that was not counted by now went by the tap interface. It is forgotten, so that it
         // hides no user's packet later.
@@ -151,10 +150,29 @@ impl Destination {
         let passing_probes = if self.goes_by_segments() { 0 } else { passing_probes };
         let is_used =
             if counts.is_empty() { self.is_carried() } else { v4 > 0 || v6 > answers + passing_probes };
-        self.packets = packets;
         if is_used {
             self.used_at = Some(now);
+            self.may_be_looked_up_once = !counts.is_empty();
         }
+    }
+
+    /// Has the kernel look up anew where packets to the host go that it looks up once for many: those of a connection, until a
+    /// route changes. Only what is looked up is counted, so without it nobody would know of a connection's packets that
+    /// they are sent. Returns the changes that do so, if packets were counted since the last time, and that was not just now.
+    pub(super) fn refresh(&mut self, now: Instant) -> Vec<Change> {
+        if !self.may_be_looked_up_once || !self.counted.may_begin_anew(now) {
+            return Vec::new();
+        }
+        self.may_be_looked_up_once = false;
+        self.counted.begin_anew(now);
+        // A group that is put in the place of itself counts from 0.
+        let groups = self.installed.groups.iter();
+        groups.map(|(&group, members)| Change::PutGroup(group, members.clone())).collect()
+    }
+
+    /// How many packets were counted that took the way with this number.
+    pub(super) fn packets_along(&self, way: u32) -> u64 {
+        self.nexthops_along(way).map(|id| self.counted.total(id)).sum()
     }
 
     /// Takes in that a probe of that host is answered, by a packet that the kernel sends.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-use mapper_fib::NexthopId;
 use mapper_fib::segments::Element;
 use mapper_proto::wire::Route;
 use mapper_proto::{Mac, PortSet, crossbar_tag};
@@ -277,19 +276,15 @@ impl KernelPath {
             .any(|(_, _, why)| matches!(why, NotCarried::NoAnswer | NotCarried::OtherNetwork(_)))
     }
 
-    /// The routes that the kernel sends packets along, those to one host together. `counts` are the packets that each
-    /// nexthop has taken.
-    pub fn routes<'a>(
-        &'a self,
-        counts: &'a BTreeMap<NexthopId, u64>,
-    ) -> impl Iterator<Item = CarriedRoute> + 'a {
+    /// The routes that the kernel sends packets along, those to one host together.
+    pub fn routes(&self) -> impl Iterator<Item = CarriedRoute> + '_ {
         self.destinations.iter().filter(|(_, it)| it.is_carried()).flat_map(move |(&to, it)| {
             it.ways_in_use().map(move |way| CarriedRoute {
                 to,
                 route: way.round_trip.there.clone(),
                 segments: way.segments(Element::DeliverV4).unwrap_or_default(),
                 port: way.port,
-                packets: it.nexthops_along(way.number).filter_map(|id| counts.get(&id)).sum(),
+                packets: it.packets_along(way.number),
             })
         })
     }

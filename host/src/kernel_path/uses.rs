@@ -11,11 +11,14 @@ use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
 /// How many ways by tables by destination a host mostly has to another one: those round both sides of a ring.
 const WAYS_OF_OTHERS: u64 = 2;
 
+/// The most hosts at once that connections are looked up anew to.
+const MOST_REFRESHED: usize = 64;
+
 impl KernelPath {
     /// Takes in how many packets each nexthop has taken since it was installed. Where the kernel does not
     /// count, all are taken to be used. Returns whether any way is used, or may be.
     pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
-        let mut used_ways = 0;
+        let (mut used_ways, mut refreshed) = (0, 0);
         let passing_probes = self.most_passing_probes(now);
         // Packets that are counted for the first time may have come since the last count.
         let before = std::mem::replace(&mut self.counted_at, now);
@@ -23,6 +26,11 @@ impl KernelPath {
         for (&mac, destination) in &mut self.destinations {
             let was_used = destination.is_used(now);
             destination.count(now, counts, passing_probes);
+            if refreshed < MOST_REFRESHED {
+                let changes = destination.refresh(now);
+                refreshed += usize::from(!changes.is_empty());
+                self.changes.extend(changes);
+            }
             if destination.is_used(now) {
                 used_ways += destination.ways.len() as u32;
                 // Ways that were tried now and then are tried more often from now on.

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
-use mapper_fib::{NexthopId, probe};
+use mapper_fib::probe;
 use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
 use mapper_machine::kernel::probing::{Arrived, EndedHop, ProbeSockets};
 use mapper_proto::Instant;
@@ -41,8 +41,6 @@ pub(super) struct KernelSide {
     pub(super) acquaintances: Acquaintances,
     /// When the packets that the kernel sent are counted next.
     count_at: Instant,
-    /// How many packets each nexthop had taken when they were counted last.
-    packets: BTreeMap<NexthopId, u64>,
     /// The sockets of probes, once this host has an IPv6 address on the fabric.
     probes: Option<ProbeSockets>,
     /// When the sockets may be opened next. Another program may have their port.
@@ -77,7 +75,6 @@ impl KernelSide {
                 neighbours,
                 acquaintances: Acquaintances::default(),
                 count_at: Instant::ZERO,
-                packets: BTreeMap::new(),
                 probes: None,
                 open_again_at: Instant::ZERO,
                 revision: 0,
@@ -355,7 +352,7 @@ impl Driver {
     /// The routes that the kernel sends users' packets along, and how many have taken each.
     pub(super) fn carried_routes(&self) -> Vec<CarriedRoute> {
         match (&self.kernel, self.host.kernel_path()) {
-            (Ok(side), Some(path)) => path.routes(&side.packets).collect(),
+            (Ok(_), Some(path)) => path.routes().collect(),
             _ => Vec::new(),
         }
     }

@@ -41,3 +41,26 @@ fn probes_of_others_that_pass_by_their_destination_are_no_use_and_users_packets_
     assert!(!count(0, 31, start + 3 * second));
     assert!(count(1, 31, start + 4 * second), "no probe is of IPv4");
 }
+
+#[test]
+fn what_the_kernel_looks_up_once_for_a_connection_is_looked_up_anew_while_packets_are_counted() {
+    let mut destination = destination();
+    let group = [NexthopId(4)];
+    destination.installed.groups.insert(mapper_fib::GroupId(0), group.to_vec());
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    let mut count = |ms, packets| {
+        let counts = BTreeMap::from([(NexthopId(4), packets)]);
+        destination.count(at(ms), &counts, 0);
+        let changes = destination.refresh(at(ms));
+        (destination.is_used(at(ms)), changes.len(), destination.counted.total(NexthopId(4)))
+    };
+    assert_eq!(count(0, 0), (false, 0, 0), "nobody sends anything");
+    assert_eq!(count(100, 1), (true, 1, 1), "a connection begins");
+    // The group that was put in the place of itself counts from 0, and the connection is looked up once more.
+    assert_eq!(count(200, 1), (true, 0, 2), "it was looked up just now");
+    assert_eq!(count(600, 1), (true, 1, 2), "it may go on without being counted");
+    assert_eq!(count(1000, 0), (true, 0, 2), "it does not");
+    assert_eq!(count(1300, 0), (false, 0, 2));
+    assert_eq!(count(9000, 1), (true, 1, 3), "it goes on, and had to be looked up for that");
+    assert_eq!(count(9400, 2), (true, 1, 5), "two others begin");
+}

@@ -41,9 +41,9 @@ impl Driver {
             return;
         }
         let Ok(side) = &mut self.kernel else { return };
-        side.packets = side.forwarding.packets();
-        let any_is_used = self.host.count_kernel_packets(now, &side.packets);
+        let packets = side.forwarding.packets();
+        let any_is_used = self.host.count_kernel_packets(now, &packets);
         let every = if any_is_used { COUNT_USED_EVERY } else { COUNT_UNUSED_EVERY };
-        side.count_at = now + every * pauses_between_counts(side.packets.len());
+        side.count_at = now + every * pauses_between_counts(packets.len());
     }
 }
