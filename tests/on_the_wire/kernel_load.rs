@@ -81,3 +81,36 @@ fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_
     });
     assert_eq!(sent.load(Ordering::Relaxed), received.load(Ordering::Relaxed));
 }
+
+#[test]
+fn the_path_of_a_connection_is_watched_as_long_as_it_sends() {
+    if !can_carry_ip() {
+        return;
+    }
+    for kind in ["srv6", "routes"] {
+        let ring = Ring::new(3);
+        let _daemons = ring.start_all(&["--data-path", kind], kind);
+        let listener = ring.machines[1].enter(|| TcpListener::bind("10.1.0.2:0").unwrap());
+        let address = listener.local_addr().unwrap();
+        let mut sender = ring.machines[0].enter(|| TcpStream::connect(address).unwrap());
+        let (mut receiver, _) = listener.accept().unwrap();
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            let ending = Ending(&ends);
+            threads.spawn(|| {
+                while !ends.load(Ordering::Relaxed) && sender.write_all(&[7; 1024]).is_ok() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                drop(sender.shutdown(std::net::Shutdown::Both));
+            });
+            threads.spawn(|| {
+                let mut buffer = vec![0; 64 * 1024];
+                while receiver.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+            });
+            // A path that is seen to be used at the beginning alone is checked a hundred times.
+            let checks = || ring.board(0, &[])["counters"]["liveness"]["checks_sent"].as_u64();
+            wait_for("the path is checked on and on", || checks().filter(|&checks| checks > 500).map(drop));
+            drop(ending);
+        });
+    }
+}

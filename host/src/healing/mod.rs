@@ -25,7 +25,7 @@
 //!
 //! A cable that loses frames is not dead: no turn opens for it, the agent is not told, and there is no new map without it.
 //! Routes go around it where others lead there. Where many cables lose frames it is likelier that there is too much traffic, and
-//! moving that to the cables that are left would make it worse: so routes go around one of [`AVOIDED_SHARE`] cables at most.
+//! moving that to the cables that are left would make it worse: so routes go around one of eight cables at most, and one at least.
 //!
 //! A new map ends all that is known of dead cables, with three exceptions. Lost carrier at the own crossbar
 //! counts as long as the cable is in the map. So does a cable that passes the mapper's frames but not users'

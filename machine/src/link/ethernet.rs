@@ -80,6 +80,11 @@ impl<'a> EthernetFrame<'a> {
     }
 }
 
+/// How urgent frames are for the interface's queue (`TC_PRIO_INTERACTIVE` of linux/pkt_sched.h), the most that takes no capability.
+/// Queues that know classes send them before packets that kernels forward, which else would crowd out the checks by which
+/// agents know that cables live.
+const PRIORITY: u32 = 6;
+
 /// A raw socket for the frames of one [`Marking`] on one interface. It does not see what it sends.
 #[derive(Debug)]
 pub struct EthernetSocket {
@@ -103,6 +108,7 @@ impl EthernetSocket {
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), Some(Protocol::from(0)))
             .map_err(|source| not_permitted_or(interface, source))?;
         enlarge_buffers(&socket);
+        socket.set_priority(PRIORITY).map_err(failed("setting the priority of a raw socket on it"))?;
         packet_socket::bind(&socket, interface.index, marking.ethertype)
             .map_err(failed("binding a raw socket to it"))?;
         packet_socket::add_membership(&socket, interface.index, marking.destination)
