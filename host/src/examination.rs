@@ -10,7 +10,7 @@ use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
 
 use crate::routes::RoutePath;
-use crate::sounding::{EchoWay, Plan, Sounded};
+use crate::sounding::{Back, EchoWay, Plan, Sounded};
 
 /// How often each place of a path is asked.
 const ROUNDS: u16 = 50;
@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(10);
 /// How many more of a place's echoes than of those before it have to get lost, at least: a tenth.
 const LEAST_LOST: usize = ROUNDS as usize / 10;
+/// In how many places of the row of echoes some have to get lost, with others between that come back. A cable that dies meanwhile,
+/// or an agent that ends, loses them all from one moment on, and one that is back all up to then.
+const LEAST_RUNS: usize = 3;
 
 /// Where on a path frames get lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,25 +86,44 @@ impl Examiner {
     /// Takes in what came of the sounding. Returns the path, and where on it frames get lost if they do at one place.
     pub(crate) fn end(&mut self, sounded: &Sounded) -> Option<(Examined, Losing)> {
         let examined = self.under_way.take()?;
-        let lost: Vec<usize> =
-            sounded.iter().map(|echoes| echoes.iter().filter(|back| back.is_none()).count()).collect();
-        let (reached, lost_percent) = where_lost(&lost)?;
+        let places: Vec<_> = sounded.iter().map(|echoes| Place::of(echoes)).collect();
+        let (reached, lost_percent) = where_lost(&places)?;
         let losing = Losing { reached, lost_percent, frame_bytes: examined.frame_bytes };
         Some((examined, losing))
     }
 }
 
-/// How many places are reached without loss, and how many of a hundred frames get lost behind them, if so many of [`ROUNDS`]
-/// echoes did of those that turned at each place.
-fn where_lost(lost: &[usize]) -> Option<(usize, u8)> {
+/// What came of the echoes that turned at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// How many of [`ROUNDS`] got lost.
+    lost: usize,
+    /// How many rows of one or more that got lost there are, with others before and behind.
+    runs: usize,
+}
+
+impl Place {
+    fn of(echoes: &[Option<Back>]) -> Self {
+        let lost = echoes.iter().filter(|back| back.is_none()).count();
+        let runs = echoes.chunk_by(|one, next| one.is_none() == next.is_none());
+        Self { lost, runs: runs.filter(|run| run[0].is_none()).count() }
+    }
+}
+
+/// How many places are reached without loss, and how many of a hundred frames get lost behind them, by what came of echoes that turned
+/// at each place.
+fn where_lost(places: &[Place]) -> Option<(usize, u8)> {
     let mut before = 0;
-    for (reached, &here) in lost.iter().enumerate() {
+    for (reached, &Place { lost: here, runs }) in places.iter().enumerate() {
         // Whoever answers no echoes, and sends on all frames, loses none.
-        let behind = lost[reached..].iter().copied().min().unwrap_or(here);
+        let behind = places[reached..].iter().map(|place| place.lost).min().unwrap_or(here);
         let more = behind.saturating_sub(before);
         // What gets lost before this place is lost of these echoes, too, by chance sometimes more often: three standard
         // deviations of a rare event are thrice the root of how often it is expected.
         if more >= LEAST_LOST && more * more >= 9 * before {
+            if runs < LEAST_RUNS {
+                return None;
+            }
             let lost_percent = u8::try_from(100 * more / usize::from(ROUNDS)).unwrap_or(100);
             return Some((reached, lost_percent));
         }
@@ -115,13 +137,18 @@ mod tests {
     use mapper_proto::wire::{Element, RoundTrip, Route};
 
     use super::*;
-    use crate::sounding::Back;
+
+    /// Where frames get lost if so many do at each place, now and then.
+    fn where_lost(lost: &[usize]) -> Option<(usize, u8)> {
+        let places: Vec<_> =
+            lost.iter().map(|&lost| Place { lost, runs: lost.min(50 - lost).max(1) }).collect();
+        super::where_lost(&places)
+    }
 
     #[test]
     fn frames_get_lost_behind_the_last_place_that_loses_few() {
         assert_eq!(where_lost(&[10, 11, 9]), Some((0, 18)), "the own cable");
         assert_eq!(where_lost(&[0, 10, 12, 9]), Some((1, 18)));
-        assert_eq!(where_lost(&[0, 0, 0, 50]), Some((3, 100)));
         assert_eq!(where_lost(&[0, 0, 5]), Some((2, 10)));
         assert_eq!(where_lost(&[1, 0, 26, 30]), Some((2, 50)));
     }
@@ -140,6 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn what_dies_or_comes_back_meanwhile_loses_no_frames_now_and_then() {
+        let back = Some(Back { took: Duration::ZERO, arrived_ns: None, ended_at: None });
+        let of =
+            |echoes: &[Option<Back>]| super::where_lost(&[Place { lost: 0, runs: 0 }, Place::of(echoes)]);
+        let (live, dead) = (vec![back; 25], vec![None; 25]);
+        assert_eq!(Place::of(&[back, None, None, back, None]), Place { lost: 3, runs: 2 });
+        for echoes in [[&live[..], &dead].concat(), [&dead[..], &live].concat(), vec![None; 50]] {
+            assert_eq!(of(&echoes), None);
+        }
+        let for_a_while = [&live[..10], &dead[..20], &live[..20]].concat();
+        assert_eq!(of(&for_a_while), None);
+        assert_eq!(of(&[back, None].repeat(25)), Some((1, 50)));
+    }
+
+    #[test]
     fn one_path_is_examined_at_a_time_and_each_place_of_it_fifty_times() {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let there: Route = [1, 2].into_iter().map(Element::Relative).collect();
@@ -151,7 +193,8 @@ mod tests {
         assert_eq!((plan.echoes.len(), plan.rounds), (3, 50));
         assert_eq!(examiner.begin(at(20), to.clone(), 100, MapVersion::default()), None, "one is under way");
         let back = Some(Back { took: Duration::ZERO, arrived_ns: None, ended_at: None });
-        let sounded = vec![vec![back; 50], [vec![back; 40], vec![None; 10]].concat(), vec![None; 50]];
+        let now_and_then = [back, back, None, back, back].repeat(10);
+        let sounded = vec![vec![back; 50], now_and_then, vec![None; 50]];
         let (examined, losing) = examiner.end(&sounded).unwrap();
         assert_eq!(
             (examined.hops, losing),

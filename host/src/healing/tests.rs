@@ -5,6 +5,7 @@ use mapper_proto::wire::{Element, Route};
 use mapper_proto::{Mac, Tally};
 
 use super::*;
+use crate::examination::Losing;
 
 const VERSION: MapVersion = MapVersion { mac: Mac([2, 0, 0, 0, 0, 1]), counter: 7 };
 

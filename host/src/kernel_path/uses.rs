@@ -11,7 +11,8 @@ use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
 /// How many ways by tables by destination a host mostly has to another one: those round both sides of a ring.
 const WAYS_OF_OTHERS: u64 = 2;
 
-/// The most hosts at once that connections are looked up anew to.
+/// The most hosts at once that connections are looked up anew to, as each costs the kernel some messages. Of more the others have their
+/// turn at the next count.
 const MOST_REFRESHED: usize = 64;
 
 impl KernelPath {

@@ -203,7 +203,7 @@ fn describe_lossy(ends: &[String], cable: LossyCable) -> String {
         ends => format!("between {} and its host", ends.concat()),
     };
     let routes = if cable.is_avoided {
-        "routes of this host go around it where others lead there, until it loses none"
+        "routes of this host go around it where others lead there that cannot deadlock, until it loses none"
     } else {
         "routes of this host do not go around it"
     };

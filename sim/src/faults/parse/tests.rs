@@ -35,6 +35,8 @@ fn reads_every_fault() {
     assert_eq!(one("  at 1s kill h3 # why").fault, Fault::Kill(2));
     assert_eq!(one("at 1s twin h3 of h1").fault, Fault::Twin { host: 2, of: 0 });
     assert_eq!(one("at 1s untwin h3").fault, Fault::Untwin(2));
+    let lossy = Fault::Lossy { at: end(PlantNode::Host(1), 0), rate: 0.2 };
+    assert_eq!(one("at 1s lossy \"a b:1\" 20%").fault, lossy);
     assert_eq!(one("at 1s off leaf").fault, Fault::Off(0));
     assert_eq!(one("at 1s lose 17").fault, Fault::Lose(17));
     assert_eq!(one("at 1s lose-tries 17").fault, Fault::LoseTries(17));
@@ -51,7 +53,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (32, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (33, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }
@@ -63,6 +65,7 @@ fn a_fault_is_described_as_it_is_read() {
     for line in [
         "cut leaf:2",
         "silence \"a b:1\"",
+        "lossy leaf:2 20%",
         "move \"a b:1\" to leaf:8",
         "kill \"a b:1\"",
         "lose 17",
