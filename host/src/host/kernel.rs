@@ -119,9 +119,9 @@ impl Host {
         self.settle(now);
     }
 
-    /// Takes in how many packets each nexthop of the kernel has taken since it was installed. `counts` is
-    /// empty if the kernel does not count. To be called a few times a second: paths that carry packets are
-    /// watched. Returns whether any does.
+    /// Takes in how many packets each nexthop of the kernel has taken since it was installed, or since its group was put in
+    /// the place of itself, which the changes that follow may ask for. `counts` is empty if the kernel does not count. To be
+    /// called a few times a second: paths that carry packets are watched. Returns whether any does.
     pub fn count_kernel_packets(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
         let mut any_is_used = false;
         if let Some(kernel) = &mut self.kernel {

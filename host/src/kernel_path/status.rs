@@ -74,7 +74,8 @@ pub struct CarriedRoute {
     pub segments: Vec<Ipv6Addr>,
     /// The port of this host that packets leave by.
     pub port: u8,
-    /// How many packets its nexthops have taken since they lead along it, as far as the kernel counts.
+    /// How many packets its nexthops have taken since they lead along it, as far as the kernel counts: of the packets of a connection
+    /// those whose route it looks up, about two a second.
     pub packets: u64,
 }
 

@@ -98,7 +98,8 @@ pub struct RouteInForce {
     pub bytes: String,
     /// The segments of packets that the kernel was told to send by the route; none where it sends none.
     pub segments: Vec<String>,
-    /// How many packets the kernel has sent by the route since it began to, as far as it counts.
+    /// How many packets the kernel has sent by the route since it began to, as far as it counts: of the packets of a connection those
+    /// whose route it looks up, about two a second.
     #[serde(default)]
     pub packets: u64,
     /// What the route is used for.
