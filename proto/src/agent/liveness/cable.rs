@@ -22,6 +22,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How many frames a test has that decides whether a cable is proved dead, as long as none is answered. Frames get
 /// lost for other reasons than dead cables, too.
 const FRAMES_OF_PROOF: u32 = 4;
+/// So many tests that follow one without an answer have as many frames.
+const DECISIVE_SILENCES: u32 = 4;
 /// With more cables under test than these, each test has one frame: lost frames alone do not make so many silent, and
 /// many hosts may test the same ones.
 const REPEATED_FOR: usize = 16;
@@ -117,9 +119,11 @@ impl Tested {
             self.ends_at = now + interval;
         }
         self.waits_for.push(id);
+        // Soon after a test without an answer, too: turns may be open that close with the first answer.
+        let is_decisive = self.told != Some(false) || self.silences <= DECISIVE_SILENCES;
         let repeats = may_repeat
             && self.test.may_repeat
-            && self.told != Some(false)
+            && is_decisive
             && self.waits_for.len() < FRAMES_OF_PROOF as usize;
         self.due_at = if repeats { self.ends_at.min(now + interval / FRAMES_OF_PROOF) } else { self.ends_at };
         is_news

@@ -579,3 +579,13 @@ fn a_test_that_has_one_frame_is_lost_with_it() {
     let up = Event::CableUp { version, at };
     assert_eq!(told[..4], [asked(true), asked(false), asked(true), up]);
 }
+
+#[test]
+fn a_live_cable_that_loses_most_frames_and_was_taken_for_dead_answers_soon() {
+    // Of each four frames the last comes back, and none of the first four.
+    let events = told_of_live_cable(|frame| frame <= 4 || !frame.is_multiple_of(4));
+    let [(dead_at, Event::CableAsked { answered: false, .. }), (live_at, _), ..] = events[..] else {
+        panic!("{events:?}")
+    };
+    assert!(live_at.since(dead_at) < Duration::from_millis(60), "from {dead_at:?} to {live_at:?}");
+}
