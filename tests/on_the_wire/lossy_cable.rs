@@ -34,7 +34,7 @@ fn loses_until_it_is_mended(data_path: &str) {
         assert!((10..=60).contains(&cable["lost_percent"].as_u64().unwrap()), "{cable}");
     }
     let board = ring.text(0, &format!("{MAPPER} board-info --run-dir {}", ring.run_dir(0)));
-    assert!(board.contains("warning: the cable from port ") && board.contains(" loses "), "{board}");
+    assert!(board.contains("warning: the cable between port ") && board.contains(" loses "), "{board}");
     assert!(board.contains("Network is fully configured."), "{board}");
     let (sent, answered) = pinging.end();
     assert!(answered < sent, "the cable lost packets");

@@ -39,7 +39,7 @@ impl RouteTable {
     }
 
     /// The host that is cabled to a port, if one is.
-    pub(crate) fn host_at(&self, port: PortRef) -> Option<Mac> {
+    pub fn host_at(&self, port: PortRef) -> Option<Mac> {
         match self.basis.topology.far(port) {
             Far::Host(host) => Some(self.basis.topology.mac(host)),
             _ => None,

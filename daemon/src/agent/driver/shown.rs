@@ -16,7 +16,7 @@ use crate::xbar::PortTraffic;
 use crate::xbar::traffic::rate_mbps;
 use mapper_machine::log;
 use mapper_machine::status::Client;
-use mapper_proto::{IpNetworkAddress, Tally};
+use mapper_proto::{Instant, IpNetworkAddress, Tally};
 
 impl Driver {
     /// The agent's board at this moment.
@@ -179,40 +179,40 @@ impl Driver {
         self.host.learned(self.now()).into_iter().map(shown).collect()
     }
 
+    /// Tells the tag of an xbar of the map in use, in words, and the address of the host that it is called by.
+    fn xbars_shown(&self) -> impl Fn(u32) -> (Option<String>, Option<String>) + '_ {
+        let table = self.host.table();
+        let naming = table.map(|table| naming_hosts(table.basis().map())).unwrap_or_default();
+        move |xbar| {
+            let tag = table.and_then(|table| table.tag(xbar));
+            let host = naming.get(xbar as usize).copied().flatten();
+            (tag.map(tag_in_words), host.map(|mac| mac.to_string()))
+        }
+    }
+
     /// The cables that are held for dead, as the board shows them.
     fn dead_cables(&self) -> Vec<status::DeadCable> {
-        let (now, table) = (self.now(), self.host.table());
-        let naming = table.map(|table| naming_hosts(table.basis().map())).unwrap_or_default();
+        let xbar_shown = self.xbars_shown();
         let shown = |DeadCable { at, since, cause }: DeadCable| {
-            let tag = table.and_then(|table| table.tag(at.xbar));
-            status::DeadCable {
-                xbar: at.xbar,
-                tag: tag.map(tag_in_words),
-                host: naming.get(at.xbar as usize).copied().flatten().map(|mac| mac.to_string()),
-                port: at.port,
-                since_ms: now.since(since).as_millis().try_into().unwrap_or(u64::MAX),
-                why: cause.to_string(),
-            }
+            let (tag, host) = xbar_shown(at.xbar);
+            let (since_ms, why) = (self.ms_since(since), cause.to_string());
+            status::DeadCable { xbar: at.xbar, tag, host, port: at.port, since_ms, why }
         };
         self.host.healing().dead_cables().map(shown).collect()
     }
 
     /// The cables that lose frames, as the board shows them.
     fn lossy_cables(&self) -> Vec<status::LossyCable> {
-        let (now, table) = (self.now(), self.host.table());
-        let naming = table.map(|table| naming_hosts(table.basis().map())).unwrap_or_default();
+        let xbar_shown = self.xbars_shown();
         let shown = |LossyCable { at, since, lost_percent, is_avoided }: LossyCable| {
-            let tag = table.and_then(|table| table.tag(at.xbar));
-            status::LossyCable {
-                xbar: at.xbar,
-                tag: tag.map(tag_in_words),
-                host: naming.get(at.xbar as usize).copied().flatten().map(|mac| mac.to_string()),
-                port: at.port,
-                since_ms: now.since(since).as_millis().try_into().unwrap_or(u64::MAX),
-                lost_percent,
-                is_avoided,
-            }
+            let (tag, host) = xbar_shown(at.xbar);
+            let since_ms = self.ms_since(since);
+            status::LossyCable { xbar: at.xbar, tag, host, port: at.port, since_ms, lost_percent, is_avoided }
         };
         self.host.healing().lossy_cables().map(shown).collect()
+    }
+
+    fn ms_since(&self, then: Instant) -> u64 {
+        self.now().since(then).as_millis().try_into().unwrap_or(u64::MAX)
     }
 }

@@ -55,21 +55,19 @@ impl Driver {
         describe_shortened(path.shortened(), called)
     }
 
-    /// Which cables lose frames, in words.
-    fn lossy_warnings(&self) -> Vec<String> {
-        let Some(table) = self.host.table() else { return Vec::new() };
-        let in_words = |cable: LossyCable| {
-            let ends = [Some(cable.at), table.far_port(cable.at)];
-            let ends = self.ends_in_words(table.basis().map(), ends.iter().flatten());
-            describe_lossy(&ends, cable)
-        };
-        self.host.healing().lossy_cables().map(in_words).collect()
+    /// What a cable loses, in words.
+    fn lossy_warning(&self, cable: LossyCable) -> Option<String> {
+        let table = self.host.table()?;
+        let ends = [Some(cable.at), table.far_port(cable.at)];
+        let mut ends = self.ends_in_words(table.basis().map(), ends.iter().flatten());
+        ends.extend(table.host_at(cable.at).map(|mac| format!("host {}", self.called(mac))));
+        Some(describe_lossy(&ends, cable))
     }
 
     /// Logs that this cable loses frames, which was just found.
     pub(super) fn warn_of_lossy(&self, at: PortRef) {
-        let found = self.host.healing().lossy_cables().position(|cable| cable.at == at);
-        if let Some(words) = found.and_then(|nth| self.lossy_warnings().into_iter().nth(nth)) {
+        let found = self.host.healing().lossy_cables().find(|cable| cable.at == at);
+        if let Some(words) = found.and_then(|cable| self.lossy_warning(cable)) {
             warn!("{words}");
         }
     }
@@ -78,7 +76,7 @@ impl Driver {
     /// frames, and what is wrong with the files of hosts' names and of maps.
     pub(super) fn all_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
-        warnings.extend(self.lossy_warnings());
+        warnings.extend(self.host.healing().lossy_cables().filter_map(|cable| self.lossy_warning(cable)));
         warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
         warnings.extend(self.maps.failure());
         warnings
@@ -196,20 +194,17 @@ fn describe_shortened(
     ))
 }
 
-/// What a cable with these ends loses, in words. It leads to a host if it has one end here.
+/// What a cable with these ends loses, in words.
 fn describe_lossy(ends: &[String], cable: LossyCable) -> String {
-    let ends = match ends {
-        [one, other] => format!("from {one} to {other}"),
-        ends => format!("between {} and its host", ends.concat()),
-    };
     let routes = if cable.is_avoided {
         "routes of this host go around it where others lead there that cannot deadlock, until it loses none"
     } else {
         "routes of this host do not go around it"
     };
     format!(
-        "the cable {ends} loses {} % of frames, there and back: {routes}; look at its plugs, or replace it, unless there is more \
+        "the cable between {} loses {} % of frames, there and back: {routes}; look at its plugs, or replace it, unless there is more \
          traffic than it can carry",
+        ends.join(" and "),
         cable.lost_percent
     )
 }
@@ -262,14 +257,13 @@ mod tests {
             is_avoided: true,
         };
         let ends = ["port 1 of the xbar of a".to_owned(), "port 3 of the xbar of b".to_owned()];
-        let words = describe_lossy(&ends, cable);
-        let expected = "the cable from port 1 of the xbar of a to port 3 of the xbar of b loses 20 % of frames, there and back: \
-                        routes of this host go around it";
-        assert!(words.starts_with(expected), "{words}");
-        let words = describe_lossy(&ends[..1], LossyCable { is_avoided: false, ..cable });
-        let expected = "the cable between port 1 of the xbar of a and its host loses 20 % of frames, there and back: \
-                        routes of this host do not go around it";
-        assert!(words.starts_with(expected), "{words}");
+        let both = "the cable between port 1 of the xbar of a and port 3 of the xbar of b loses 20 % of frames, there and back: ";
+        for (is_avoided, routes) in
+            [(true, "routes of this host go around it"), (false, "routes of this host do not go around it")]
+        {
+            let words = describe_lossy(&ends, LossyCable { is_avoided, ..cable });
+            assert!(words.starts_with(&format!("{both}{routes}")), "{words}");
+        }
     }
 
     #[test]
