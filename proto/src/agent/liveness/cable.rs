@@ -20,8 +20,9 @@ use crate::{Instant, Mac};
 /// other faster.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How many frames a test has that decides whether a cable is proved dead, as long as none is answered. Frames get
-/// lost for other reasons than dead cables, too.
-const FRAMES_OF_PROOF: u32 = 4;
+/// lost for other reasons than dead cables, too: of a cable that loses most of them, there and back, one of so many comes back
+/// nearly always.
+const FRAMES_OF_PROOF: u32 = 8;
 /// So many tests that follow one without an answer have as many frames.
 const DECISIVE_SILENCES: u32 = 4;
 /// With more cables under test than these, each test has one frame: lost frames alone do not make so many silent, and

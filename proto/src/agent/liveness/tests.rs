@@ -506,7 +506,7 @@ fn told_of_live_cable(lost: impl Fn(u32) -> bool + 'static) -> Vec<(Instant, Eve
 #[test]
 fn no_cable_is_proved_dead_as_a_few_frames_get_lost() {
     for first in 1..8 {
-        for lost in 0..4 {
+        for lost in 0..8 {
             let events = told_of_live_cable(move |frame| (first..first + lost).contains(&frame));
             let [(told_at, Event::CableAsked { answered: true, .. })] = events[..] else {
                 panic!("{lost} from {first}: {events:?}")
@@ -518,8 +518,8 @@ fn no_cable_is_proved_dead_as_a_few_frames_get_lost() {
 
 #[test]
 fn a_live_cable_that_was_taken_for_dead_answers_soon_though_tests_get_lost() {
-    // The four frames of the first test get lost, and the three tests after it.
-    let events = told_of_live_cable(|frame| frame <= 4 + 3);
+    // The eight frames of the first test get lost, and three after it.
+    let events = told_of_live_cable(|frame| frame <= 8 + 3);
     let [
         (dead_at, Event::CableAsked { answered: false, .. }),
         (live_at, Event::CableAsked { answered: true, .. }),
@@ -582,8 +582,8 @@ fn a_test_that_has_one_frame_is_lost_with_it() {
 
 #[test]
 fn a_live_cable_that_loses_most_frames_and_was_taken_for_dead_answers_soon() {
-    // Of each four frames the last comes back, and none of the first four.
-    let events = told_of_live_cable(|frame| frame <= 4 || !frame.is_multiple_of(4));
+    // Of each eight frames the last comes back, and none of the first eight.
+    let events = told_of_live_cable(|frame| frame <= 8 || !frame.is_multiple_of(8));
     let [(dead_at, Event::CableAsked { answered: false, .. }), (live_at, _), ..] = events[..] else {
         panic!("{events:?}")
     };
