@@ -106,6 +106,11 @@ fn first_elements(ports: &[CabledPort]) -> BTreeSet<Element> {
     if all.len() * ports.len() <= MOST_PAIRS { all } else { BTreeSet::new() }
 }
 
+/// The rules that lead packets which pass by their destination to a table of their own, whatever port they come in by.
+pub fn rules_of_passing(ports: &[CabledPort]) -> BTreeSet<Rule> {
+    ports.iter().map(|port| Rule::Passing { interface: port.name.clone() }).collect()
+}
+
 /// The neighbours of all ports, and for each an address of the machine's own that leads there. Elements lead nowhere: a
 /// kernel that obeys none would forward what a neighbour's packet begins with, and so would the next one, in a circle.
 pub fn neighbours(ports: &[CabledPort]) -> Objects {

@@ -117,16 +117,21 @@ impl Machine<'_> {
     /// The route for an address: segments are obeyed where the rule of the interface says so.
     fn route(&self, arrival: Option<&str>, destination: IpAddr) -> Option<&Route> {
         let fits = |interface: &str, to: &IpPrefix| Some(interface) == arrival && to.contains(destination);
-        let (mut obeys, mut drops) = (false, false);
+        let (mut obeys, mut drops, mut passes) = (false, false, false);
         for rule in &self.objects.rules {
             match rule {
+                Rule::Passing { interface } => {
+                    passes |= Some(interface.as_str()) == arrival && destination.is_ipv6();
+                }
                 Rule::Segments { interface, to } => obeys |= fits(interface, to),
                 Rule::Unknown { interface, to } => drops |= fits(interface, to),
                 Rule::TooLong => {}
             }
         }
         let in_segments = if obeys { self.look_up(Table::Segments, destination) } else { None };
-        in_segments.or_else(|| if drops { None } else { self.look_up(Table::Main, destination) })
+        let in_passing = || if passes { self.look_up(Table::Passing, destination) } else { None };
+        let in_main = || if drops { None } else { self.look_up(Table::Main, destination) };
+        in_segments.or_else(in_passing).or_else(in_main)
     }
 
     /// The route with the longest prefix for an address.

@@ -77,6 +77,10 @@ pub enum Table {
     /// [`TOO_LONG`]. That is so for IPv6; its routes of IPv4 stand in the table `main`, for packets of
     /// [`TOO_LONG_SERVICE`] alone.
     TooLong,
+    /// The table of packets of IPv6 that pass by their destination: they came in by a port of the fabric, and are for another
+    /// machine. Its routes lead where those of the table `main` do, by groups of the same nexthops. So what the kernel counts of
+    /// the groups of `main` is what this machine itself sends, without the probes of others.
+    Passing,
 }
 
 impl Table {
@@ -86,6 +90,7 @@ impl Table {
             Self::Main => 254,
             Self::Segments => 0x6d61,
             Self::TooLong => 0x6d62,
+            Self::Passing => 0x6d63,
         }
     }
 }
@@ -116,6 +121,26 @@ impl NexthopId {
 impl GroupId {
     /// The bit that tells the numbers of groups from those of single nexthops.
     pub const BIT: u32 = 0x0080_0000;
+
+    /// The bit of the groups that routes of [`Table::Passing`] lead to.
+    const PASSING: u32 = 0x0040_0000;
+
+    /// The group of the same nexthops for packets that pass.
+    #[must_use]
+    pub const fn of_passing(self) -> Self {
+        Self(self.0 | Self::PASSING)
+    }
+
+    /// Whether it is one for packets that pass.
+    pub const fn is_of_passing(self) -> bool {
+        self.0 & Self::PASSING != 0
+    }
+
+    /// The group of the same nexthops for packets that this machine sends; itself if it is that.
+    #[must_use]
+    pub const fn of_own(self) -> Self {
+        Self(self.0 & !Self::PASSING)
+    }
 
     /// The kernel's number for it.
     pub const fn number(self) -> u32 {
@@ -179,6 +204,11 @@ pub enum Rule {
         interface: String,
         /// The network of all segments.
         to: IpPrefix,
+    },
+    /// Packets of IPv6 that came in by this interface are looked up in [`Table::Passing`].
+    Passing {
+        /// The name of the interface.
+        interface: String,
     },
 }
 
@@ -314,6 +344,11 @@ mod tests {
         for foreign in [0, 7, 0x8007, 0x6c00_0007, u32::MAX] {
             assert_eq!((NexthopId::of_number(foreign), GroupId::of_number(foreign)), (None, None));
         }
+        let passing = GroupId(7).of_passing();
+        assert!(
+            passing.is_of_passing() && !GroupId(7).is_of_passing() && passing.number() != GroupId(7).number()
+        );
+        assert_eq!((passing.of_own(), GroupId::of_number(passing.number())), (GroupId(7), Some(passing)));
     }
 
     #[test]

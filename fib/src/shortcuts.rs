@@ -26,7 +26,7 @@ impl Shortcuts {
         let to: BTreeMap<_, _> = (0..=u8::MAX).filter_map(|port| leaving_by(objects, port)).collect();
         let from = objects.rules.iter().filter_map(|rule| match rule {
             Rule::Segments { interface, to } if *to == segments::all() => Some(interface.clone()),
-            Rule::Segments { .. } | Rule::Unknown { .. } | Rule::TooLong => None,
+            Rule::Segments { .. } | Rule::Unknown { .. } | Rule::TooLong | Rule::Passing { .. } => None,
         });
         let from = if to.is_empty() { BTreeSet::new() } else { from.collect() };
         Self { from, to }

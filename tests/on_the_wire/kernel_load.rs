@@ -1,7 +1,7 @@
 //! What is on its way through the kernels when an agent is killed.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -87,10 +87,14 @@ fn the_path_of_a_connection_is_watched_as_long_as_it_sends() {
     if !can_carry_ip() {
         return;
     }
-    for kind in ["srv6", "routes"] {
+    for (kind, of_v6) in [("srv6", false), ("routes", false), ("routes", true)] {
         let ring = Ring::new(3);
         let _daemons = ring.start_all(&["--data-path", kind], kind);
-        let listener = ring.machines[1].enter(|| TcpListener::bind("10.1.0.2:0").unwrap());
+        let board = ring.board(1, &[]);
+        let addresses = board["addresses"].as_array().into_iter().flatten().filter_map(|it| it.as_str());
+        let ips = addresses.filter_map(|it| it.split('/').next()?.parse::<IpAddr>().ok());
+        let to = ips.into_iter().find(|ip| ip.is_ipv6() == of_v6).unwrap();
+        let listener = ring.machines[1].enter(|| TcpListener::bind((to, 0)).unwrap());
         let address = listener.local_addr().unwrap();
         let mut sender = ring.machines[0].enter(|| TcpStream::connect(address).unwrap());
         let (mut receiver, _) = listener.accept().unwrap();
@@ -111,6 +115,11 @@ fn the_path_of_a_connection_is_watched_as_long_as_it_sends() {
             let checks = || ring.board(0, &[])["counters"]["liveness"]["checks_sent"].as_u64();
             wait_for("the path is checked on and on", || checks().filter(|&checks| checks > 500).map(drop));
             drop(ending);
+        });
+        // Probes of ways pass on and on, and make no path worth watching.
+        let watched = |at: usize| ring.board(at, &[])["counters"]["liveness"]["watched"].as_u64();
+        wait_for("nobody sends any more, and no path is watched", || {
+            (0..3).all(|at| watched(at) == Some(0)).then_some(())
         });
     }
 }

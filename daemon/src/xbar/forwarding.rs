@@ -388,8 +388,8 @@ impl Forwarding {
 
 /// The first number of the half of all numbers that none of these objects uses.
 fn free_half(there: &Objects) -> u32 {
-    const HALF: u32 = 0x0020_0000;
-    let uses_first =
-        there.nexthops.keys().any(|id| id.0 / 2 < HALF) || there.groups.keys().any(|id| id.0 / 2 < HALF);
+    const HALF: u32 = 0x0010_0000;
+    let groups = there.groups.keys().map(|id| id.of_own().0);
+    let uses_first = there.nexthops.keys().map(|id| id.0).chain(groups).any(|id| id / 2 < HALF);
     if uses_first { HALF } else { 0 }
 }

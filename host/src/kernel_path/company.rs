@@ -144,7 +144,13 @@ impl KernelPath {
             });
         }
         self.revision += 1;
+        self.renew_ports();
         self.renew_all(now);
+    }
+
+    /// Whether the kernel forwards others' packets by their destination.
+    pub(super) const fn passes_by_destination(&self) -> bool {
+        self.agent_port.is_some() && self.goes_by_destination()
     }
 
     /// Whether neighbours are told not to send packets by their destination any more. A kernel that does nothing else goes on.

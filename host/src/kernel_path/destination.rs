@@ -138,18 +138,14 @@ impl Destination {
         self.addresses.first_v6()
     }
 
-    /// Takes in how many packets nexthops have taken. `passing_probes` is how many of them may be other
-    /// hosts' probes, and the answers to these, that this machine forwards by their destination. These are
-    /// packets of IPv6, and do not count as a use of the ways.
-    pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>, passing_probes: u64) {
+    /// Takes in how many packets nexthops have taken.
+    pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
         let [v4, v6] = self.counted.take(self.installed.nexthops.keys().copied(), counts);
         // Answers to that host's probes are counted, too, but are no use of the ways. Each is sent at once,
         // so an answer that was not counted by now went by the tap interface. It is forgotten, so that it
         // hides no user's packet later.
         let answers = std::mem::take(&mut self.answers);
-        let passing_probes = if self.goes_by_segments() { 0 } else { passing_probes };
-        let is_used =
-            if counts.is_empty() { self.is_carried() } else { v4 > 0 || v6 > answers + passing_probes };
+        let is_used = if counts.is_empty() { self.is_carried() } else { v4 > 0 || v6 > answers };
         if is_used {
             self.used_at = Some(now);
             self.may_be_looked_up_once = !counts.is_empty();
@@ -165,8 +161,8 @@ impl Destination {
         }
         self.may_be_looked_up_once = false;
         self.counted.begin_anew(now);
-        // A group that is put in the place of itself counts from 0.
-        let groups = self.installed.groups.iter();
+        // A group that is put in the place of itself counts from 0. Of packets that pass each is looked up.
+        let groups = self.installed.groups.iter().filter(|(group, _)| !group.is_of_passing());
         groups.map(|(&group, members)| Change::PutGroup(group, members.clone())).collect()
     }
 

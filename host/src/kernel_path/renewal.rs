@@ -31,11 +31,14 @@ impl KernelPath {
             Delivery { v4: self.own.first_v4(), v6: self.own.has_v6(), agent_port: self.agent_port };
         let forwards = self.agent_port.is_some();
         let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
-        let wanted = match (segments, by_destination) {
+        let mut wanted = match (segments, by_destination) {
             (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
             (false, it) if it.is_needed() => crossbar::neighbours(&ports),
             (false, _) => Objects::default(),
         };
+        if self.passes_by_destination() {
+            wanted.rules.extend(crossbar::rules_of_passing(&ports));
+        }
         self.changes.extend(changes(&self.of_ports, &wanted));
         self.of_ports = wanted;
     }
@@ -107,9 +110,10 @@ impl KernelPath {
 
     /// Derives the objects of a host anew from its ways.
     pub(super) fn update(&mut self, mac: Mac) {
+        let passes = self.passes_by_destination();
         let Self { destinations, numbers, own, tap, abilities, .. } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
-        let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused);
+        let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused, passes);
         let shortened = destination.shortened();
         // A host that is listed may now have the address of one that is not listed any more.
         if !self.unlisted.is_empty() {

@@ -89,10 +89,11 @@ impl KernelPath {
     /// Changes the ways to unlisted hosts. `change` returns whether it has changed any. A host to which no
     /// way is left is dropped.
     pub(super) fn change_unlisted(&mut self, change: impl Fn(&mut Unlisted, &mut Numbers) -> bool) {
+        let passes = self.passes_by_destination();
         let Self { unlisted, numbers, own, tap, abilities, changes, .. } = self;
         for it in unlisted.values_mut() {
             if change(it, numbers) {
-                changes.extend(it.destination.refill(numbers, own, *tap, &abilities.left_unused));
+                changes.extend(it.destination.refill(numbers, own, *tap, &abilities.left_unused, passes));
             }
         }
         self.drop_unlisted(|it| !it.destination.is_carried());

@@ -8,9 +8,6 @@ use mapper_proto::{Instant, Mac};
 use super::destination::Destination;
 use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
 
-/// How many ways by tables by destination a host mostly has to another one: those round both sides of a ring.
-const WAYS_OF_OTHERS: u64 = 2;
-
 /// The most hosts at once that connections are looked up anew to, as each costs the kernel some messages. Of more the others have their
 /// turn at the next count.
 const MOST_REFRESHED: usize = 64;
@@ -20,13 +17,12 @@ impl KernelPath {
     /// count, all are taken to be used. Returns whether any way is used, or may be.
     pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
         let (mut used_ways, mut refreshed) = (0, 0);
-        let passing_probes = self.most_passing_probes(now);
         // Packets that are counted for the first time may have come since the last count.
         let before = std::mem::replace(&mut self.counted_at, now);
         let since = if before == Instant::ZERO { now } else { before };
         for (&mac, destination) in &mut self.destinations {
             let was_used = destination.is_used(now);
-            destination.count(now, counts, passing_probes);
+            destination.count(now, counts);
             if refreshed < MOST_REFRESHED {
                 let changes = destination.refresh(now);
                 refreshed += usize::from(!changes.is_empty());
@@ -43,16 +39,6 @@ impl KernelPath {
         }
         self.recheck_used_every = (PROBE_PAUSE * used_ways).max(RECHECK_USED_EVERY);
         used_ways > 0 || self.left.may_lead_on()
-    }
-
-    /// How many probes of other hosts, and answers to them, may have passed towards one host since packets
-    /// were last counted, where kernels go by the destination. Each other host sends one along each of its
-    /// ways whenever it tries the ways that it uses. If they were taken for users' packets, ways would count
-    /// as used only because they are tried.
-    fn most_passing_probes(&self, now: Instant) -> u64 {
-        let others = self.destinations.len().saturating_sub(1) as u64;
-        let times = now.since(self.counted_at).as_millis().div_ceil(RECHECK_USED_EVERY.as_millis());
-        (others * WAYS_OF_OTHERS).saturating_mul(u64::try_from(times).unwrap_or(u64::MAX))
     }
 
     /// The hosts that the kernel has sent packets to lately, and those to which it may send by what an earlier run has left.

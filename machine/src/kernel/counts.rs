@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use mapper_fib::NexthopId;
+use mapper_fib::{GroupId, NexthopId};
 
 use super::{Kernel, KernelError, RTM_GETNEXTHOP, nexthop};
 use crate::netlink::message::{Attributes, attributes, u32_at};
 
+const NHA_ID: u16 = 1;
 const NHA_GROUPS: u16 = 9;
 const NHA_OP_FLAGS: u16 = 14;
 const NHA_GROUP_STATS: u16 = 15;
@@ -18,7 +19,8 @@ const NHA_GROUP_STATS_ENTRY_PACKETS: u16 = 2;
 const FIXED_BYTES: usize = 8;
 
 impl Kernel {
-    /// How many packets each nexthop has taken as a member of a group of ours. Kernels before 6.9 count nothing, and
+    /// How many packets each nexthop has taken as a member of a group of ours; those that passed this machine by their
+    /// destination are left out. Kernels before 6.9 count nothing, and
     /// then nothing is listed.
     ///
     /// # Errors
@@ -42,9 +44,14 @@ impl Kernel {
     }
 }
 
-/// Reads the counts of one group; `None` if the message has none.
+/// Reads the counts of one group; `None` if the message has none, or the group is for packets that pass.
 fn read(body: &[u8]) -> Option<Vec<(NexthopId, u64)>> {
-    let (_, stats) = attributes(body.get(FIXED_BYTES..)?).find(|&(kind, _)| kind == NHA_GROUP_STATS)?;
+    let of_kind = |wanted| attributes(body.get(FIXED_BYTES..)?).find(|&(kind, _)| kind == wanted);
+    let group = of_kind(NHA_ID).and_then(|(_, value)| GroupId::of_number(u32_at(value, 0)?));
+    if group.is_some_and(GroupId::is_of_passing) {
+        return None;
+    }
+    let (_, stats) = of_kind(NHA_GROUP_STATS)?;
     Some(attributes(stats).filter_map(|(_, entry)| read_entry(entry)).collect())
 }
 
@@ -89,6 +96,11 @@ mod tests {
             }
         });
         assert_eq!(read(&body), Some(vec![(NexthopId(3), 7), (NexthopId(4), 1 << 40)]));
+        for (group, is_read) in [(GroupId(7), true), (GroupId(7).of_passing(), false)] {
+            let mut of_group = body.clone();
+            Attributes::of(&mut of_group).put_u32(NHA_ID, group.number());
+            assert_eq!(read(&of_group).is_some(), is_read, "{group:?}");
+        }
     }
 
     proptest! {

@@ -174,6 +174,7 @@ fn name(change: &Change) -> String {
                 Rule::Segments { interface, to } | Rule::Unknown { interface, to } => {
                     format!("rule `iif {interface} to {to} {then}`")
                 }
+                Rule::Passing { interface } => format!("rule `iif {interface} {then}`"),
                 Rule::TooLong => format!("rule `fwmark {TOO_LONG:#x} {then}`"),
             }
         }
@@ -240,6 +241,7 @@ mod tests {
     use mapper_proto::Mac;
     use proptest::collection::vec;
     use proptest::prelude::*;
+    use proptest::sample::select;
 
     use super::*;
     use crate::netlink::message::{HEADER_BYTES, messages};
@@ -257,7 +259,11 @@ mod tests {
             any::<u32>().prop_map(|bits| IpPrefix::host(IpAddr::V4(bits.into()))),
             (ipv6(), 1..=128u8).prop_map(|(ip, bits)| IpPrefix::v6(ip, bits)),
         ];
-        (prop_oneof![Just(Table::Main), Just(Table::Segments), Just(Table::TooLong)], to)
+        let tables = [Table::Main, Table::Segments, Table::TooLong, Table::Passing];
+        (select(tables.to_vec()), to)
+            .prop_filter("packets of IPv4 that pass have no table", |(table, to)| {
+                *table != Table::Passing || to.ip.is_ipv6()
+            })
             .prop_map(|(table, to)| RouteKey { table, to })
     }
 
@@ -315,6 +321,7 @@ mod tests {
                 }
             ),
             Just(Change::PutRule(Rule::TooLong)),
+            "[a-z][a-z0-9]{0,14}".prop_map(|interface| Change::PutRule(Rule::Passing { interface })),
             (key(), route()).prop_map(|(key, route)| Change::PutRoute(key, route)),
         ]
     }

@@ -53,11 +53,11 @@ fn place(key: RouteKey) -> (u8, Table) {
 
 /// The table of a route of this family that is for this type of service, and stands in the table of this number.
 fn table(family: u8, service: u8, number: u32) -> Option<Table> {
-    let all = [Table::Main, Table::Segments, Table::TooLong];
+    let all = [Table::Main, Table::Segments, Table::TooLong, Table::Passing];
     let table = all.into_iter().find(|table| table.number() == number)?;
     match (family, service, table) {
         (AF_INET, TOO_LONG_SERVICE, Table::Main) => Some(Table::TooLong),
-        (AF_INET, 0, Table::TooLong) => None,
+        (AF_INET, 0, Table::TooLong | Table::Passing) => None,
         (_, 0, table) => Some(table),
         _ => None,
     }

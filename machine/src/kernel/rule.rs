@@ -31,7 +31,7 @@ pub(super) fn fixed(rule: &Rule) -> [u8; FIXED_BYTES] {
     let mut fixed = fixed_of_all();
     fixed[1] = match rule {
         Rule::Segments { to, .. } | Rule::Unknown { to, .. } => to.bits,
-        Rule::TooLong => 0,
+        Rule::TooLong | Rule::Passing { .. } => 0,
     };
     fixed[7] = table(rule).map_or(FR_ACT_BLACKHOLE, |_| FR_ACT_TO_TBL);
     fixed
@@ -49,6 +49,7 @@ pub(super) const fn table(rule: &Rule) -> Option<Table> {
     match rule {
         Rule::Segments { .. } => Some(Table::Segments),
         Rule::TooLong => Some(Table::TooLong),
+        Rule::Passing { .. } => Some(Table::Passing),
         Rule::Unknown { .. } => None,
     }
 }
@@ -61,6 +62,7 @@ pub(super) fn put(attributes: &mut Attributes<'_>, rule: &Rule) {
             attributes.put_text(FRA_IIFNAME, interface);
         }
         Rule::TooLong => attributes.put_u32(FRA_FWMARK, TOO_LONG),
+        Rule::Passing { interface } => attributes.put_text(FRA_IIFNAME, interface),
     }
     match table(rule) {
         Some(table) => {
@@ -105,6 +107,9 @@ pub(super) fn read(body: &[u8]) -> Option<Rule> {
     }
     if table == Table::Segments.number() {
         return Some(Rule::Segments { interface, to: IpPrefix::v6(to, bits) });
+    }
+    if table == Table::Passing.number() && bits == 0 && !interface.is_empty() {
+        return Some(Rule::Passing { interface });
     }
     (table == Table::TooLong.number() && mark == TOO_LONG).then_some(Rule::TooLong)
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use mapper_fib::crossbar::CabledPort;
+use mapper_fib::crossbar::{CabledPort, rules_of_passing};
 use mapper_fib::segments::{Element, NEIGHBOUR, NEIGHBOUR_V4, Packing};
 use mapper_fib::{
     Change, GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table, changes,
@@ -60,6 +60,11 @@ pub(crate) fn one_of_every_kind(
         objects.routes.insert(key, Route::Link { interface, mtu: 1317 });
     }
     objects.rules.insert(Rule::TooLong);
+    let group = GroupId(4000).of_passing();
+    objects.groups.insert(group, vec![id]);
+    let key = RouteKey { table: Table::Passing, to: IpPrefix::host(other.v6.into()) };
+    objects.routes.insert(key, Route::Group { group, source: None, mtu: 1400 });
+    objects.rules.extend(rules_of_passing(cabled));
     objects.marked_above = Some(1380);
     objects
 }

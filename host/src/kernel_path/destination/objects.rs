@@ -12,16 +12,21 @@ use super::super::way::Way;
 use super::{Destination, nexthop_id};
 
 impl Destination {
-    /// Derives the objects that the kernel is to hold anew from the ways. Returns the changes that lead there.
+    /// Derives the objects that the kernel is to hold anew from the ways. `passes` says whether it also forwards others' packets to
+    /// the host by their destination. Returns the changes that lead there.
     pub(in super::super) fn refill(
         &mut self,
         numbers: &mut Numbers,
         own: &OwnAddresses,
         tap: Tap,
         left_unused: &LeftUnused,
+        passes: bool,
     ) -> Vec<Change> {
         self.fill_slots(numbers);
-        let wanted = self.objects(own, tap, left_unused);
+        let mut wanted = self.objects(own, tap, left_unused);
+        if passes && !self.goes_by_segments() {
+            wanted.extend(of_passing(&wanted));
+        }
         let changes = changes(&self.installed, &wanted);
         self.installed = wanted;
         changes
@@ -81,6 +86,20 @@ impl Destination {
         }
         objects
     }
+}
+
+/// The routes of IPv6 among these, and their groups, for packets that pass.
+fn of_passing(own: &Objects) -> Objects {
+    let mut passing = Objects::default();
+    for (key, route) in own.routes.iter().filter(|(key, _)| key.to.ip.is_ipv6()) {
+        let &Route::Group { group, mtu, .. } = route else { continue };
+        let Some(members) = own.groups.get(&group) else { continue };
+        passing.groups.insert(group.of_passing(), members.clone());
+        // What passes has a source.
+        let route = Route::Group { group: group.of_passing(), source: None, mtu };
+        passing.routes.insert(RouteKey { table: Table::Passing, ..*key }, route);
+    }
+    passing
 }
 
 /// The neighbour's address for packets of one kind.

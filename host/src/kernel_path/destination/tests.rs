@@ -18,7 +18,7 @@ fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
     let mut destination = destination();
     let mut count = |answers: u64, packets: u64, now: Instant| {
         (0..answers).for_each(|_| destination.answer());
-        destination.count(now, &BTreeMap::from([(NexthopId(5), packets)]), 0);
+        destination.count(now, &BTreeMap::from([(NexthopId(5), packets)]));
         destination.is_used(now)
     };
     let (second, start) = (Duration::from_secs(1), Instant::ZERO);
@@ -29,20 +29,6 @@ fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
 }
 
 #[test]
-fn probes_of_others_that_pass_by_their_destination_are_no_use_and_users_packets_are() {
-    let mut destination = destination();
-    let mut count = |v4: u64, v6: u64, now: Instant| {
-        destination.count(now, &BTreeMap::from([(NexthopId(4), v4), (NexthopId(5), v6)]), 10);
-        destination.is_used(now)
-    };
-    let (second, start) = (Duration::from_secs(1), Instant::ZERO);
-    assert!(!count(0, 10, start), "all of them may be probes");
-    assert!(count(0, 21, start + second), "one more than there may be probes");
-    assert!(!count(0, 31, start + 3 * second));
-    assert!(count(1, 31, start + 4 * second), "no probe is of IPv4");
-}
-
-#[test]
 fn what_the_kernel_looks_up_once_for_a_connection_is_looked_up_anew_while_packets_are_counted() {
     let mut destination = destination();
     let group = [NexthopId(4)];
@@ -50,7 +36,7 @@ fn what_the_kernel_looks_up_once_for_a_connection_is_looked_up_anew_while_packet
     let at = |ms| Instant::ZERO + Duration::from_millis(ms);
     let mut count = |ms, packets| {
         let counts = BTreeMap::from([(NexthopId(4), packets)]);
-        destination.count(at(ms), &counts, 0);
+        destination.count(at(ms), &counts);
         let changes = destination.refresh(at(ms));
         (destination.is_used(at(ms)), changes.len(), destination.counted.total(NexthopId(4)))
     };

@@ -169,6 +169,38 @@ fn a_node_without_routes_that_fit_those_of_others_says_that_it_forwards_nothing_
     assert!(!Ring::new(3, |_| ABLE).nodes[0].kernel.forwards_by_destination(), "it goes by segments");
 }
 
+#[test]
+fn what_passes_has_routes_of_its_own_that_lead_where_those_of_the_machine_lead() {
+    let of_passing = |objects: &Objects| {
+        let routes = objects.routes.iter().filter(|(key, _)| key.table == Table::Passing);
+        routes.map(|(key, route)| (key.to, route.clone())).collect::<Vec<_>>()
+    };
+    let mut ring = Ring::new(4, |node| if node == 3 { WITH_OTHERS } else { PLAIN });
+    let now = ring.now;
+    ring.nodes[3].kernel.keep_company(now, Some(mac(0)));
+    (0..4).for_each(|node| ring.show_ports(node));
+    ring.complete(&map(4, 2), &[0, 1, 2, 3]);
+    for node in &ring.nodes {
+        let objects = node.kernel.wanted();
+        let passing = of_passing(&objects);
+        assert_eq!(passing.len(), 3, "of IPv6 alone: {passing:?}");
+        for (to, route) in passing {
+            let Route::Group { group, source: None, mtu } = route else { panic!("{route:?}") };
+            let own = objects.routes.get(&RouteKey { table: Table::Main, to }).cloned();
+            let Some(Route::Group { group: own, mtu: own_mtu, .. }) = own else { panic!("{own:?}") };
+            assert!(own != group && own_mtu == mtu && objects.groups[&own] == objects.groups[&group]);
+        }
+        let rules = objects.rules.iter().filter(|rule| matches!(rule, Rule::Passing { .. }));
+        assert_eq!(rules.count(), 2, "a rule for each port");
+    }
+    // By segments nobody else's packets are looked up where this machine's own are.
+    for node in Ring::new(3, |_| ABLE).nodes {
+        let objects = node.kernel.wanted();
+        assert!(of_passing(&objects).is_empty());
+        assert!(!objects.rules.iter().any(|rule| matches!(rule, Rule::Passing { .. })));
+    }
+}
+
 pub(super) const fn port(node: usize, port: u8) -> PortRef {
     PortRef { xbar: node as u32, port }
 }

@@ -150,7 +150,7 @@ impl Kernel {
     /// The first number behind those of all nexthops and groups that it holds.
     fn first_free_number(&self) -> u32 {
         let nexthops = self.objects.nexthops.keys().map(|id| id.0);
-        let highest = nexthops.chain(self.objects.groups.keys().map(|id| id.0)).max();
+        let highest = nexthops.chain(self.objects.groups.keys().map(|id| id.of_own().0)).max();
         highest.map_or(0, |highest| if highest < HIGH_NUMBERS { highest + 1 } else { 0 })
     }
 

@@ -358,11 +358,14 @@ impl World {
 
     /// Adds the turns that packets from a host to this address may take.
     fn spread(&self, from: u32, to: IpAddr, turns: &mut BTreeSet<(u32, u32)>) {
-        let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
+        let [own, passing] =
+            [Table::Main, Table::Passing].map(|table| RouteKey { table, to: IpPrefix::host(to) });
         let (mut known, mut open) = (BTreeSet::new(), vec![(from, None)]);
         while let Some((at, arrived_by)) = open.pop() {
             let kernel = &self.kernels.hosts[at as usize];
-            let Some(Route::Group { group, .. }) = kernel.objects.routes.get(&key) else { continue };
+            let routes = &kernel.objects.routes;
+            let of_passing = arrived_by.and_then(|_: u32| routes.get(&passing));
+            let Some(Route::Group { group, .. }) = of_passing.or_else(|| routes.get(&own)) else { continue };
             for member in kernel.objects.groups.get(group).into_iter().flatten() {
                 let Some(&Nexthop::Gateway { interface, gateway }) = kernel.objects.nexthops.get(member)
                 else {
