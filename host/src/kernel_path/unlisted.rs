@@ -71,18 +71,12 @@ impl KernelPath {
     }
 
     /// Has the kernel send nothing more to unlisted hosts out of ports that now lead elsewhere or nowhere.
-    /// The ways out of them were found for the cables as they were before, and no new map will replace them. A port that
-    /// led nowhere when the map came may get its old cable again, or another.
+    /// The ways out of them were found for the cables as they were before, and no new map will replace them.
     pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
         let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
         let changed: PortSet = before.keys().copied().filter(is_changed).collect();
-        let is_new = |(port, _): &(&u8, &KernelPort)| !before.contains_key(port);
-        let new: BTreeMap<u8, KernelPort> =
-            self.ports.iter().filter(is_new).map(|(&port, it)| (port, it.clone())).collect();
-        let agent_port = self.agent_port;
         self.change_unlisted(|it, numbers| {
-            let leads_elsewhere = it.destination.lose_recabled(&it.table, (agent_port, &new), numbers);
-            it.destination.lose_ways(|way| changed.contains(way.port), numbers) || leads_elsewhere
+            it.destination.lose_ways(|way| changed.contains(way.port), numbers)
         });
     }
 

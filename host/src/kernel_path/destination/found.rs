@@ -89,23 +89,23 @@ impl Destination {
         table.home_of(self.host).and_then(|home| around.narrow.get(&home).copied())
     }
 
-    /// Forgets the ways out of own ports that lead elsewhere than in the table's map. Such a way was set
-    /// aside when the cable was moved, and came back with the others. Returns whether there were any.
+    /// Forgets the ways out of own ports that lead elsewhere than in the table's map, or nowhere, as a cable without carrier does.
+    /// Such a way was set aside when the cable was moved or pulled, and came back with the others.
     pub(in super::super) fn lose_recabled(
         &mut self,
         table: &RouteTable,
         (agent_port, ports): (Option<u8>, &BTreeMap<u8, KernelPort>),
         numbers: &mut Numbers,
-    ) -> bool {
+    ) {
         let leads_elsewhere = |way: &Way| {
-            let Some(port) = ports.get(&way.port) else { return false };
+            let Some(port) = ports.get(&way.port) else { return true };
             match (agent_port, way.hops.first()) {
                 (Some(_), Some(&hop)) => !leads_as_mapped(table, hop, port),
                 (None, _) => !is_cabled_as_mapped(table, port),
                 (Some(_), None) => false,
             }
         };
-        self.lose_ways(leads_elsewhere, numbers)
+        let _any = self.lose_ways(leads_elsewhere, numbers);
     }
 
     /// Whether a nexthop that an earlier run has left leads along a route of the table. Where there is a way along it, `may_take`
