@@ -69,6 +69,20 @@ impl Change {
         }
     }
 
+    /// Whether there is an object of the same key among these: one that it takes away, or takes the place of.
+    pub fn has_key_among(&self, objects: &Objects) -> bool {
+        match self {
+            Self::PutNeighbour { interface, ip, .. } | Self::RemoveNeighbour { interface, ip } => {
+                objects.neighbours.contains_key(&(*interface, *ip))
+            }
+            Self::PutNexthop(id, _) | Self::RemoveNexthop(id) => objects.nexthops.contains_key(id),
+            Self::PutGroup(id, _) | Self::RemoveGroup(id) => objects.groups.contains_key(id),
+            Self::PutRule(rule) | Self::RemoveRule(rule) => objects.rules.contains(rule),
+            Self::PutRoute(key, _) | Self::RemoveRoute(key) => objects.routes.contains_key(key),
+            Self::PutMark(_) | Self::RemoveMark => objects.marked_above.is_some(),
+        }
+    }
+
     /// Whether it takes something away.
     pub const fn removes(&self) -> bool {
         match self {

@@ -41,7 +41,10 @@ pub struct RoutesJson {
     /// Where these are others than that kernel was told; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments_differ: Vec<SegmentsDifferJson>,
-    /// Why these were not held against what that kernel was told, in words; left out where they were.
+    /// What else that kernel holds otherwise than it was told; left out where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects_differ: Vec<ObjectDiffersJson>,
+    /// Why all this was not held against what that kernel was told, in words; left out where they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments_not_compared: Option<String>,
 }
@@ -80,6 +83,28 @@ pub struct SegmentsDifferJson {
     pub segments: Vec<String>,
     /// Whether the kernel holds them and was not told; if not, it was told and does not hold them.
     pub held: bool,
+}
+
+/// An object that a kernel holds otherwise than it was told, by which a crossbar obeys segments, or packets go by their
+/// destination.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectDiffersJson {
+    /// What people call it.
+    pub object: String,
+    /// How it differs.
+    pub how: DifferenceJson,
+}
+
+/// How an object differs from what a kernel was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DifferenceJson {
+    /// The kernel was told it and does not hold it.
+    Missing,
+    /// The kernel holds another one in its place.
+    Other,
+    /// The kernel was not told it and holds it.
+    Extra,
 }
 
 /// One route.
@@ -136,6 +161,7 @@ impl RoutesJson {
             by_destination: Vec::new(),
             by_segments: Vec::new(),
             segments_differ: Vec::new(),
+            objects_differ: Vec::new(),
             segments_not_compared: None,
         }
     }

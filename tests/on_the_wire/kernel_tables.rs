@@ -170,6 +170,77 @@ fn segments_that_somebody_changes_in_a_kernel_are_named_by_the_board_and_by_the_
 }
 
 #[test]
+fn what_somebody_takes_from_a_crossbar_or_from_routes_by_destination_is_named_by_the_board_and_by_the_check()
+{
+    if !can_carry_ip() {
+        return;
+    }
+    for (kind, taking, object) in [
+        ("srv6", "ip -6 rule del priority 109 iif e1", "rule `iif e1 to fcbb:bb00::/32 lookup 28001`"),
+        ("routes", "ip -4 route del 10.1.0.3 proto 109", "route 10.1.0.3/32 in table 254"),
+    ] {
+        let ring = Ring::new(3);
+        let _daemons = ring.start_all(&["--data-path", kind], kind);
+        let dir = tempfile::tempdir().unwrap();
+        let (map, routes) = (dir.path().join("map.json"), dir.path().join("routes"));
+        let words =
+            ["--routes", "--routes-dir", routes.to_str().unwrap(), "--map-file", map.to_str().unwrap()];
+        let is_whole = || {
+            let board = ring.board(0, &words);
+            board["objects_differ"] == serde_json::json!([]) && check(&map, &routes).status.success()
+        };
+        wait_for("all is as it was told", || is_whole().then_some(()));
+        // The agent puts back what is taken a moment later, so it is taken again and again until the agent has been asked.
+        wait_for("what is taken is named", || {
+            let script = format!("while :; do {taking}; done");
+            let mut taking = ring.machines[0]
+                .command("timeout")
+                .args(["20", "sh", "-c", &script])
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            let board = ring.board(0, &words);
+            kill_process(rustix::process::Pid::from_child(&taking), Signal::TERM).unwrap();
+            taking.wait().unwrap();
+            let lacks = serde_json::json!({ "object": object, "how": "missing" });
+            board["objects_differ"].as_array()?.contains(&lacks).then_some(())?;
+            let output = check(&map, &routes);
+            let told = report(&output)["proof"]["violations"].to_string();
+            assert_eq!(output.status.code(), Some(3), "{told}");
+            assert!(
+                told.contains(&format!("the kernel of n1 lacks {object}, which its agent told it")),
+                "{told}"
+            );
+            Some(())
+        });
+        wait_for("it is put right", || is_whole().then_some(()));
+    }
+}
+
+#[test]
+fn a_node_whose_cables_are_pulled_wants_nothing_that_its_kernel_refuses() {
+    if !can_carry_ip() {
+        return;
+    }
+    for kind in ["srv6", "routes"] {
+        let ring = Ring::new(3);
+        let _daemons = ring.start_all(&["--data-path", kind], kind);
+        ["e1", "e2"].map(|port| ring.machines[0].ip(&format!("link set {port} down")));
+        wait_for("each side has a map without the other", || {
+            [(0, 1), (1, 2), (2, 2)]
+                .iter()
+                .all(|&(at, hosts)| ring.board(at, &[])["hosts"] == hosts)
+                .then_some(())
+        });
+        for at in 0..3 {
+            let board = ring.board(at, &["--routes"]);
+            assert_eq!(board["objects_differ"], serde_json::json!([]), "{kind}, node {at}");
+            assert_eq!(board["data_path"]["troubles"], serde_json::json!([]), "{kind}, node {at}");
+        }
+    }
+}
+
+#[test]
 fn segments_of_agents_alone_are_proved_from_the_crossbars_that_they_are_cabled_to() {
     if !can_carry_ip() {
         return;

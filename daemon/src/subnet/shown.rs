@@ -113,6 +113,7 @@ fn routes(fabric: &Fabric, tables: Option<&Routes>) -> RoutesInForce {
         by_destination: Vec::new(),
         by_segments: Vec::new(),
         segments_differ: Vec::new(),
+        objects_differ: Vec::new(),
         segments_not_compared: None,
         by_lid,
     }

@@ -8,7 +8,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::wire::{Element, Route};
 
-use super::{RouteJson, RoutesJson, SCHEMA};
+use super::{ObjectDiffersJson, RouteJson, RoutesJson, SCHEMA};
 use crate::blocks::quoted;
 use crate::{FormatError, Malformed, read_bounded};
 use mapper_routing::tables::Layers;
@@ -29,6 +29,8 @@ pub struct ListedRoutes {
     pub by_segments: Vec<ListedSegments>,
     /// Where that is otherwise than the kernel was told.
     pub segments_differ: Vec<ListedDifference>,
+    /// What else the kernel holds otherwise than it was told.
+    pub objects_differ: Vec<ObjectDiffersJson>,
     /// Why it was not held against what the kernel was told, in words.
     pub segments_not_compared: Option<String>,
     /// How many routes lead to hosts that the fabric does not have. They are passed over.
@@ -142,6 +144,7 @@ impl<'a> RouteReader<'a> {
             by_destination: BTreeMap::new(),
             by_segments: Vec::new(),
             segments_differ: Vec::new(),
+            objects_differ: json.objects_differ,
             segments_not_compared: None,
             strangers: 0,
         };
@@ -250,7 +253,7 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
-    use crate::routes::{ByDestinationJson, BySegmentsJson, SegmentsDifferJson};
+    use crate::routes::{ByDestinationJson, BySegmentsJson, DifferenceJson, SegmentsDifferJson};
 
     #[test]
     fn routes_are_read_as_they_were_written_and_refused_if_not() {
@@ -272,6 +275,7 @@ mod tests {
             by_destination: BTreeMap::new(),
             by_segments: Vec::new(),
             segments_differ: Vec::new(),
+            objects_differ: Vec::new(),
             segments_not_compared: None,
             strangers: 0,
         };
@@ -303,6 +307,9 @@ mod tests {
         };
         let mut with = by_segments("02:00:00:00:00:02", segment);
         with.segments_differ = vec![differ("02:00:00:00:00:02"), differ("02:00:00:00:00:09")];
+        let object = ObjectDiffersJson { object: "rule".to_owned(), how: DifferenceJson::Missing };
+        with.objects_differ = vec![object.clone()];
+        listed.objects_differ = vec![object];
         with.segments_not_compared = Some("why".to_owned());
         listed.segments_differ =
             vec![ListedDifference { segments: listed.by_segments[0].clone(), is_held: true }];

@@ -1,10 +1,11 @@
-//! The segments that a kernel has in use by what was read back from it, and where they are others than it was told.
+//! The segments that a kernel has in use by what was read back from it, and where it holds others than it was told, of these or
+//! of what a crossbar and routes by destination consist of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_fib::segments::{self, Element};
-use mapper_fib::{Nexthop, Objects, Route, RouteKey, Table};
+use mapper_fib::{Change, GroupId, Nexthop, Objects, Route, RouteKey, Table, changes};
 use mapper_proto::Mac;
 
 use super::KernelPath;
@@ -29,6 +30,26 @@ pub struct SegmentsDiffer {
     pub segments: HeldSegments,
     /// Whether it holds them.
     pub is_held: bool,
+}
+
+/// An object that a kernel holds otherwise than it was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectDiffers {
+    /// What would put it right.
+    pub change: Change,
+    /// How it differs.
+    pub how: Difference,
+}
+
+/// How an object differs from what a kernel was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// The kernel was told it and does not hold it.
+    Missing,
+    /// The kernel holds another one in its place.
+    Other,
+    /// The kernel was not told it and holds it.
+    Extra,
 }
 
 /// What a kernel was told, at one moment, and all that is needed to hold against it what is read back from the kernel.
@@ -75,6 +96,21 @@ impl SegmentsTold {
         of(&told - &held, false).chain(of(&held - &told, true)).collect()
     }
 
+    /// Where a kernel that holds these objects has others than it was told, beside the segments by which it sends: those by which
+    /// it obeys others' segments, and those by which packets go by their destination.
+    pub fn objects_that_differ(&self, there: &Objects) -> Vec<ObjectDiffers> {
+        let there = without_segments(there);
+        let differ = |change: Change| {
+            let how = match (change.removes(), change.has_key_among(&there)) {
+                (true, _) => Difference::Extra,
+                (false, true) => Difference::Other,
+                (false, false) => Difference::Missing,
+            };
+            ObjectDiffers { change, how }
+        };
+        changes(&there, &without_segments(&self.wanted)).into_iter().map(differ).collect()
+    }
+
     fn sent(&self, there: &Objects) -> BTreeSet<Sent> {
         let mut all = BTreeSet::new();
         for (key, route) in &there.routes {
@@ -102,6 +138,19 @@ impl SegmentsTold {
         };
         self.ports.get(interface).copied()
     }
+}
+
+/// These objects without those by which this machine's own packets get segments. Which of these packets are too long is marked by
+/// a table that belongs to the agent's socket, and is not read by another one.
+fn without_segments(objects: &Objects) -> Objects {
+    let mut rest = Objects { marked_above: None, ..objects.clone() };
+    rest.nexthops.retain(|_, nexthop| !matches!(nexthop, Nexthop::Segments { .. }));
+    let plain = |members: &[_]| members.iter().all(|id| rest.nexthops.contains_key(id));
+    rest.groups.retain(|_, members| plain(members));
+    let leads_to_segments =
+        |group: &GroupId| objects.groups.contains_key(group) && !rest.groups.contains_key(group);
+    rest.routes.retain(|_, route| !matches!(route, Route::Group { group, .. } if leads_to_segments(group)));
+    rest
 }
 
 /// The addresses whose packets get the same segments, together.

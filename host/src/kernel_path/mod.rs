@@ -59,7 +59,7 @@ use crate::routes::RouteTable;
 use company::Company;
 pub(crate) use company::needed_by;
 use destination::Destination;
-pub use held::{HeldSegments, SegmentsDiffer, SegmentsTold};
+pub use held::{Difference, HeldSegments, ObjectDiffers, SegmentsDiffer, SegmentsTold};
 use left::Left;
 pub use left::LeftRoutes;
 use numbers::Numbers;

@@ -35,11 +35,8 @@ impl Kernel {
         Ok(objects)
     }
 
-    /// The nexthops, groups and routes of [`Self::dump`], which say where packets go, and nothing else.
-    ///
-    /// # Errors
-    /// If the kernel does not answer.
-    pub fn dump_ways(&mut self) -> Result<Objects, KernelError> {
+    /// The nexthops, groups and routes of [`Self::dump`].
+    fn dump_ways(&mut self) -> Result<Objects, KernelError> {
         // A route goes with its nexthops. So it is read after them, else one could be read that goes at once, and
         // be missed when its nexthops are put back.
         let mut objects = self.dump_nexthops()?;

@@ -64,7 +64,7 @@ impl Kernel {
         match self.marking.set(mark_of(change)?) {
             Ok(refused) => error(change, refused?, may_change_network()),
             Err(source) if source.raw_os_error() == Some(libc::EPROTONOSUPPORT) => {
-                Some(KernelError::Refused { what: name(change), said: None, source })
+                Some(KernelError::Refused { what: object_name(change), said: None, source })
             }
             Err(source) => Some(no_answer(change, &source)),
         }
@@ -128,7 +128,7 @@ type Refusals = Vec<(usize, Refused)>;
 /// The error of a change that may or may not have been carried out, as the kernel gave no answer.
 fn no_answer(change: &Change, source: &io::Error) -> KernelError {
     let source = source.raw_os_error().map_or_else(|| source.kind().into(), io::Error::from_raw_os_error);
-    KernelError::NoAnswer { doing: format!("changing {}", name(change)), source }
+    KernelError::NoAnswer { doing: format!("changing {}", object_name(change)), source }
 }
 
 /// What the kernel's refusal means; `None` if all is as it was to be. `may_change` says whether this process may change
@@ -141,7 +141,7 @@ fn error(change: &Change, refused: Refused, may_change: bool) -> Option<KernelEr
     if is_there || is_gone {
         return None;
     }
-    let what = name(change);
+    let what = object_name(change);
     let is_mark = mark_of(change).is_some();
     Some(match refused.errno {
         // The table that marks packets has an owner. Whoever may change the network's settings is refused only for that.
@@ -160,7 +160,7 @@ fn may_change_network() -> bool {
 }
 
 /// What people call the object that a change is about; by what iproute2 takes, where it has numbers.
-fn name(change: &Change) -> String {
+pub fn object_name(change: &Change) -> String {
     match change {
         Change::PutNeighbour { interface, ip, .. } | Change::RemoveNeighbour { interface, ip } => {
             format!("neighbour {ip} on interface number {interface}")

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    Board, ByDestination, ByLid, BySegments, Counters, RouteInForce, RoutesInForce, SegmentsDiffer, ask,
-    units,
+    Board, ByDestination, ByLid, BySegments, Counters, ObjectDiffers, RouteInForce, RoutesInForce,
+    SegmentsDiffer, ask, units,
 };
 use mapper_daemon::xbar::{self, PortStatus, PortTraffic, XbarStatus};
 use mapper_proto::Tally;
@@ -49,6 +49,9 @@ struct BoardJson<'a> {
     /// Where these are others than kernels were told, with the routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     segments_differ: Option<&'a [SegmentsDiffer]>,
+    /// What else kernels hold otherwise than they were told, with the routes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objects_differ: Option<&'a [ObjectDiffers]>,
     /// Why they were not held against what kernels were told, if they were not.
     #[serde(skip_serializing_if = "Option::is_none")]
     segments_not_compared: Option<&'a str>,
@@ -201,6 +204,7 @@ impl Found {
             by_destination: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_destination)),
             by_segments: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_segments)),
             segments_differ: told(nth).map(|told| told.map_or(&[][..], |told| &told.segments_differ)),
+            objects_differ: told(nth).map(|told| told.map_or(&[][..], |told| &told.objects_differ)),
             segments_not_compared: told(nth).flatten().and_then(|told| told.segments_not_compared.as_deref()),
             by_lid: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_lid)),
         });

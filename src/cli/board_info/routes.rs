@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::options::HostType;
 use mapper_daemon::agent::status::{
-    AgentRequest, ByDestination, ByLid, BySegments, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
-    SegmentsDiffer, requests_socket_path,
+    AgentRequest, ByDestination, ByLid, BySegments, Difference, MAX_ROUTES_BYTES, ObjectDiffers,
+    RouteInForce, RouteUse, RoutesInForce, SegmentsDiffer, requests_socket_path,
 };
 use mapper_fib::segments::{Element, way};
 use mapper_formats::json::VersionJson;
 use mapper_formats::routes::{
-    ByDestinationJson, BySegmentsJson, RouteJson, RoutesJson, SCHEMA, SegmentsDifferJson, file_name,
+    ByDestinationJson, BySegmentsJson, DifferenceJson, ObjectDiffersJson, RouteJson, RoutesJson, SCHEMA,
+    SegmentsDifferJson, file_name,
 };
 
 use crate::cli::{CliError, output};
@@ -129,7 +130,7 @@ fn way_of(segments: &[String]) -> Way<'_> {
     addresses.and_then(|addresses| way(&addresses)).ok_or(segments)
 }
 
-/// Describes where the kernel sends by other segments than it was told, or why nobody knows.
+/// Describes where the kernel holds others than it was told, or why nobody knows.
 fn otherwise_than_told(routes: &RoutesInForce) -> String {
     let line = |SegmentsDiffer { to, name, addresses, port, segments, held }: &SegmentsDiffer| {
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
@@ -140,11 +141,20 @@ fn otherwise_than_told(routes: &RoutesInForce) -> String {
         };
         format!("  the kernel {does} to {name} ({addresses}) by {segments} out of port {port}, {told}\n")
     };
+    let object = |ObjectDiffers { object, how }: &ObjectDiffers| {
+        let object = object.escape_debug();
+        match how {
+            Difference::Missing => format!("  the kernel lacks {object}, as it was told\n"),
+            Difference::Other => format!("  the kernel has another {object} than it was told\n"),
+            Difference::Extra => format!("  the kernel has {object}, which it was not told\n"),
+        }
+    };
     let mut text: String = routes.segments_differ.iter().map(line).collect();
+    text.extend(routes.objects_differ.iter().map(object));
     if let Some(why) = &routes.segments_not_compared {
         // Writing to a String never fails.
         let _infallible =
-            writeln!(text, "  the kernel's segments were not held against what it was told: {why}");
+            writeln!(text, "  the kernel's routes were not held against what it was told: {why}");
     }
     text
 }
@@ -188,11 +198,21 @@ pub(super) fn write_dir<'a>(
             by_destination: board.by_destination.iter().map(by_destination).collect(),
             by_segments: board.by_segments.iter().map(by_segments).collect(),
             segments_differ: board.segments_differ.iter().map(differ).collect(),
+            objects_differ: board.objects_differ.iter().map(object_differs).collect(),
             segments_not_compared: board.segments_not_compared.clone(),
         };
         output::write_file(&dir.join(file_name(host)), &(serde_json::to_string(&json)? + "\n"))?;
     }
     Ok(())
+}
+
+fn object_differs(differs: &ObjectDiffers) -> ObjectDiffersJson {
+    let how = match differs.how {
+        Difference::Missing => DifferenceJson::Missing,
+        Difference::Other => DifferenceJson::Other,
+        Difference::Extra => DifferenceJson::Extra,
+    };
+    ObjectDiffersJson { object: differs.object.clone(), how }
 }
 
 /// Writes the map that the routes of all boards belong to as `mapper.map/1`.
@@ -232,6 +252,7 @@ mod tests {
             by_destination: Vec::new(),
             by_segments: Vec::new(),
             segments_differ: Vec::new(),
+            objects_differ: Vec::new(),
             segments_not_compared: None,
             by_lid: Vec::new(),
         }
@@ -284,7 +305,7 @@ mod tests {
         let differ = format!(
             "  the kernel sends {to}, which it was not told\n  the kernel does not send {to}, as it was told\n"
         );
-        let why = "  the kernel's segments were not held against what it was told: why\n";
+        let why = "  the kernel's routes were not held against what it was told: why\n";
         assert!(text.ends_with(&format!("{alone}{differ}{why}")), "{text}");
 
         let dir = tempfile::tempdir().unwrap();

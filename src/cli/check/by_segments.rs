@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 
 use mapper_fabric::wording::counted;
 use mapper_fib::segments::{Element, elements};
-use mapper_formats::routes::{ListedRoutes, ListedSegments};
+use mapper_formats::routes::{DifferenceJson, ListedRoutes, ListedSegments, ObjectDiffersJson};
 use mapper_proto::map::PortRef;
 use mapper_proto::quote;
 use mapper_routing::{Attachment, Far, TablesProof, Topology, UnionProof, Violation, walk};
@@ -30,6 +30,8 @@ pub(super) struct Senders<'a> {
     broken: u64,
     /// The first of them that are wrong.
     faults: Vec<Fault>,
+    /// The first of the objects that kernels hold otherwise than they were told, and their hosts.
+    objects: Vec<(u32, ObjectDiffersJson)>,
     /// How many kernels were not held against what they were told, and the first of their hosts with why not.
     not_compared: (u64, Option<(u32, String)>),
 }
@@ -84,6 +86,7 @@ impl<'a> Senders<'a> {
             loops: 0,
             broken: 0,
             faults: Vec::new(),
+            objects: Vec::new(),
             not_compared: (0, None),
         }
     }
@@ -106,6 +109,9 @@ impl<'a> Senders<'a> {
             let why = if differ.is_held { Why::NotTold } else { Why::Lacking };
             self.fault(host.from, &differ.segments, why);
         }
+        self.broken += host.objects_differ.len() as u64;
+        let room = TablesProof::MAX_LISTED.saturating_sub(self.objects.len());
+        self.objects.extend(host.objects_differ.iter().take(room).map(|it| (host.from, it.clone())));
         if let Some(why) = &host.segments_not_compared {
             let (count, first) = &mut self.not_compared;
             *count += 1;
@@ -161,7 +167,7 @@ impl<'a> Senders<'a> {
             loops: self.loops,
             broken: self.broken,
             longest: self.longest,
-            violations: self.faults.iter().map(|fault| fault.describe(names)).collect(),
+            violations: self.violations(names),
             notes: self.not_compared(names).into_iter().collect(),
             ..Forwarded::default()
         };
@@ -180,14 +186,34 @@ impl<'a> Senders<'a> {
         told
     }
 
+    /// Descriptions of the first things that are wrong.
+    fn violations(&self, names: &Describer<'_>) -> Vec<String> {
+        let object = |(host, ObjectDiffersJson { object, how }): &(u32, ObjectDiffersJson)| {
+            let (host, object) = (names.shown.host(*host), quote::visible(object));
+            match how {
+                DifferenceJson::Missing => {
+                    format!("the kernel of {host} lacks {object}, which its agent told it")
+                }
+                DifferenceJson::Other => {
+                    format!("the kernel of {host} has another {object} than its agent told it")
+                }
+                DifferenceJson::Extra => {
+                    format!("the kernel of {host} has {object}, which its agent did not tell it")
+                }
+            }
+        };
+        let faults = self.faults.iter().map(|fault| fault.describe(names));
+        faults.chain(self.objects.iter().map(object)).take(TablesProof::MAX_LISTED).collect()
+    }
+
     /// A note on kernels that were not held against what they were told.
     fn not_compared(&self, names: &Describer<'_>) -> Option<String> {
         let (count, first) = &self.not_compared;
         let (host, why) = first.as_ref()?;
         let kernels = counted(
             *count,
-            "kernel's segments were not held against what it was told",
-            "kernels' segments were not held against what they were told",
+            "kernel's routes were not held against what it was told",
+            "kernels' routes were not held against what they were told",
         );
         let first = if *count == 1 { "" } else { "the first is " };
         Some(format!("{kernels}: {first}that of {}: {}", names.shown.host(*host), quote::visible(why)))
@@ -285,6 +311,7 @@ mod tests {
             by_destination: BTreeMap::new(),
             by_segments: by_segments.into(),
             segments_differ: Vec::new(),
+            objects_differ: Vec::new(),
             segments_not_compared: None,
             strangers: 0,
         }
@@ -368,8 +395,28 @@ mod tests {
             ..of_host(from, [])
         });
         let told = proved_with(&hosts, &[]);
-        let note = "2 kernels' segments were not held against what they were told: the first is that of h2: it was changed";
+        let note = "2 kernels' routes were not held against what they were told: the first is that of h2: it was changed";
         assert_eq!((told.broken, told.notes), (0, vec![note.to_owned()]));
+    }
+
+    #[test]
+    fn what_a_crossbar_holds_otherwise_than_it_was_told_is_a_fault_also_where_nothing_is_sent_by_segments() {
+        let differs =
+            |how| ObjectDiffersJson { object: "route fcbb:bb00:3::/48 in table 28001".to_owned(), how };
+        let host = ListedRoutes {
+            objects_differ: [DifferenceJson::Missing, DifferenceJson::Other, DifferenceJson::Extra]
+                .map(differs)
+                .to_vec(),
+            ..of_host(1, [])
+        };
+        let told = proved_with(&[host], &[]);
+        let object = "route fcbb:bb00:3::/48 in table 28001";
+        let expected = [
+            format!("the kernel of h2 lacks {object}, which its agent told it"),
+            format!("the kernel of h2 has another {object} than its agent told it"),
+            format!("the kernel of h2 has {object}, which its agent did not tell it"),
+        ];
+        assert_eq!((told.count, told.broken, told.violations), (0, 3, expected.to_vec()));
     }
 
     #[test]

@@ -126,6 +126,7 @@ mod tests {
             by_destination: Vec::new(),
             by_segments: Vec::new(),
             segments_differ: Vec::new(),
+            objects_differ: Vec::new(),
             segments_not_compared: None,
             by_lid: Vec::new(),
         };

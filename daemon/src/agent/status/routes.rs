@@ -2,6 +2,7 @@
 
 mod by_destination;
 mod by_segments;
+mod objects_differ;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,6 +21,7 @@ use mapper_host::routes::RouteTable;
 pub use by_destination::ByDestination;
 pub(crate) use by_segments::KernelAsked;
 pub use by_segments::{BySegments, SegmentsDiffer};
+pub use objects_differ::{Difference, ObjectDiffers};
 
 /// The most bytes of an answer that a client reads, which is room for 10,000 hosts with eight routes each.
 pub const MAX_ROUTES_BYTES: usize = 64 << 20;
@@ -49,7 +51,11 @@ pub struct RoutesInForce {
     /// Where these are others than the kernel was told.
     #[serde(default)]
     pub segments_differ: Vec<SegmentsDiffer>,
-    /// Why they were not held against what the kernel was told, in words; `None` if they were, or there is no such kernel.
+    /// What else the kernel holds otherwise than it was told: by which it obeys others' segments, and has packets go by their
+    /// destination.
+    #[serde(default)]
+    pub objects_differ: Vec<ObjectDiffers>,
+    /// Why all this was not held against what the kernel was told, in words; `None` if they were, or there is no such kernel.
     #[serde(default)]
     pub segments_not_compared: Option<String>,
     /// On InfiniBand, the way to each host by the tables that this agent wrote; none if another manager did.
@@ -164,6 +170,7 @@ impl RoutesAsked {
             by_destination: Vec::new(),
             by_segments: Vec::new(),
             segments_differ: Vec::new(),
+            objects_differ: Vec::new(),
             segments_not_compared: None,
             by_lid: Vec::new(),
         };
@@ -220,6 +227,7 @@ impl RoutesAsked {
         let kernel = by_segments::answer(self.kernel.as_ref(), &self.carried, &self.names);
         answer.by_segments = kernel.by_segments;
         answer.segments_differ = kernel.differ;
+        answer.objects_differ = kernel.objects_differ;
         answer.segments_not_compared = kernel.not_compared;
         answer.map = Some(json);
         answer

@@ -36,7 +36,7 @@ pub(crate) struct ReadBack {
 /// What the kernel was found to hold.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Its nexthops, groups and routes.
+    /// What it holds of ours.
     pub(crate) there: Objects,
     /// Why this cannot be held against what the kernel was told when it was asked for, in words; `None` if it can.
     pub(crate) not_comparable: Option<&'static str>,
@@ -56,7 +56,7 @@ impl ReadBack {
     /// # Errors
     /// If the kernel does not answer.
     pub(crate) fn read(&self) -> Result<Found, KernelError> {
-        let there = Kernel::open()?.dump_ways()?;
+        let there = Kernel::open()?.dump()?;
         Ok(Found { there, not_comparable: self.not_comparable() })
     }
 

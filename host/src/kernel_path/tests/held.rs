@@ -50,5 +50,51 @@ fn the_segments_that_a_kernel_holds_are_told_and_where_it_was_told_others() {
     assert!(differences.iter().all(|it| !it.is_held && it.segments.port == 1), "{differences:?}");
     assert!(!differences.is_empty() && told.held(&changed).iter().all(|it| it.port == 2));
     assert_eq!(told.held(&Objects::default()), []);
+    // That is a route of the crossbar's, too.
+    let [differs] = &told.objects_that_differ(&changed)[..] else { panic!("it is one route") };
+    assert_eq!(
+        (differs.how, &differs.change),
+        (Difference::Missing, &Change::PutRoute(key, objects.routes[&key].clone()))
+    );
     assert!(told.differences(&Objects::default()).iter().all(|it| !it.is_held));
+}
+
+#[test]
+fn what_a_crossbar_obeys_and_what_goes_by_the_destination_is_held_against_what_was_told() {
+    let whole = |ring: &Ring| {
+        let Node { kernel, objects, .. } = &ring.nodes[0];
+        assert_eq!(kernel.segments_told().objects_that_differ(objects), []);
+        (kernel.segments_told(), objects.clone())
+    };
+    // Somebody has an element lead out of another port, takes away the rule of a port, and adds a route.
+    let (told, mut changed) = whole(&Ring::new(4, |_| ABLE));
+    let of = |element: Element| RouteKey { table: Table::Segments, to: element.prefix() };
+    let other = changed.routes[&of(Element::Port(2))].clone();
+    changed.routes.insert(of(Element::Port(1)), other.clone());
+    let rule = changed.rules.pop_first().unwrap();
+    changed.routes.insert(of(Element::Port(9)), other);
+    let differ = told.objects_that_differ(&changed);
+    let hows = differ.iter().map(|it| (it.how, it.change.clone())).collect::<Vec<_>>();
+    assert_eq!(hows.len(), 3, "{hows:?}");
+    assert!(hows.contains(&(Difference::Missing, Change::PutRule(rule))));
+    assert!(hows.contains(&(Difference::Extra, Change::RemoveRoute(of(Element::Port(9))))));
+    assert!(hows.iter().any(|(how, change)| {
+        *how == Difference::Other
+            && matches!(change, Change::PutRoute(key, _) if *key == of(Element::Port(1)))
+    }));
+
+    // Segments that this machine sends by are told apart, so nothing of these is told twice.
+    let (told, mut changed) = whole(&Ring::new(4, |_| ABLE));
+    changed.nexthops.clear();
+    changed.groups.clear();
+    changed.routes.retain(|_, route| !matches!(route, Route::Group { .. }));
+    assert_eq!(told.objects_that_differ(&changed), []);
+
+    let mut plain = Ring::new(3, |_| PLAIN);
+    plain.complete(&map(3, 2), &[0, 1, 2]);
+    let (told, mut changed) = whole(&plain);
+    let (&key, _) = changed.routes.iter().find(|(_, route)| matches!(route, Route::Group { .. })).unwrap();
+    changed.routes.remove(&key);
+    let [differs] = &told.objects_that_differ(&changed)[..] else { panic!("it is one route") };
+    assert!(matches!(&differs.change, Change::PutRoute(of, _) if *of == key), "{differs:?}");
 }

@@ -38,6 +38,7 @@ fn proved_on(
             by_destination,
             by_segments: Vec::new(),
             segments_differ: Vec::new(),
+            objects_differ: Vec::new(),
             segments_not_compared: None,
             strangers: 0,
         });

@@ -10,6 +10,7 @@ use mapper_host::kernel_path::{self, CarriedRoute, HeldSegments, SegmentsTold};
 use mapper_proto::Mac;
 use serde::{Deserialize, Serialize};
 
+use super::objects_differ::ObjectDiffers;
 use crate::xbar::forwarding::ReadBack;
 
 /// A list of segments by which the kernel sends packets to a host. A host may have several.
@@ -56,11 +57,12 @@ pub(crate) struct KernelAsked {
     pub(crate) read_back: ReadBack,
 }
 
-/// What is told of segments.
+/// What is told of segments, and of what was read back with them.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) by_segments: Vec<BySegments>,
     pub(super) differ: Vec<SegmentsDiffer>,
+    pub(super) objects_differ: Vec<ObjectDiffers>,
     pub(super) not_compared: Option<String>,
 }
 
@@ -72,13 +74,14 @@ pub(super) fn answer(kernel: Option<&KernelAsked>, carried: &[CarriedRoute], nam
     };
     match read_back.read() {
         Ok(found) => {
-            let differ = match found.not_comparable {
-                Some(_) => Vec::new(),
-                None => told.differences(&found.there),
+            let (differ, objects_differ) = match found.not_comparable {
+                Some(_) => (Vec::new(), Vec::new()),
+                None => (told.differences(&found.there), told.objects_that_differ(&found.there)),
             };
             Answer {
                 by_segments: read(&told.held(&found.there), &by_segments, names),
                 differ: differ.into_iter().map(|it| SegmentsDiffer::of(it, names)).collect(),
+                objects_differ: objects_differ.iter().map(ObjectDiffers::of).collect(),
                 not_compared: found.not_comparable.map(str::to_owned),
             }
         }
@@ -87,7 +90,7 @@ pub(super) fn answer(kernel: Option<&KernelAsked>, carried: &[CarriedRoute], nam
                 "the kernel could not be read, so its segments are told as they were told to it: {}",
                 with_causes(&error)
             );
-            Answer { by_segments, differ: Vec::new(), not_compared: Some(why) }
+            Answer { by_segments, not_compared: Some(why), ..Answer::default() }
         }
     }
 }
