@@ -1,10 +1,10 @@
 //! The datagram by which a path through the kernels is proved, and the packet that carries it along that path.
 //!
 //! ```text
-//!  0        4       5      6        8       16        24
-//! +--------+-------+------+--------+-------+---------+---------+
-//! | "mapp" | vers. | kind | zeros  | nonce | arrived | zeros.. |
-//! +--------+-------+------+--------+-------+---------+---------+
+//!  0        4       5      6        8       16        24      30
+//! +--------+-------+------+--------+-------+---------+-------+---------+
+//! | "mapp" | vers. | kind | zeros  | nonce | arrived | asked | zeros.. |
+//! +--------+-------+------+--------+-------+---------+-------+---------+
 //! ```
 //!
 //! A question is as long as the longest packet that the path is to carry, or short. Its answer has the same
@@ -14,17 +14,25 @@
 //! ways to the other host, so that this is the last one; else zero or missing, as in those of older hosts, which do not
 //! look there.
 //!
+//! A question also says which host is asked, by its address on the fabric, and another one does not answer: the IP address that it
+//! goes to may be another host's by now, and tables by destination lead to whoever has it. Zero or missing is whoever has it. Older
+//! hosts do not look there, and answer.
+//!
 //! Where tables by destination lead, a question may be sent to pass a few kernels only: the one at which its hop limit ends
 //! says so by an ICMPv6 message that repeats the question.
 
 use std::net::Ipv6Addr;
 
+use mapper_proto::Mac;
+
 /// The port of UDP at which every host answers: the number of the fabric's EtherType.
 pub const UDP_PORT: u16 = 0x88b5;
 /// Bytes of a datagram without what makes it longer.
-pub const DATAGRAM_BYTES: usize = 24;
+pub const DATAGRAM_BYTES: usize = 32;
 /// How many of them are needed to read a datagram. Older hosts send no more.
 const LEAST_BYTES: usize = 16;
+/// Where it stands which host is asked.
+const ASKED_AT: usize = 24;
 
 const MAGIC: [u8; 4] = *b"mapp";
 const VERSION: u8 = 1;
@@ -55,6 +63,8 @@ pub enum Datagram {
         nonce: u64,
         /// Whether the sender has tried all its ways to that host, and needs no more answers.
         is_last: bool,
+        /// The host that is asked; `None` if whoever has the IP address is to answer.
+        asked: Option<Mac>,
     },
     /// The question arrived.
     Answer {
@@ -68,15 +78,16 @@ pub enum Datagram {
 impl Datagram {
     /// The datagram's bytes.
     pub fn to_bytes(self) -> [u8; DATAGRAM_BYTES] {
-        let (kind, nonce, rest) = match self {
-            Self::Question { nonce, is_last } => (QUESTION, nonce, u64::from(is_last)),
-            Self::Answer { nonce, arrived_ns } => (ANSWER, nonce, arrived_ns.unwrap_or(0)),
+        let (kind, nonce, rest, asked) = match self {
+            Self::Question { nonce, is_last, asked } => (QUESTION, nonce, u64::from(is_last), asked),
+            Self::Answer { nonce, arrived_ns } => (ANSWER, nonce, arrived_ns.unwrap_or(0), None),
         };
         let mut bytes = [0; DATAGRAM_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
         (bytes[4], bytes[5]) = (VERSION, kind);
         bytes[8..LEAST_BYTES].copy_from_slice(&nonce.to_be_bytes());
-        bytes[LEAST_BYTES..].copy_from_slice(&rest.to_be_bytes());
+        bytes[LEAST_BYTES..ASKED_AT].copy_from_slice(&rest.to_be_bytes());
+        bytes[ASKED_AT..ASKED_AT + 6].copy_from_slice(&asked.unwrap_or_default().0);
         bytes
     }
 
@@ -88,9 +99,13 @@ impl Datagram {
             return None;
         }
         let nonce = u64::from_be_bytes(nonce);
+        let asked = bytes.get(ASKED_AT..).and_then(<[u8]>::first_chunk).map(|&mac| Mac(mac));
         let rest = rest.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
         match kind {
-            QUESTION => Some(Self::Question { nonce, is_last: rest == Some(1) }),
+            QUESTION => {
+                let asked = asked.filter(|&mac| mac != Mac::default());
+                Some(Self::Question { nonce, is_last: rest == Some(1), asked })
+            }
             ANSWER => Some(Self::Answer { nonce, arrived_ns: rest.filter(|&ns| ns > 0) }),
             _ => None,
         }
@@ -211,15 +226,19 @@ mod tests {
     #[test]
     fn a_datagram_is_read_as_it_was_written_and_others_are_not_ours() {
         let answer = |arrived_ns| Datagram::Answer { nonce: u64::MAX, arrived_ns };
-        let question = |is_last| Datagram::Question { nonce: 7, is_last };
-        for datagram in [question(false), question(true), answer(None), answer(Some(1 << 60))] {
+        let question = |is_last| Datagram::Question { nonce: 7, is_last, asked: None };
+        let of_host = Datagram::Question { nonce: 7, is_last: true, asked: Some(Mac::from_position(9)) };
+        for datagram in [question(false), question(true), of_host, answer(None), answer(Some(1 << 60))] {
             assert_eq!(Datagram::read(&datagram.to_bytes()), Some(datagram));
         }
         let older = &answer(None).to_bytes()[..LEAST_BYTES];
         assert_eq!(Datagram::read(older), Some(answer(None)), "it does not say when");
         let older = &question(true).to_bytes()[..LEAST_BYTES];
         assert_eq!(Datagram::read(older), Some(question(false)), "it says no more than that");
-        let question = Datagram::Question { nonce: 0x0102_0304_0506_0708, is_last: false }.to_bytes();
+        let older = &of_host.to_bytes()[..ASKED_AT];
+        assert_eq!(Datagram::read(older), Some(question(true)), "it does not say who is asked");
+        let question =
+            Datagram::Question { nonce: 0x0102_0304_0506_0708, is_last: false, asked: None }.to_bytes();
         assert_eq!(question[..LEAST_BYTES], *b"mapp\x01\x01\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
         for place in 0..8 {
             let mut other = question;
@@ -230,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_kernel_at_which_a_hop_limit_ends_repeats_the_question() {
-        let question = Datagram::Question { nonce: 7, is_last: false };
+        let question = Datagram::Question { nonce: 7, is_last: false, asked: None };
         let packet = packet(&[], ENDS, question, 0, 2);
         assert_eq!(packet[7], 2, "the hop limit");
         let message = |kind, code, packet: &[u8]| [&[kind, code, 0, 0, 0, 0, 0, 0], packet].concat();
@@ -245,7 +264,8 @@ mod tests {
             other[place] ^= 3;
             assert_eq!(ended_hop_limit(&message(3, 0, &other)), None, "{of}");
         }
-        for bytes in 0..packet.len() - 8 {
+        // What older hosts do not send may be missing.
+        for bytes in 0..IPV6_HEADER_BYTES + UDP_HEADER_BYTES + LEAST_BYTES {
             assert_eq!(ended_hop_limit(&message(3, 0, &packet[..bytes])), None, "{bytes} bytes of it");
         }
     }
@@ -261,7 +281,7 @@ mod tests {
             let route: Vec<_> = (1..=ports).map(Element::Port).chain([Element::DeliverV6]).collect();
             for packing in [Packing::Compressed, Packing::Full] {
                 let segments = segments(&route, packing).unwrap();
-                let packet = packet(&segments, ENDS, Datagram::Question { nonce: 7, is_last: false }, inner_bytes, 1);
+                let packet = packet(&segments, ENDS, Datagram::Question { nonce: 7, is_last: false, asked: None }, inner_bytes, 1);
                 let outer = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
                 prop_assert_eq!(packet.len(), 40 + outer);
                 let inner_at = match packet[6] {
@@ -270,7 +290,7 @@ mod tests {
                 };
                 let inner = usize::from(u16::from_be_bytes([packet[inner_at + 4], packet[inner_at + 5]]));
                 prop_assert_eq!(packet.len(), inner_at + 40 + inner);
-                prop_assert!(packet.len() - inner_at == inner_bytes.max(72));
+                prop_assert!(packet.len() - inner_at == inner_bytes.max(80));
                 // The sum over a datagram with its checksum is zero, so its complement is all ones.
                 prop_assert_eq!(udp_checksum(ENDS, &packet[inner_at + 40..]), 0xffff);
             }

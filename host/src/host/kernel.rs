@@ -86,9 +86,12 @@ impl Host {
         from: IpAddr,
         (bytes, arrived_ns): (&[u8], Option<u64>),
     ) -> Option<Vec<u8>> {
+        let own = self.own();
         let kernel = self.kernel.as_mut()?;
         match Datagram::read(bytes)? {
-            Datagram::Question { nonce, is_last } => {
+            // Who asks another host has an older record of this one's IP address. An answer would prove a way to that host.
+            Datagram::Question { asked: Some(asked), .. } if asked != own => None,
+            Datagram::Question { nonce, is_last, asked: _ } => {
                 let directory = self.services.gossip().directory();
                 let mut is_heard = false;
                 directory.host_with(from).for_each(|mac| {

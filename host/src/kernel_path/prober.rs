@@ -46,6 +46,8 @@ pub struct KernelProbe {
     pub source: Ipv6Addr,
     /// An address of the host at the way's end.
     pub destination: Ipv6Addr,
+    /// The host at the way's end, which alone is to answer; `None` if whoever gets it is to.
+    pub asked: Option<Mac>,
     /// The number that its answer repeats.
     pub nonce: u64,
     /// Whether it is the last one that this host asks that one, whose ways are all tried.
@@ -59,7 +61,7 @@ pub struct KernelProbe {
 impl KernelProbe {
     /// What it says.
     pub const fn question(&self) -> Datagram {
-        Datagram::Question { nonce: self.nonce, is_last: self.is_last }
+        Datagram::Question { nonce: self.nonce, is_last: self.is_last, asked: self.asked }
     }
 }
 
@@ -272,6 +274,7 @@ impl Prober {
             segments,
             source,
             destination,
+            asked: (!turns).then_some(mac),
             nonce,
             is_last,
             inner_bytes,

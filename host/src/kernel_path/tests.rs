@@ -293,7 +293,8 @@ impl Ring {
                 hops.iter().all(|hop| self.passes(*hop) >= probe.inner_bytes as u32 + outer)
             };
             let arrived = arrived.filter(|(at, hops)| {
-                self.nodes[*at].addresses.contains(&probe.destination.into()) && fits(hops)
+                let is_asked = probe.asked.is_none_or(|asked| asked == mac(*at));
+                is_asked && self.nodes[*at].addresses.contains(&probe.destination.into()) && fits(hops)
             });
             if let Some((at, _)) = arrived {
                 if probe.is_last {

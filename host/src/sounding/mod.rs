@@ -267,6 +267,7 @@ impl Soundings {
                     segments,
                     source,
                     destination,
+                    asked: None,
                     nonce,
                     is_last: false,
                     inner_bytes,
