@@ -51,6 +51,8 @@ impl Healing {
         match &mut known.lossy {
             Some(lossy) => {
                 lossy.lost_percent = lost_percent;
+                // Another one that was avoided in its stead may be well again.
+                lossy.is_avoided |= is_avoided;
                 None
             }
             lossy @ None => {

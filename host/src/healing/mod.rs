@@ -259,7 +259,9 @@ impl Healing {
     /// Takes in that a cable of this map has answered all its tests.
     pub(crate) fn cable_up(&mut self, version: MapVersion, at: PortRef) {
         let Some(known) = self.known_of(version, at).filter(|known| !known.no_carrier) else { return };
-        let failed_silently = std::mem::take(&mut known.silence) | known.lossy.take().is_some();
+        // What was held for dead has shown that it lives, and not yet that it loses no frames.
+        let was_lossy = known.cause().is_none() && known.lossy.take().is_some();
+        let failed_silently = std::mem::take(&mut known.silence) | was_lossy;
         known.suspected = false;
         known.notice = false;
         if failed_silently && (self.relapses.len() < LIMIT || self.relapses.contains_key(&at)) {
@@ -330,11 +332,18 @@ impl Healing {
     fn test_of(&mut self, at: PortRef) -> Option<CableTest> {
         let known = self.known.get(&at).filter(|known| !known.no_carrier)?;
         let relapses = self.relapses.get(&at).copied().unwrap_or_default();
-        let (first, may_repeat) =
-            if known.lossy.is_some() { (ANSWERS_OF_LOSSY, false) } else { (ANSWERS, true) };
+        // While a cable is held for dead its tests tell whether it is, also if it is known to lose frames.
+        let is_lossy_alone = known.lossy.is_some() && known.cause().is_none();
+        let (first, may_repeat) = if is_lossy_alone { (ANSWERS_OF_LOSSY, false) } else { (ANSWERS, true) };
         let answers = first << relapses.min(MOST_DOUBLINGS);
         let like = TestLike { frame_bytes: known.frame_bytes, answers, may_repeat };
-        self.cables.as_mut()?.test_of(at, &self.repaired.avoided, like)
+        let cables = self.cables.as_mut()?;
+        cables.test_of(at, &self.repaired.avoided, like).or_else(|| {
+            // Cables that lose frames are better than none.
+            let is_dead = |at: &PortRef| self.known.get(at).is_some_and(|known| known.cause().is_some());
+            let dead: BTreeSet<PortRef> = self.repaired.avoided.iter().copied().filter(is_dead).collect();
+            (dead != self.repaired.avoided).then(|| cables.test_of(at, &dead, like)).flatten()
+        })
     }
 
     /// Has the next poll tell the agent which cables to test.
@@ -407,6 +416,8 @@ impl Healing {
         let before = known.found();
         if known.cause().is_none() {
             known.since = now;
+            // An earlier test may have been one of a cable that loses frames, and proves nothing of this one.
+            known.unanswered = false;
         }
         update(known);
         if before.is_none() {

@@ -433,11 +433,20 @@ fn a_cable_that_loses_frames_and_then_falls_silent_is_dead_and_a_new_map_forgets
     let mut story = Story::new();
     let hops = [port(0, 2), port(1, 2)];
     story.healing.loses_frames(story.now, (VERSION, &hops), losing(1));
+    story.healing.cable_asked(VERSION, port(0, 2), false);
     story.pass_ms(5);
     story.healing.path_down(story.now, PathId(1), &hops, (1, 64));
-    story.healing.cable_asked(VERSION, port(0, 2), false);
     assert_eq!(story.poll().1, [(port(0, 2), CableCause::Silence)]);
     assert_eq!(story.healing.lossy_cables().count(), 0, "it is among the dead ones");
+    assert!(story.healing.dead().proved.is_empty(), "what was asked before it fell silent proves nothing");
+    let test = &story.tests.last().unwrap().1;
+    assert_eq!(
+        (test.answers, test.may_repeat),
+        (ANSWERS, true),
+        "it is tested as others that are held for dead"
+    );
+    story.healing.cable_asked(VERSION, port(0, 2), false);
+    story.poll();
     let dead = DeadCable { at: port(0, 2), since: story.now, cause: CableCause::Silence };
     assert_eq!(Vec::from_iter(story.healing.dead_cables()), [dead]);
     assert!(!story.healing.dead().proved.is_empty() && !story.healing.goes_around_lossy_only());
@@ -445,6 +454,34 @@ fn a_cable_that_loses_frames_and_then_falls_silent_is_dead_and_a_new_map_forgets
     assert_eq!(story.healing.dead_cables().count(), 0);
     assert_eq!(story.healing.lossy_cables().map(|cable| cable.at).collect::<Vec<_>>(), [port(0, 2)]);
     assert_eq!((story.dead(), story.healing.dead().proved), (vec![port(0, 2)], BTreeSet::new()));
+}
+
+#[test]
+fn a_cable_that_loses_frames_and_was_held_for_dead_is_still_one_that_loses_frames_when_it_lives() {
+    let mut story = Story::new();
+    let hops = [port(0, 2), port(1, 2)];
+    story.healing.loses_frames(story.now, (VERSION, &hops), losing(1));
+    story.healing.path_down(story.now, PathId(1), &hops, (1, 64));
+    story.healing.cable_cleared(VERSION, port(0, 2));
+    story.healing.cable_up(VERSION, port(0, 2));
+    assert_eq!(story.healing.dead_cables().count(), 0);
+    assert_eq!(story.healing.lossy_cables().map(|cable| cable.at).collect::<Vec<_>>(), [port(0, 2)]);
+    story.pass_ms(200);
+    story.poll();
+    assert!(!story.tests.last().unwrap().1.may_repeat, "it has to answer many tests in a row");
+}
+
+#[test]
+fn another_cable_that_loses_frames_is_gone_around_once_the_first_is_well() {
+    let mut story = Story::new();
+    let hops = [port(0, 2), port(1, 2), port(2, 2)];
+    for reached in [1, 2] {
+        story.healing.loses_frames(story.now, (VERSION, &hops), losing(reached));
+    }
+    story.healing.cable_up(VERSION, port(0, 2));
+    assert_eq!(story.dead(), []);
+    story.healing.loses_frames(story.now, (VERSION, &hops), losing(2));
+    assert_eq!(story.dead(), [port(1, 2)]);
 }
 
 #[test]

@@ -197,6 +197,10 @@ impl Agent {
         }
         let tested = tests.entry((version, at)).or_insert_with(|| Tested::new(now, test.clone()));
         tested.repeated_at = now;
+        if tested.test.may_repeat != test.may_repeat {
+            // Tests of another kind prove something else, so the first one's end is told again.
+            (tested.told, tested.silences, tested.due_at) = (None, 0, now);
+        }
         if tested.test != test {
             (tested.test, tested.answers) = (test, 0);
             tested.waits_for.clear();
