@@ -136,6 +136,8 @@ pub struct KernelPath {
     recheck_used_every: Duration,
     /// When the packets that nexthops have taken were last counted.
     counted_at: Instant,
+    /// The host to which connections were looked up anew last.
+    refreshed_last: Option<Mac>,
     /// The objects of the ports, which are there whatever the routes.
     of_ports: Objects,
     /// What sends packets that are too long for an outer header by the tap interface.
@@ -179,6 +181,7 @@ impl KernelPath {
             numbers: Numbers::from(first_number),
             recheck_used_every: RECHECK_USED_EVERY,
             counted_at: Instant::ZERO,
+            refreshed_last: None,
             of_ports: Objects::default(),
             of_too_long: Objects::default(),
             tap: Tap::new(tap, max_hops),

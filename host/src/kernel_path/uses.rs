@@ -16,18 +16,13 @@ impl KernelPath {
     /// Takes in how many packets each nexthop has taken since it was installed. Where the kernel does not
     /// count, all are taken to be used. Returns whether any way is used, or may be.
     pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
-        let (mut used_ways, mut refreshed) = (0, 0);
+        let mut used_ways = 0;
         // Packets that are counted for the first time may have come since the last count.
         let before = std::mem::replace(&mut self.counted_at, now);
         let since = if before == Instant::ZERO { now } else { before };
         for (&mac, destination) in &mut self.destinations {
             let was_used = destination.is_used(now);
             destination.count(now, counts);
-            if refreshed < MOST_REFRESHED {
-                let changes = destination.refresh(now);
-                refreshed += usize::from(!changes.is_empty());
-                self.changes.extend(changes);
-            }
             if destination.is_used(now) {
                 used_ways += destination.ways.len() as u32;
                 // Ways that were tried now and then are tried more often from now on.
@@ -37,8 +32,31 @@ impl KernelPath {
                 }
             }
         }
+        self.refresh(now);
         self.recheck_used_every = (PROBE_PAUSE * used_ways).max(RECHECK_USED_EVERY);
         used_ways > 0 || self.left.may_lead_on()
+    }
+
+    /// Has the kernel look up anew where packets go that it looks up once for many, to some hosts at once. They have their turn in a
+    /// circle, so that none waits for ever where there are many.
+    fn refresh(&mut self, now: Instant) {
+        let all = || self.destinations.keys().copied();
+        let turn = self.refreshed_last;
+        let in_turn = all().filter(|&mac| Some(mac) > turn).chain(all().filter(|&mac| Some(mac) <= turn));
+        let in_turn: Vec<Mac> = in_turn.collect();
+        let mut refreshed = 0;
+        for mac in in_turn {
+            let changes = self.destinations.get_mut(&mac).map_or_else(Vec::new, |it| it.refresh(now));
+            if changes.is_empty() {
+                continue;
+            }
+            self.changes.extend(changes);
+            self.refreshed_last = Some(mac);
+            refreshed += 1;
+            if refreshed == MOST_REFRESHED {
+                return;
+            }
+        }
     }
 
     /// The hosts that the kernel has sent packets to lately, and those to which it may send by what an earlier run has left.
