@@ -40,7 +40,7 @@ impl Ring {
         ["ip route show proto 109", "ip -6 route show proto 109 table all", "ip nexthop show proto 109"]
             .iter()
             .any(|line| !self.text(at, line).trim().is_empty())
-            || self.text(at, "ip -6 rule").contains("28001")
+            || self.text(at, "ip -6 rule").contains("proto 109")
     }
 
     /// What the kernels of all machines hold of ours and what agents say, for a test that fails. The agents end with it.

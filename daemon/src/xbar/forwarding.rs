@@ -211,7 +211,7 @@ impl Forwarding {
             connected: ConnectedRoutes::default(),
             before: RoutesBefore::default(),
             without_carrier: BTreeSet::new(),
-            first_number: free_half(&there),
+            first_number: free_quarter(&there),
             found: there,
             needs: ForwardingNeeds { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
@@ -386,10 +386,12 @@ impl Forwarding {
     }
 }
 
-/// The first number of the half of all numbers that none of these objects uses.
-fn free_half(there: &Objects) -> u32 {
-    const HALF: u32 = 0x0010_0000;
+/// The first number of a quarter of all numbers that none of these objects uses. One run may have crashed before it had taken away what
+/// another had left, so there may be several quarters in use.
+fn free_quarter(there: &Objects) -> u32 {
+    const QUARTER: u32 = 0x0008_0000;
     let groups = there.groups.keys().map(|id| id.of_own().0);
-    let uses_first = there.nexthops.keys().map(|id| id.0).chain(groups).any(|id| id / 2 < HALF);
-    if uses_first { HALF } else { 0 }
+    let used: BTreeSet<u32> =
+        there.nexthops.keys().map(|id| id.0).chain(groups).map(|id| id / 2 / QUARTER).collect();
+    (0..4).find(|quarter| !used.contains(quarter)).unwrap_or(0) * QUARTER
 }

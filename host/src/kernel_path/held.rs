@@ -99,16 +99,16 @@ impl SegmentsTold {
     /// Where a kernel that holds these objects has others than it was told, beside the segments by which it sends: those by which
     /// it obeys others' segments, and those by which packets go by their destination.
     pub fn objects_that_differ(&self, there: &Objects) -> Vec<ObjectDiffers> {
-        let there = without_segments(there);
         let differ = |change: Change| {
-            let how = match (change.removes(), change.has_key_among(&there)) {
-                (true, _) => Difference::Extra,
-                (false, true) => Difference::Other,
-                (false, false) => Difference::Missing,
+            let how = match (change.has_key_among(there), change.has_key_among(&self.wanted)) {
+                (true, true) => Difference::Other,
+                (true, false) => Difference::Extra,
+                (false, _) => Difference::Missing,
             };
             ObjectDiffers { change, how }
         };
-        changes(&there, &without_segments(&self.wanted)).into_iter().map(differ).collect()
+        let changes = changes(&without_segments(there), &without_segments(&self.wanted));
+        changes.into_iter().map(differ).collect()
     }
 
     fn sent(&self, there: &Objects) -> BTreeSet<Sent> {

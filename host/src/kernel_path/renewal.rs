@@ -127,7 +127,7 @@ impl KernelPath {
     }
 
     /// Takes in how long frames to a host are now, if that is less than the ends of all cables on the way say.
-    fn note_shortened(&mut self, mac: Mac, shortened: Option<Shortened>) {
+    pub(super) fn note_shortened(&mut self, mac: Mac, shortened: Option<Shortened>) {
         let before = match shortened {
             Some(shortened) => self.shortened.insert(mac, shortened),
             None => self.shortened.remove(&mac),

@@ -59,6 +59,8 @@ impl KernelPath {
                 destination.lose_recabled(before, (*agent_port, ports), numbers);
             }
             self.update(mac);
+            // It is not told any more how long packets are to a host that no map lists.
+            self.note_shortened(mac, None);
         }
         match (self.destinations.remove(&mac), before) {
             (Some(destination), Some(before)) if destination.is_carried() => {
@@ -73,7 +75,8 @@ impl KernelPath {
     /// Has the kernel send nothing more to unlisted hosts out of ports that now lead elsewhere or nowhere.
     /// The ways out of them were found for the cables as they were before, and no new map will replace them.
     pub(super) fn drop_recabled(&mut self, before: &BTreeMap<u8, KernelPort>) {
-        let is_changed = |&port: &u8| before.get(&port).map(far_end) != self.ports.get(&port).map(far_end);
+        let of = |port: &KernelPort| (port.cabled.interface, far_end(port));
+        let is_changed = |port: &u8| before.get(port).map(of) != self.ports.get(port).map(of);
         let changed: PortSet = before.keys().copied().filter(is_changed).collect();
         self.change_unlisted(|it, numbers| {
             it.destination.lose_ways(|way| changed.contains(way.port), numbers)

@@ -145,7 +145,8 @@ fn read_route(body: &[u8]) -> Option<Foreign> {
     let to = IpPrefix { ip: to.unwrap_or(nowhere), bits };
     let is_copy = u32_at(body, 8)? & RTM_F_CLONED != 0;
     let is_among_segments = bits >= BLOCK_BITS && segments::all().contains(to.ip);
-    let is_in_the_way = is_among_segments || table == Table::Segments.number();
+    let is_in_the_way =
+        is_among_segments || [Table::Segments, Table::Passing].map(Table::number).contains(&table);
     (protocol != PROTOCOL && !is_copy && is_in_the_way).then_some(Foreign::Route { to, table })
 }
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// The number of the format. It is raised whenever the types of the statuses change, as bincode carries no
 /// field names.
-const FORMAT: u32 = 14;
+const FORMAT: u32 = 15;
 /// The most bytes of a status, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 

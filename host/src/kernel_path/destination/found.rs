@@ -98,7 +98,8 @@ impl Destination {
         numbers: &mut Numbers,
     ) {
         let leads_elsewhere = |way: &Way| {
-            let Some(port) = ports.get(&way.port) else { return true };
+            let port = ports.get(&way.port).filter(|port| port.cabled.interface == way.interface);
+            let Some(port) = port else { return true };
             match (agent_port, way.hops.first()) {
                 (Some(_), Some(&hop)) => !leads_as_mapped(table, hop, port),
                 (None, _) => !is_cabled_as_mapped(table, port),
