@@ -17,7 +17,8 @@ fn can_lose() -> bool {
 
 fn loses_until_it_is_mended(data_path: &str) {
     let ring = Ring::new(3);
-    let options = ["--data-path", data_path];
+    // Agents are patient: on a busy machine none must hold a live cable for dead, and send over the bad one for that.
+    let options = ["--data-path", data_path, "--liveness-misses", "10"];
     let _daemons: Vec<_> = (0..3).map(|at| ring.start_addressed(at, &options)).collect();
     wait_for("the first reaches the second in the way meant", || {
         let is_meant = ring.board(0, &[])["data_path"]["kind"] == data_path;
@@ -29,8 +30,10 @@ fn loses_until_it_is_mended(data_path: &str) {
     nft(LOSE);
     // Those at both ends send over it, and find it for themselves.
     for at in [0, 1] {
-        let cable = wait_for(&format!("n{} goes around the cable", at + 1), || lossy(at).first().cloned());
-        assert_eq!(cable["is_avoided"], true, "{cable}");
+        // On a busy machine other cables may be named beside it, as frames wait too long there.
+        let cable = wait_for(&format!("n{} goes around the cable", at + 1), || {
+            lossy(at).into_iter().find(|cable| cable["is_avoided"] == true)
+        });
         assert!((10..=60).contains(&cable["lost_percent"].as_u64().unwrap()), "{cable}");
     }
     let board = ring.text(0, &format!("{MAPPER} board-info --run-dir {}", ring.run_dir(0)));
