@@ -175,8 +175,7 @@ fn no_frame_of_a_flow_overtakes_another() {
             }
         });
         let _ends = RaiseOnDrop(&ended);
-        // They are only in danger of overtaking each other if they do so while they are counted. Later a cable may be taken for one that
-        // loses frames, on a machine that is too busy for so many, and be gone around.
+        // Only while they take several routes could they overtake each other.
         wait_for("they take several routes", || {
             (lab.boards(&[])[0]["tap"]["counters"]["routes_in_use"].as_u64() > Some(1)).then_some(())
         });

@@ -395,3 +395,26 @@ fn free_quarter(there: &Objects) -> u32 {
         there.nexthops.keys().map(|id| id.0).chain(groups).map(|id| id / 2 / QUARTER).collect();
     (0..4).find(|quarter| !used.contains(quarter)).unwrap_or(0) * QUARTER
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mapper_fib::{GroupId, NexthopId};
+
+    #[test]
+    fn numbers_begin_where_no_run_before_has_left_any() {
+        let holding = |numbers: &[u32]| Objects {
+            groups: numbers
+                .iter()
+                .map(|number| (GroupId(2 * number + 1).of_passing(), Vec::<NexthopId>::new()))
+                .collect(),
+            ..Objects::default()
+        };
+        assert_eq!(free_quarter(&Objects::default()), 0);
+        let second = free_quarter(&holding(&[5]));
+        let third = free_quarter(&holding(&[5, second]));
+        assert!(second > 5 && third > second, "{second} {third}");
+        // The first run's are taken away by then.
+        assert_eq!(free_quarter(&holding(&[second, third])), 0);
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use mapper_fib::probe::Datagram;
 use mapper_proto::agent::{Event, Settings};
 use mapper_proto::map::LinkMtu;
 use mapper_proto::wire::AgentState;
@@ -251,4 +252,18 @@ fn hosts_pick_addresses_and_each_knows_that_of_the_other() {
             ends[at].host.directory().addresses_of(other) == [addresses[1 - at]]
         })
     }));
+}
+
+#[test]
+fn a_host_answers_probes_of_kernels_that_are_meant_for_itself_alone() {
+    let Pair { ends: [mut asking, _], now, .. } = Pair::new();
+    asking.host.use_kernel(1, 0, 7);
+    let from = std::net::Ipv6Addr::LOCALHOST.into();
+    let mut is_answered = |asked| {
+        let question = Datagram::Question { nonce: 7, is_last: false, asked };
+        asking.host.handle_kernel_datagram(now, from, (&question.to_bytes(), None)).is_some()
+    };
+    let [own, other] = [1, 2].map(Mac::from_position);
+    assert!(is_answered(None) && is_answered(Some(own)), "older hosts do not say whom they ask");
+    assert!(!is_answered(Some(other)), "it would prove a way to that host");
 }

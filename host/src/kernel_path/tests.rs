@@ -5,6 +5,7 @@ mod held;
 mod lengths;
 mod losses;
 mod proofs;
+mod uses;
 mod without_crossbar;
 
 use std::collections::{BTreeMap, BTreeSet};

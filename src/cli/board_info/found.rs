@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    Board, ByDestination, ByLid, BySegments, Counters, ObjectDiffers, RouteInForce, RoutesInForce,
-    SegmentsDiffer, ask, units,
+    Board, ByDestination, ByLid, BySegments, Counters, RouteInForce, RoutesInForce, SegmentsDiffer, ask,
+    units,
 };
 use mapper_daemon::xbar::{self, PortStatus, PortTraffic, XbarStatus};
+use mapper_formats::routes::ObjectDiffersJson;
 use mapper_proto::Tally;
 use serde::Serialize;
 
@@ -51,7 +52,7 @@ struct BoardJson<'a> {
     segments_differ: Option<&'a [SegmentsDiffer]>,
     /// What else kernels hold otherwise than they were told, with the routes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    objects_differ: Option<&'a [ObjectDiffers]>,
+    objects_differ: Option<&'a [ObjectDiffersJson]>,
     /// Why they were not held against what kernels were told, if they were not.
     #[serde(skip_serializing_if = "Option::is_none")]
     segments_not_compared: Option<&'a str>,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::options::HostType;
 use mapper_daemon::agent::status::{
-    AgentRequest, ByDestination, ByLid, BySegments, Difference, MAX_ROUTES_BYTES, ObjectDiffers,
-    RouteInForce, RouteUse, RoutesInForce, SegmentsDiffer, requests_socket_path,
+    AgentRequest, ByDestination, ByLid, BySegments, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
+    SegmentsDiffer, requests_socket_path,
 };
 use mapper_fib::segments::{Element, way};
 use mapper_formats::json::VersionJson;
@@ -141,12 +141,12 @@ fn otherwise_than_told(routes: &RoutesInForce) -> String {
         };
         format!("  the kernel {does} to {name} ({addresses}) by {segments} out of port {port}, {told}\n")
     };
-    let object = |ObjectDiffers { object, how }: &ObjectDiffers| {
+    let object = |ObjectDiffersJson { object, how }: &ObjectDiffersJson| {
         let object = object.escape_debug();
         match how {
-            Difference::Missing => format!("  the kernel lacks {object}, as it was told\n"),
-            Difference::Other => format!("  the kernel has another {object} than it was told\n"),
-            Difference::Extra => format!("  the kernel has {object}, which it was not told\n"),
+            DifferenceJson::Missing => format!("  the kernel lacks {object}, as it was told\n"),
+            DifferenceJson::Other => format!("  the kernel has another {object} than it was told\n"),
+            DifferenceJson::Extra => format!("  the kernel has {object}, which it was not told\n"),
         }
     };
     let mut text: String = routes.segments_differ.iter().map(line).collect();
@@ -198,21 +198,12 @@ pub(super) fn write_dir<'a>(
             by_destination: board.by_destination.iter().map(by_destination).collect(),
             by_segments: board.by_segments.iter().map(by_segments).collect(),
             segments_differ: board.segments_differ.iter().map(differ).collect(),
-            objects_differ: board.objects_differ.iter().map(object_differs).collect(),
+            objects_differ: board.objects_differ.clone(),
             segments_not_compared: board.segments_not_compared.clone(),
         };
         output::write_file(&dir.join(file_name(host)), &(serde_json::to_string(&json)? + "\n"))?;
     }
     Ok(())
-}
-
-fn object_differs(differs: &ObjectDiffers) -> ObjectDiffersJson {
-    let how = match differs.how {
-        Difference::Missing => DifferenceJson::Missing,
-        Difference::Other => DifferenceJson::Other,
-        Difference::Extra => DifferenceJson::Extra,
-    };
-    ObjectDiffersJson { object: differs.object.clone(), how }
 }
 
 /// Writes the map that the routes of all boards belong to as `mapper.map/1`.

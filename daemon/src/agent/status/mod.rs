@@ -44,8 +44,8 @@ pub use ports::{BoardPort, dead_ports, unequal_mtus};
 pub use requests::{AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path};
 pub(crate) use routes::KernelAsked;
 pub use routes::{
-    ByDestination, ByLid, BySegments, Difference, MAX_ROUTES_BYTES, ObjectDiffers, RouteInForce, RouteUse,
-    RoutesAsked, RoutesInForce, SegmentsDiffer,
+    ByDestination, ByLid, BySegments, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce,
+    SegmentsDiffer,
 };
 pub use socket::{ask, bind, bind_at, socket_path, units};
 pub use soundings::{

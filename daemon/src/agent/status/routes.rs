@@ -2,13 +2,13 @@
 
 mod by_destination;
 mod by_segments;
-mod objects_differ;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use mapper_formats::json::{MapJson, Names, map_to_json};
+use mapper_formats::routes::ObjectDiffersJson;
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,6 @@ use mapper_host::routes::RouteTable;
 pub use by_destination::ByDestination;
 pub(crate) use by_segments::KernelAsked;
 pub use by_segments::{BySegments, SegmentsDiffer};
-pub use objects_differ::{Difference, ObjectDiffers};
 
 /// The most bytes of an answer that a client reads, which is room for 10,000 hosts with eight routes each.
 pub const MAX_ROUTES_BYTES: usize = 64 << 20;
@@ -54,7 +53,7 @@ pub struct RoutesInForce {
     /// What else the kernel holds otherwise than it was told: by which it obeys others' segments, and has packets go by their
     /// destination.
     #[serde(default)]
-    pub objects_differ: Vec<ObjectDiffers>,
+    pub objects_differ: Vec<ObjectDiffersJson>,
     /// Why all this was not held against what the kernel was told, in words; `None` if they were, or there is no such kernel.
     #[serde(default)]
     pub segments_not_compared: Option<String>,

@@ -39,8 +39,21 @@ fn packets_are_as_long_as_what_passes_and_take_wide_ways_where_there_are_some() 
         let status = ring.nodes[0].kernel.status();
         assert_eq!(status.shortened, [(mac(1), Shortened { to: 1500, said: 9000 })]);
         assert!(status.not_carried.is_empty());
+        assert!(
+            ring.nodes[0].kernel.take_shortened().is_some_and(|shortened| shortened.contains_key(&mac(1)))
+        );
         ring.carries.clear();
         ring.wait(20);
         assert!(is_long(mtu(&ring, 0, 1)) && ring.nodes[0].kernel.status().shortened.is_empty());
     }
+}
+
+#[test]
+fn how_long_packets_are_to_a_host_is_told_no_more_once_a_map_lacks_it() {
+    let mut ring = ring_with_a_converter(ABLE);
+    assert!(ring.nodes[0].kernel.take_shortened().is_some_and(|shortened| shortened.contains_key(&mac(1))));
+    let mut without = map(4, 2);
+    without.hosts.retain(|host| host.mac != mac(1));
+    ring.install(0, &table_of(&without, 0));
+    assert!(ring.nodes[0].kernel.take_shortened().is_some_and(|shortened| shortened.is_empty()));
 }

@@ -6,11 +6,12 @@ use std::net::Ipv6Addr;
 use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::{Element, way};
 use mapper_formats::json::Names;
-use mapper_host::kernel_path::{self, CarriedRoute, HeldSegments, SegmentsTold};
+use mapper_formats::routes::{DifferenceJson, ObjectDiffersJson};
+use mapper_host::kernel_path::{self, CarriedRoute, Difference, HeldSegments, ObjectDiffers, SegmentsTold};
+use mapper_machine::kernel::object_name;
 use mapper_proto::Mac;
 use serde::{Deserialize, Serialize};
 
-use super::objects_differ::ObjectDiffers;
 use crate::xbar::forwarding::ReadBack;
 
 /// A list of segments by which the kernel sends packets to a host. A host may have several.
@@ -62,7 +63,7 @@ pub(crate) struct KernelAsked {
 pub(super) struct Answer {
     pub(super) by_segments: Vec<BySegments>,
     pub(super) differ: Vec<SegmentsDiffer>,
-    pub(super) objects_differ: Vec<ObjectDiffers>,
+    pub(super) objects_differ: Vec<ObjectDiffersJson>,
     pub(super) not_compared: Option<String>,
 }
 
@@ -81,7 +82,7 @@ pub(super) fn answer(kernel: Option<&KernelAsked>, carried: &[CarriedRoute], nam
             Answer {
                 by_segments: read(&told.held(&found.there), &by_segments, names),
                 differ: differ.into_iter().map(|it| SegmentsDiffer::of(it, names)).collect(),
-                objects_differ: objects_differ.iter().map(ObjectDiffers::of).collect(),
+                objects_differ: objects_differ.iter().map(object_differs).collect(),
                 not_compared: found.not_comparable.map(str::to_owned),
             }
         }
@@ -143,6 +144,15 @@ impl SegmentsDiffer {
             held: is_held,
         }
     }
+}
+
+fn object_differs(ObjectDiffers { change, how }: &ObjectDiffers) -> ObjectDiffersJson {
+    let how = match how {
+        Difference::Missing => DifferenceJson::Missing,
+        Difference::Other => DifferenceJson::Other,
+        Difference::Extra => DifferenceJson::Extra,
+    };
+    ObjectDiffersJson { object: object_name(change), how }
 }
 
 fn called(host: Mac, names: &Names) -> String {
