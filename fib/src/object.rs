@@ -123,7 +123,7 @@ impl GroupId {
     pub const BIT: u32 = 0x0080_0000;
 
     /// The bit of the groups that routes of [`Table::Passing`] lead to.
-    const PASSING: u32 = 0x0040_0000;
+    pub(crate) const PASSING: u32 = 0x0040_0000;
 
     /// The group of the same nexthops for packets that pass.
     #[must_use]

@@ -69,6 +69,18 @@ pub fn taking_over(
     kept
 }
 
+/// The number from which a run numbers its nexthops and groups, so that it reuses none of those that are `there` when it starts:
+/// the first of a quarter of all numbers of which none is in use. One run may have crashed before it had taken away what
+/// another had left, so there may be several quarters in use.
+pub fn first_free_number(there: &Objects) -> u32 {
+    /// Two ids belong to each number, one for each version of IP.
+    const QUARTER: u32 = GroupId::PASSING / 2 / 4;
+    let groups = there.groups.keys().map(|id| id.of_own().0);
+    let used: BTreeSet<u32> =
+        there.nexthops.keys().map(|id| id.0).chain(groups).map(|id| id / 2 / QUARTER).collect();
+    (0..4).find(|quarter| !used.contains(quarter)).unwrap_or(0) * QUARTER
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::Ipv6Addr;
@@ -148,5 +160,22 @@ mod tests {
         expected.extend(wanted.clone());
         let taken_over = taking_over(&left, &wanted, &nobody(), |_, nexthop| nexthop.interface() == 11);
         assert_eq!(taken_over, expected);
+    }
+
+    #[test]
+    fn numbers_begin_where_no_run_before_has_left_any() {
+        let holding = |numbers: &[u32]| Objects {
+            groups: numbers
+                .iter()
+                .map(|number| (GroupId(2 * number + 1).of_passing(), Vec::<NexthopId>::new()))
+                .collect(),
+            ..Objects::default()
+        };
+        assert_eq!(first_free_number(&Objects::default()), 0);
+        let second = first_free_number(&holding(&[5]));
+        let third = first_free_number(&holding(&[5, second]));
+        assert!(second > 5 && third > second, "{second} {third}");
+        // The first run's are taken away by then.
+        assert_eq!(first_free_number(&holding(&[second, third])), 0);
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the tap interface, each in a namespace of its own.
 
+use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::{Tap, TapError};
 use mapper_proto::Mac;
@@ -39,6 +40,22 @@ fn an_interface_is_made_as_asked_for_and_gone_with_its_owner() {
         // A process that another test is starting just now has a copy of the descriptor until it executes its program,
         // and the kernel takes the interface away with the last copy.
         wait_for("the interface to be gone", || Interface::look_up("t0").unwrap().is_none().then_some(()));
+    });
+}
+
+#[test]
+fn an_address_that_somebody_added_stays_when_the_one_before_it_is_removed() {
+    in_namespace(|namespace| {
+        let tap = Tap::create("t0", MAC, 1417).unwrap();
+        let own = "10.1.0.3/24".parse().unwrap();
+        tap.add_address(own).unwrap();
+        namespace.ip("address add 10.1.0.77/24 dev t0");
+        tap.remove_address(own).unwrap();
+        let left: Vec<_> =
+            HeldAddress::all().unwrap().into_iter().filter(|held| held.index == tap.index()).collect();
+        let v4: Vec<_> =
+            left.iter().map(|held| held.address.to_string()).filter(|text| !text.contains(':')).collect();
+        assert_eq!(v4, ["10.1.0.77/24"]);
     });
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::LeftNeighbours;
+use mapper_fib::takeover::{LeftNeighbours, first_free_number};
 use mapper_fib::{Change, NexthopId, Objects, Table};
 use mapper_host::kernel_path::ByDestination;
 use mapper_machine::clock::Clock;
@@ -211,7 +211,7 @@ impl Forwarding {
             connected: ConnectedRoutes::default(),
             before: RoutesBefore::default(),
             without_carrier: BTreeSet::new(),
-            first_number: free_quarter(&there),
+            first_number: first_free_number(&there),
             found: there,
             needs: ForwardingNeeds { ports: BTreeMap::new(), forwards, force_forwarding },
             recheck_at: Instant::ZERO,
@@ -383,38 +383,5 @@ impl Forwarding {
         }
         self.speedups.release_outer_source(&mut self.kernel);
         self.settings.restore().iter().for_each(|error| warn!("{}", with_causes(error)));
-    }
-}
-
-/// The first number of a quarter of all numbers that none of these objects uses. One run may have crashed before it had taken away what
-/// another had left, so there may be several quarters in use.
-fn free_quarter(there: &Objects) -> u32 {
-    const QUARTER: u32 = 0x0008_0000;
-    let groups = there.groups.keys().map(|id| id.of_own().0);
-    let used: BTreeSet<u32> =
-        there.nexthops.keys().map(|id| id.0).chain(groups).map(|id| id / 2 / QUARTER).collect();
-    (0..4).find(|quarter| !used.contains(quarter)).unwrap_or(0) * QUARTER
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use mapper_fib::{GroupId, NexthopId};
-
-    #[test]
-    fn numbers_begin_where_no_run_before_has_left_any() {
-        let holding = |numbers: &[u32]| Objects {
-            groups: numbers
-                .iter()
-                .map(|number| (GroupId(2 * number + 1).of_passing(), Vec::<NexthopId>::new()))
-                .collect(),
-            ..Objects::default()
-        };
-        assert_eq!(free_quarter(&Objects::default()), 0);
-        let second = free_quarter(&holding(&[5]));
-        let third = free_quarter(&holding(&[5, second]));
-        assert!(second > 5 && third > second, "{second} {third}");
-        // The first run's are taken away by then.
-        assert_eq!(free_quarter(&holding(&[second, third])), 0);
     }
 }

@@ -128,16 +128,6 @@ impl Driver {
         self.users.as_ref()?.given().look_at()
     }
 
-    /// Takes away the addresses of the tap interface that an earlier run, which crashed, gave it and this one did not, as far as
-    /// they `may_go`.
-    pub(super) fn take_away_left_addresses(&self, may_go: impl Fn(IpNetworkAddress) -> bool) {
-        let Some(users) = &self.users else { return };
-        match HeldAddress::all() {
-            Ok(held) => users.given().take_away_left(users.tap(), &held, |address| !may_go(address)),
-            Err(error) => warn!("addresses that an earlier run left stay: {}", with_causes(&error)),
-        }
-    }
-
     /// Looks again which addresses the tap interface has, if it is time to.
     ///
     /// # Errors
@@ -198,7 +188,9 @@ impl Driver {
             error!("{error}");
         }
         // What an earlier run had picked stayed until now, as most pick the same again.
-        self.take_away_left_addresses(|left| network.contains(left.ip()));
+        if let Some(users) = &self.users {
+            users.take_away_left(|left| network.contains(left.ip()));
+        }
         if let Some(address) = address {
             if has_it {
                 self.keep_picked(address, before);

@@ -51,8 +51,6 @@ impl Driver {
         self.follow_address();
         self.look_around()?;
         self.say_name();
-        let networks = self.config.networks.clone();
-        self.take_away_left_addresses(|left| !networks.iter().any(|network| network.contains(left.ip())));
         self.follow_addresses()?;
         self.pick_addresses();
         let mut batch = Batch::new();

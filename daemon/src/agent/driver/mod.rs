@@ -31,6 +31,7 @@ mod user_interface;
 mod warnings;
 
 use std::io;
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -138,6 +139,11 @@ async fn serve(
     let requests_server = status::bind_at(requests_path, config.unit, group.as_deref())?;
     let paths_number = PathsNumber::open(&paths_number_path(run_dir, config.unit));
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
+    if let Some(users) = &users {
+        // What is of networks out of which this run picks may be picked again.
+        let picks_from = |left: IpAddr| config.networks.iter().any(|network| network.contains(left));
+        users.take_away_left(|left| !picks_from(left.ip()));
+    }
     attachment.keep_identity(&config);
     let kernel = KernelSide::open(&config, &attachment)?;
     // What the kernel is to hold changes with every map, an address that is picked may have to be given up for another,

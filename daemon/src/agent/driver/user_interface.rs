@@ -3,7 +3,7 @@
 use std::io;
 
 use mapper_host::data::{DataStatus, MIN_TAP_MTU, MtuTooSmall, tap_mtu};
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use tracing::{info, warn};
 
 use super::given_addresses::GivenAddresses;
@@ -116,6 +116,15 @@ impl UserInterface {
     /// If the kernel refuses.
     pub(super) fn take_away(&mut self, address: InterfaceAddress) -> Result<(), TapError> {
         self.given.take_away(&self.tap, address)
+    }
+
+    /// Takes away the addresses of the interface that an earlier run, which crashed, gave it and this one did not, as far as
+    /// they `may_go`.
+    pub(super) fn take_away_left(&self, may_go: impl Fn(IpNetworkAddress) -> bool) {
+        match HeldAddress::all() {
+            Ok(held) => self.given.take_away_left(&self.tap, &held, |address| !may_go(address)),
+            Err(error) => warn!("addresses that an earlier run left stay: {}", with_causes(&error)),
+        }
     }
 
     /// Takes in which MTU the interface was seen with, under this name. If that is another than this process gave it, it is

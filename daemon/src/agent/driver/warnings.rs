@@ -1,6 +1,8 @@
 //! Warnings of what keeps users' frames from passing: interfaces that somebody took down or changed, and
 //! hosts that are set differently.
 
+use std::collections::BTreeMap;
+
 use mapper_host::healing::LossyCable;
 use mapper_host::kernel_path::Shortened;
 use mapper_proto::Mac;
@@ -44,15 +46,15 @@ impl Driver {
         let narrow = NarrowCable::warning(&self.narrow_cables(), &of_host);
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
         warnings.extend(self.kernel.as_ref().ok().and_then(|side| side.acquaintances.too_small()));
-        warnings.extend(self.shortened_warning(called));
+        warnings.extend(self.shortened_warnings(called));
         warnings.extend(self.address_warnings());
         warnings
     }
 
     /// To which hosts only shorter frames get through than the ends of all cables say, in words.
-    fn shortened_warning(&self, called: &dyn Fn(Mac) -> String) -> Option<String> {
-        let path = self.kernel.as_ref().ok().and(self.host.kernel_path())?;
-        describe_shortened(path.shortened(), called)
+    fn shortened_warnings(&self, called: &dyn Fn(Mac) -> String) -> Vec<String> {
+        let path = self.kernel.as_ref().ok().and(self.host.kernel_path());
+        path.map_or_else(Vec::new, |path| describe_shortened(path.shortened(), called))
     }
 
     /// What a cable loses, in words.
@@ -172,26 +174,37 @@ fn describe_differing(
     ))
 }
 
-/// To which hosts only shorter frames get through than the ends of all cables say, in words; `None` if there are none.
+/// To which hosts only shorter frames get through than the ends of all cables say, in words: a sentence for each length.
 fn describe_shortened(
     shortened: impl Iterator<Item = (Mac, Shortened)>,
     called: &dyn Fn(Mac) -> String,
-) -> Option<String> {
+) -> Vec<String> {
+    let mut by_length: BTreeMap<Shortened, Vec<Mac>> = BTreeMap::new();
+    for (mac, length) in shortened {
+        by_length.entry(length).or_default().push(mac);
+    }
+    by_length.iter().map(|(length, hosts)| describe_one_length(*length, hosts, called)).collect()
+}
+
+/// That no longer frames than these get through to `hosts`, in words.
+fn describe_one_length(
+    Shortened { to, said }: Shortened,
+    hosts: &[Mac],
+    called: &dyn Fn(Mac) -> String,
+) -> String {
     /// The most hosts that are named.
     const MOST: usize = 8;
-    let all: Vec<_> = shortened.collect();
-    let &(_, Shortened { to, said }) = all.first()?;
-    let mut names: Vec<_> = all.iter().take(MOST).map(|&(mac, _)| called(mac)).collect();
-    if all.len() > MOST {
-        names.push(format!("{} more", all.len() - MOST));
+    let mut names: Vec<_> = hosts.iter().take(MOST).map(|&mac| called(mac)).collect();
+    if hosts.len() > MOST {
+        names.push(format!("{} more", hosts.len() - MOST));
     }
-    Some(format!(
+    format!(
         "of frames to {} only those of up to {to} bytes get through, though the ends of all cables on the way say {said}: `mapper \
          trace HOST --size {said}` names the first hop that longer ones do not reach; look there for a switch, a converter or a \
          network card that carries less, or for a narrow cable between two crossbars that have no agent; packets are kept as \
          short until longer ones pass",
         names.join(", ")
-    ))
+    )
 }
 
 /// What a cable with these ends loses, in words.
@@ -271,11 +284,17 @@ mod tests {
         let mac = Mac::from_position;
         let to = |n| (mac(n), Shortened { to: 1500, said: 9000 });
         let called = |mac: Mac| format!("h{}", mac.0[5]);
-        assert_eq!(describe_shortened([].into_iter(), &called), None);
-        let told = describe_shortened([to(1), to(2)].into_iter(), &called).unwrap();
-        let expected = "of frames to h1, h2 only those of up to 1500 bytes get through, though the ends of all cables on the way say 9000";
-        assert!(told.starts_with(expected), "{told}");
-        let told = describe_shortened((1..=10).map(to), &called).unwrap();
-        assert!(told.contains("h8, 2 more only"), "{told}");
+        assert!(describe_shortened([].into_iter(), &called).is_empty());
+        let other = (mac(3), Shortened { to: 1500, said: 4000 });
+        let told = describe_shortened([to(1), other, to(2)].into_iter(), &called);
+        let expected = [("h3", 4000), ("h1, h2", 9000)].map(|(hosts, said)| {
+            format!("of frames to {hosts} only those of up to 1500 bytes get through, though the ends of all cables on the way say {said}")
+        });
+        assert_eq!(told.len(), expected.len());
+        for (told, expected) in told.iter().zip(expected) {
+            assert!(told.starts_with(&expected), "{told}");
+        }
+        let told = describe_shortened((1..=10).map(to), &called);
+        assert!(told[0].contains("h8, 2 more only") && told.len() == 1, "{told:?}");
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::{LeftNeighbours, taking_over};
+use mapper_fib::takeover::{LeftNeighbours, first_free_number, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
 use mapper_host::kernel_path::{ByDestination, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
 use mapper_proto::wire::AgentState;
@@ -36,9 +36,6 @@ const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
 const TAP: u32 = u32::MAX;
 /// The number of the interface of port 0; those of other ports follow.
 const FIRST_INTERFACE: u32 = 10;
-
-/// If nexthops have higher numbers than this at a host's start, the host numbers its own from 0 again.
-const HIGH_NUMBERS: u32 = 1 << 20;
 
 /// The kernel of a node.
 #[derive(Debug)]
@@ -147,13 +144,6 @@ impl Kernel {
         }
     }
 
-    /// The first number behind those of all nexthops and groups that it holds.
-    fn first_free_number(&self) -> u32 {
-        let nexthops = self.objects.nexthops.keys().map(|id| id.0);
-        let highest = nexthops.chain(self.objects.groups.keys().map(|id| id.of_own().0)).max();
-        highest.map_or(0, |highest| if highest < HIGH_NUMBERS { highest + 1 } else { 0 })
-    }
-
     /// The longest packet that it sends to an address, in bytes; `None` if the host has installed no route
     /// there.
     fn mtu_towards(&self, to: IpAddr) -> Option<u32> {
@@ -195,7 +185,7 @@ impl World {
             kernel.objects = Objects::default();
         }
         kernel.left = LeftNeighbours::of(&kernel.objects);
-        let first_number = kernel.first_free_number();
+        let first_number = first_free_number(&kernel.objects);
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
         let left = LeftRoutes::of(&kernel.objects, |ip| {
             let host = u32::from(ip.segments()[7]).checked_sub(1).filter(|&host| v6_of(host) == ip)?;
