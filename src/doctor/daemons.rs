@@ -142,7 +142,13 @@ impl Heard {
 
     /// Whether the agent on an interface carries users' frames.
     pub(super) fn carries_users(&self, interface: &str) -> bool {
-        self.boards.iter().any(|board| board.tap.is_some() && is_board_of(board, interface))
+        self.tap(interface).is_some()
+    }
+
+    /// The interface over the fabric of the agent on an interface.
+    pub(super) fn tap(&self, interface: &str) -> Option<&str> {
+        let board = self.boards.iter().find(|board| board.tap.is_some() && is_board_of(board, interface))?;
+        board.tap.as_ref().map(|tap| tap.name.as_str())
     }
 
     /// What is wrong with the cables of crossbars' ports, by interface, in words, and what to do. Those of nodes are told

@@ -192,6 +192,7 @@ fn examine_without_interface(
                 is_at_work: false,
                 holds_objects: any_uses_kernel(),
                 cables: Vec::new(),
+                tap: node.tap.as_deref(),
             }));
         }
         Err(error) => checks.push(Check::error("configuration", &error)),
@@ -233,6 +234,7 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
         is_at_work: heard.interfaces().any(named),
         holds_objects,
         cables: heard.cable_troubles().filter(|(interface, ..)| named(interface)).collect(),
+        tap: configs.iter().find_map(|config| config.tap.as_deref().or_else(|| heard.tap(&config.interface))),
     })
 }
 

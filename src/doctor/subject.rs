@@ -26,9 +26,7 @@ impl Subject {
     /// and each has the configuration of the node.
     pub(super) fn configs(&self, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
         let file = self.file.as_ref();
-        let read = |interface: Option<String>| {
-            Source::agent(Options { interface, ..self.options.clone() }, file.cloned()).read_for_any_user()
-        };
+        let read = |interface: Option<String>| self.read_agent(interface, file.cloned());
         let read_node = || self.read_node(&self.ports);
         let of_ports = |node: &Config| -> Vec<Config> {
             let of_port = |port: &String| Config { interface: port.clone(), ..node.clone() };
@@ -78,6 +76,15 @@ impl Subject {
         self.read_node(&["*".to_owned()])
     }
 
+    /// The configuration of an agent. An agent without an interface over the fabric has no packets for a data path, and is
+    /// refused one; what is examined may be a port of a node that runs, of which the line says nothing else.
+    fn read_agent(&self, interface: Option<String>, file: Option<PathBuf>) -> Result<Config, ConfigError> {
+        let options = Options { interface, data_path: None, ..self.options.clone() };
+        let config = Source::agent(options, file).read_for_any_user()?;
+        let data_path = self.options.data_path.unwrap_or(config.data_path);
+        Ok(Config { data_path, ..config })
+    }
+
     /// The configuration of a node. Its ports are those of the file, unless there are some here.
     fn read_node(&self, ports: &[String]) -> Result<Config, ConfigError> {
         let ports = (!ports.is_empty()).then(|| ports.to_vec());
@@ -100,8 +107,7 @@ impl Subject {
             if configs.iter().any(|config: &Config| config.interface == *interface) {
                 continue;
             }
-            let options = Options { interface: Some(interface.clone()), ..self.options.clone() };
-            let mut config = Source::agent(options, file()).read_for_any_user()?;
+            let mut config = self.read_agent(Some(interface.clone()), file())?;
             // A crossbar has no tap interface, even if the file that all daemons share names one.
             config.tap = config.tap.filter(|_| is_agent);
             configs.push(config);
@@ -119,6 +125,8 @@ fn ports_of(node: &Config) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use mapper_machine::options::DataPathChoice;
+
     use super::*;
 
     #[test]
@@ -133,6 +141,14 @@ mod tests {
         };
         assert_eq!(examined(&[]), ["p1", "p2"]);
         assert_eq!(examined(&["p2"]), ["p2"]);
+    }
+
+    #[test]
+    fn a_data_path_on_the_line_is_examined_at_an_interface_of_which_nothing_else_is_known() {
+        let options = Options { data_path: Some(DataPathChoice::Srv6), ..Options::default() };
+        let subject = Subject { interfaces: vec!["p1".to_owned()], options, ..Subject::default() };
+        let [config] = subject.configs(&Heard::default()).unwrap().try_into().unwrap();
+        assert_eq!((config.interface.as_str(), config.data_path), ("p1", DataPathChoice::Srv6));
     }
 
     #[test]

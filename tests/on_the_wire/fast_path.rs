@@ -5,8 +5,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::daemon::Daemon;
+use crate::kernel_path::wait_for_pings;
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
+use crate::ring::Ring;
 use crate::{MAPPER, can_carry_ip, can_make_namespaces};
 
 /// A namespace with two ports that have carrier.
@@ -224,4 +226,29 @@ fn trying_what_the_kernel_can_leaves_no_trace_and_ports_that_differ_are_named() 
     assert!(settings["what"].as_str().unwrap().contains("force_forwarding=1"), "{settings:#}");
     let report = doctor(&namespace, dir.path(), &["--data-path", "tap"]);
     assert!(checks(&report, "kernel").is_empty(), "the kernel carries nothing then");
+}
+
+#[test]
+fn who_accepts_packets_by_the_tap_interface_gets_them_by_the_ports_too_once_a_firewall_is_opened() {
+    if !can_carry_ip() || !mapper_needs::programs(&["nft", "iptables", "ip6tables"]) {
+        return;
+    }
+    let ring = Ring::new(2);
+    for program in ["iptables", "ip6tables"] {
+        for rule in ["-A INPUT -i fabric0 -j ACCEPT", "-A INPUT -i lo -j ACCEPT", "-P INPUT DROP"] {
+            run(&ring.machines[1], &format!("{program} {rule}"));
+        }
+    }
+    let _daemons = [0, 1].map(|at| ring.start_addressed(at, &[]));
+    wait_for_pings(&ring.machines[0], "10.1.0.2");
+    let doctor = || -> Value {
+        let line = format!("{MAPPER} doctor --format json --ports e1,e2 --fix --run-dir {}", ring.run_dir(1));
+        serde_json::from_slice(&ring.run(1, &line).stdout).unwrap()
+    };
+    let report = doctor();
+    assert!(checks(&report, "firewall").iter().all(|check| check["status"] == "ok"), "{report:#}");
+    let rules = ring.text(1, "iptables -S INPUT");
+    assert!(["e1", "e2"].iter().all(|port| rules.contains(&format!("-i {port} -j ACCEPT"))), "{rules}");
+    ring.wait_for_kind(0, "srv6");
+    wait_for_pings(&ring.machines[0], "10.1.0.2");
 }

@@ -1,5 +1,6 @@
 //! Tests of the tap interface, each in a namespace of its own.
 
+use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::{Tap, TapError};
@@ -47,7 +48,7 @@ fn an_interface_is_made_as_asked_for_and_gone_with_its_owner() {
 fn an_address_that_somebody_added_stays_when_the_one_before_it_is_removed() {
     in_namespace(|namespace| {
         let tap = Tap::create("t0", MAC, 1417).unwrap();
-        let own = "10.1.0.3/24".parse().unwrap();
+        let own: InterfaceAddress = "10.1.0.3/24".parse().unwrap();
         tap.add_address(own).unwrap();
         namespace.ip("address add 10.1.0.77/24 dev t0");
         tap.remove_address(own).unwrap();
@@ -56,6 +57,27 @@ fn an_address_that_somebody_added_stays_when_the_one_before_it_is_removed() {
         let v4: Vec<_> =
             left.iter().map(|held| held.address.to_string()).filter(|text| !text.contains(':')).collect();
         assert_eq!(v4, ["10.1.0.77/24"]);
+    });
+}
+
+#[test]
+fn an_address_of_ipv6_is_had_where_the_machine_has_it_switched_off_at_all_interfaces_that_come() {
+    in_namespace(|namespace| {
+        let disable = |of: &str| {
+            let line = format!("sysctl -qw net.ipv6.conf.{of}.disable_ipv6=1");
+            assert!(namespace.command_line(&line).status().unwrap().success());
+        };
+        disable("default");
+        let tap = Tap::create("t0", MAC, 1417).unwrap();
+        let own: InterfaceAddress = "fd00::7/64".parse().unwrap();
+        tap.add_address(own).unwrap();
+        let has_it = || HeldAddress::all().unwrap().iter().any(|held| held.address == own.into());
+        assert!(has_it());
+        // So it is where somebody switches it off later, which takes the address away.
+        disable("all");
+        assert!(!has_it());
+        tap.add_address(own).unwrap();
+        assert!(has_it());
     });
 }
 

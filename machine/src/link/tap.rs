@@ -14,6 +14,7 @@ use super::address::InterfaceAddress;
 use super::interface::Interface;
 use super::offload::{Coalescer, Segments};
 use super::{LinkError, readiness, set_link, tun};
+use crate::sysctl;
 
 const DEVICE: &str = "/dev/net/tun";
 
@@ -169,15 +170,24 @@ impl Tap {
         Ok(())
     }
 
-    /// Gives the interface an IP address. Needs `CAP_NET_ADMIN`.
+    /// Gives the interface an IP address. Needs `CAP_NET_ADMIN`. Where IPv6 is switched off on the interface, as machines
+    /// have it that switch it off everywhere, it is switched on for an address of IPv6.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn add_address(&self, address: InterfaceAddress) -> Result<(), TapError> {
-        address.add_to(self.index).map_err(|source| TapError::Address {
+        let is_disabled = |error: &io::Error| error.raw_os_error() == Some(libc::EACCES);
+        let first = address.add_to(self.index);
+        let added = match first {
+            Err(error) if is_disabled(&error) && sysctl::enable_ipv6(self.index, &self.name).is_ok() => {
+                address.add_to(self.index)
+            }
+            result => result,
+        };
+        added.map_err(|source| TapError::Address {
             name: self.name.clone(),
             address,
-            disabled: source.raw_os_error() == Some(libc::EACCES),
+            disabled: is_disabled(&source),
             source,
         })
     }

@@ -98,6 +98,15 @@ impl fmt::Display for Setting {
     }
 }
 
+/// Switches IPv6 on at an interface of this process's own. Machines may have it switched off at all interfaces that come.
+///
+/// # Errors
+/// If the kernel refuses, or this machine has no IPv6.
+pub(crate) fn enable_ipv6(index: u32, name: &str) -> Result<(), SettingsError> {
+    let of = Of::Interface { index, name: name.to_owned() };
+    Setting::new(Family::V6, of, "disable_ipv6").write(0)
+}
+
 /// Whether there is a setting of this name below `/proc/sys/net`.
 pub(crate) fn is_there(name: &str) -> bool {
     Path::new("/proc/sys/net").join(name).exists()

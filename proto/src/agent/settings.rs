@@ -115,8 +115,64 @@ impl Agent {
     /// stay, as other agents know this one by them: to change them, a new agent must be started. Its keys are
     /// changed by [`set_keys`](Self::set_keys), its MTU by [`set_mtu`](Self::set_mtu).
     pub fn set_settings(&mut self, settings: &Settings) {
+        // There is no `..` here, so that a new setting does not compile before it is decided whether it may change.
+        let &Settings {
+            mac: _,
+            level: _,
+            host_type: _,
+            mtu: _,
+            keys: _,
+            start_delay,
+            plain_ports,
+            max_hops,
+            probe_timeout,
+            probe_tries,
+            probe_window,
+            query_interval,
+            silence_limit,
+            verify_pause,
+            piece_bytes,
+            piece_window,
+            printeur,
+            thrash,
+            extra_hosts,
+            pause,
+            non_clos,
+            map_incrementally,
+            liveness_interval,
+            liveness_misses,
+            liveness_limit,
+            xbar_check,
+        } = settings;
         let Settings { mac, level, host_type, mtu, .. } = self.settings;
-        self.settings = Settings { mac, level, host_type, mtu, keys: None, ..settings.clone() };
+        self.settings = Settings {
+            mac,
+            level,
+            host_type,
+            mtu,
+            keys: None,
+            start_delay,
+            plain_ports,
+            max_hops,
+            probe_timeout,
+            probe_tries,
+            probe_window,
+            query_interval,
+            silence_limit,
+            verify_pause,
+            piece_bytes,
+            piece_window,
+            printeur,
+            thrash,
+            extra_hosts,
+            pause,
+            non_clos,
+            map_incrementally,
+            liveness_interval,
+            liveness_misses,
+            liveness_limit,
+            xbar_check,
+        };
     }
 
     /// Makes a new map if the one in force is this agent's own and shows other rules than it is set to

@@ -1,6 +1,6 @@
 # Shared by the benches that run OpenSM on a fabric that ibsim simulates. They set `out`, a folder that
 # `stop_and_clean` empties in the end, and `bench`, their name. `found` is the fabric with OpenSM's LIDs.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2120
 
 PATH=$PATH:/usr/sbin
 simulator=

@@ -79,18 +79,39 @@ impl Rule {
         *self == Self::of_all(self.verdict)
     }
 
-    /// Whether it accepts packets that come in by this port and are not meant for a single port of UDP, or are for
+    /// Whether it decides about all packets that come in by this port and are not meant for a single port of UDP, or are for
     /// this one.
-    fn accepts(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
-        let matches = |patterns: &[String], name: &str| {
-            patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, name))
-        };
-        self.verdict == Verdict::Accept
-            && !self.has_more
-            && matches(&self.came_in, came_in)
-            && leaves.map_or(self.leaves.is_empty(), |leaves| matches(&self.leaves, leaves))
+    fn decides(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
+        !self.has_more
+            && is_any_match(&self.came_in, came_in)
+            && leaves.map_or(self.leaves.is_empty(), |leaves| is_any_match(&self.leaves, leaves))
             && (self.udp_port.is_none() || self.udp_port == udp_port)
     }
+
+    /// Whether it accepts them.
+    fn accepts(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
+        self.verdict == Verdict::Accept && self.decides(came_in, leaves, udp_port)
+    }
+
+    /// Whether it accepts packets because they come in by this interface.
+    fn accepts_for(&self, interface: &str) -> bool {
+        let is_named = !self.came_in.is_empty() && is_any_match(&self.came_in, interface);
+        self.verdict == Verdict::Accept && is_named
+    }
+
+    /// Whether it accepts, of what comes in by this port, at least what `other` accepts elsewhere. Of what rules match by
+    /// beside interfaces and ports of UDP no more is known than that there is something.
+    fn accepts_as_well(&self, came_in: &str, other: &Self) -> bool {
+        self.verdict == Verdict::Accept
+            && is_any_match(&self.came_in, came_in)
+            && (!self.has_more || other.has_more)
+            && (self.udp_port.is_none() || self.udp_port == other.udp_port)
+    }
+}
+
+/// Whether a name matches one of these patterns, or there are none.
+fn is_any_match(patterns: &[String], name: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, name))
 }
 
 fn is_match(pattern: &str, name: &str) -> bool {
@@ -121,6 +142,12 @@ impl Chain {
             || self.rules.iter().any(|rule| rule.verdict == Verdict::Drop && rule.is_for_all())
     }
 
+    /// Whether a rule of its own drops what comes in by this port: the first one that decides about all of it.
+    fn drops_by_rule(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
+        let first = self.rules.iter().find(|rule| rule.decides(came_in, leaves, udp_port));
+        first.is_some_and(|rule| rule.verdict == Verdict::Drop)
+    }
+
     fn title(&self) -> String {
         format!("{} {} {}", self.family.name(), self.table, self.name)
     }
@@ -140,7 +167,7 @@ pub(super) fn check_without_ports(examined: &Examined<'_>) -> Vec<Check> {
         kind: None,
     };
     let (cables, avoid) = (Vec::new(), examined.avoid);
-    let Examined { choice, forwards, is_at_work, holds_objects, .. } = *examined;
+    let Examined { choice, forwards, is_at_work, holds_objects, tap, .. } = *examined;
     let checks = check(&Examined {
         ports: vec![port],
         left_alone: BTreeSet::new(),
@@ -150,6 +177,7 @@ pub(super) fn check_without_ports(examined: &Examined<'_>) -> Vec<Check> {
         is_at_work,
         holds_objects,
         cables,
+        tap,
     });
     let without_port = |check: Check| {
         let names_it = |fix: &String| fix.contains(&format!(" {STAND_IN} "));
@@ -196,24 +224,109 @@ fn judge(chains: &[Chain], examined: &Examined<'_>) -> Vec<Check> {
         (Hook::Input, Family::V4) | (Hook::None, _) => false,
         (Hook::Input, _) => true,
     };
-    let dropping = chains.iter().filter(is_of_use).filter(|chain| chain.drops_the_rest());
-    dropping.filter_map(|chain| judge_chain(chain, chains, &examined.ports)).collect()
+    let of_users: Vec<Check> = chains
+        .iter()
+        .filter(|chain| chain.hook == Hook::Input)
+        .filter_map(|chain| judge_users(chain, chains, examined))
+        .collect();
+    // Once probes pass, users' packets come in by the ports, too, and would be lost where they are not accepted there.
+    let may_open = of_users.iter().all(|check| check.repair.is_some());
+    let judged = chains.iter().filter(is_of_use).filter_map(|chain| {
+        let check = judge_chain(chain, chains, &examined.ports)?;
+        let repair = check.repair.filter(|_| may_open || chain.hook != Hook::Input);
+        Some(Check { repair, ..check })
+    });
+    let judged: Vec<Check> = judged.collect();
+    of_users.into_iter().chain(judged).collect()
 }
 
-fn judge_chain(chain: &Chain, all: &[Chain], ports: &[Interface]) -> Option<Check> {
+/// The rules of a chain and of those that it may send packets to.
+fn rules_of<'a>(chain: &'a Chain, all: &'a [Chain]) -> impl Iterator<Item = &'a Rule> {
     let of_table = |it: &&Chain| {
         let is_here = (it.family, &it.table, it.program) == (chain.family, &chain.table, chain.program);
         is_here && (it.hook == Hook::None || it.name == chain.name)
     };
-    let rules = || all.iter().filter(of_table).flat_map(|chain| &chain.rules);
+    all.iter().filter(of_table).flat_map(|chain| &chain.rules)
+}
+
+/// Names a chain that accepts users' packets where they come in by the tap interface, and drops them where kernels carry them:
+/// then they come in by the ports.
+fn judge_users(chain: &Chain, all: &[Chain], examined: &Examined<'_>) -> Option<Check> {
+    let tap = examined.tap?;
+    if !chain.drops_the_rest() {
+        return None;
+    }
+    let accepted = || rules_of(chain, all).filter(|rule| rule.accepts_for(tap));
+    let by_ports =
+        examined.ports.iter().flat_map(|port| accepted().map(move |rule| (port.name.as_str(), rule)));
+    let lacking: Vec<(&str, &Rule)> = by_ports
+        .filter(|(port, wanted)| !rules_of(chain, all).any(|rule| rule.accepts_as_well(port, wanted)))
+        .collect();
+    if lacking.is_empty() {
+        return None;
+    }
+    let what = format!(
+        "the chain {} accepts packets of users that come in by {tap}, and drops them where kernels carry them, as they come in by \
+         {} then",
+        chain.title(),
+        lacking
+            .iter()
+            .map(|(port, _)| *port)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+            .join(" and ")
+    );
+    if lacking.iter().any(|(_, rule)| rule.has_more) {
+        let fix = format!(
+            "repeat each rule that names {tap} for the ports, by which packets come in as well, or go by the tap interface alone: \
+             `--data-path tap`"
+        );
+        return Some(Check::failed("firewall", what, fix));
+    }
+    let to_port = |rule: &Rule, udp: &dyn Fn(u16) -> String| rule.udp_port.map_or_else(String::new, udp);
+    let commands: Vec<String> = match chain.program {
+        Some(program) => {
+            let udp = |to: u16| format!(" -p udp --dport {to}");
+            let lines = lacking.iter().map(|(port, rule)| {
+                format!("{program} -I {} -i {port}{} -j ACCEPT", chain.name, to_port(rule, &udp))
+            });
+            lines.collect()
+        }
+        None => {
+            let udp = |to: u16| format!(" udp dport {to}");
+            let lines = lacking.iter().map(|(port, rule)| {
+                format!("nft insert rule {} iifname {port}{} accept", chain.title(), to_port(rule, &udp))
+            });
+            lines.collect()
+        }
+    };
+    let repair = chain.program.map(|_| Repair {
+        commands: commands.clone(),
+        undo: commands.iter().map(|command| command.replacen(" -I ", " -D ", 1)).collect(),
+    });
+    Some(Check { repair, ..Check::failed("firewall", what, in_words(&commands)) })
+}
+
+/// Commands as they stand in advice.
+fn in_words(commands: &[String]) -> String {
+    commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn judge_chain(chain: &Chain, all: &[Chain], ports: &[Interface]) -> Option<Check> {
+    let rules = || rules_of(chain, all);
     let outs: Vec<Option<&str>> = match chain.hook {
         Hook::Forward => ports.iter().map(|port| Some(port.name.as_str())).collect(),
         Hook::Input | Hook::None => vec![None],
     };
     let udp_port = (chain.hook == Hook::Input).then_some(UDP_PORT);
     let pairs = ports.iter().flat_map(|port| outs.iter().map(move |&out| (port.name.as_str(), out)));
-    let dropped: Vec<_> =
-        pairs.filter(|&(port, out)| !rules().any(|rule| rule.accepts(port, out, udp_port))).collect();
+    let drops_the_rest = chain.drops_the_rest();
+    let is_dropped = |&(port, out): &(&str, Option<&str>)| {
+        chain.drops_by_rule(port, out, udp_port)
+            || drops_the_rest && !rules().any(|rule| rule.accepts(port, out, udp_port))
+    };
+    let dropped: Vec<_> = pairs.filter(is_dropped).collect();
     if dropped.is_empty() {
         return None;
     }
@@ -221,10 +334,13 @@ fn judge_chain(chain: &Chain, all: &[Chain], ports: &[Interface]) -> Option<Chec
         Hook::Forward => "what comes in by one port and leaves by another or the same",
         Hook::Input | Hook::None => "the probes that prove paths through kernels",
     };
-    let what = format!(
-        "the chain {} drops what no rule accepts, and no rule that this program understands accepts {what}",
-        chain.title()
-    );
+    let what = match drops_the_rest {
+        true => format!(
+            "the chain {} drops what no rule accepts, and no rule that this program understands accepts {what}",
+            chain.title()
+        ),
+        false => format!("a rule of the chain {} drops {what}", chain.title()),
+    };
     // Other chains, and rules that match by more, may accept it all the same.
     let is_sure = !rules().any(|rule| rule.verdict != Verdict::Drop);
     let repair = repair(chain, &dropped);
@@ -232,7 +348,7 @@ fn judge_chain(chain: &Chain, all: &[Chain], ports: &[Interface]) -> Option<Chec
         Some(repair) => repair.commands.clone(),
         None => dropped.iter().map(|&(port, out)| by_nft(chain, port, out)).collect(),
     };
-    let fix = commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ");
+    let fix = in_words(&commands);
     let check =
         if is_sure { Check::failed("firewall", what, fix) } else { Check::warning("firewall", what, fix) };
     Some(Check { repair, ..check })
@@ -279,6 +395,7 @@ mod tests {
                 is_at_work: false,
                 holds_objects: false,
                 cables: Vec::new(),
+                tap: Some("fabric0"),
             },
         )
     }
@@ -337,5 +454,55 @@ mod tests {
         assert!(checks[0].repair.is_none(), "a rule of nft is undone by a number that is not known before");
         let probes = Rule { udp_port: Some(UDP_PORT), leaves: Vec::new(), ..between("eth*", "") };
         assert_eq!(judged(&[Chain { rules: vec![probes], ..input }], DataPathChoice::Srv6, false), []);
+    }
+
+    #[test]
+    fn a_rule_that_drops_what_comes_in_by_a_port_is_like_a_policy_for_it() {
+        let drops = |came_in: &str| Rule { came_in: vec![came_in.to_owned()], ..Rule::of_all(Verdict::Drop) };
+        let with = |rules| {
+            judged(&[chain(Family::V6, Hook::Forward, Verdict::Accept, rules)], DataPathChoice::Auto, true)
+        };
+        let checks = with(vec![drops("eth1")]);
+        assert_eq!(checks[0].status, Outcome::Failed);
+        assert!(checks[0].what.starts_with("a rule of the chain ip6 filter FORWARD drops what comes in"));
+        let commands = checks[0].repair.as_ref().unwrap().commands.join(";");
+        assert_eq!(
+            commands,
+            "ip6tables -I FORWARD -i eth1 -o eth1 -j ACCEPT;ip6tables -I FORWARD -i eth1 -o eth2 -j ACCEPT"
+        );
+        assert_eq!(with(vec![between("eth*", "eth*"), drops("eth1")]), [], "the first that matches decides");
+        assert_eq!(with(vec![drops("eth9"), Rule { has_more: true, ..drops("eth1") }]), []);
+        let other = Rule::of_all(Verdict::Other);
+        assert_eq!(with(vec![other, drops("eth1")]), [], "another chain decides first");
+    }
+
+    #[test]
+    fn who_accepts_packets_by_the_tap_interface_is_told_to_accept_them_by_ports() {
+        let by = |came_in: &str| Rule { leaves: Vec::new(), ..between(came_in, "") };
+        let with = |family, rules| {
+            judged(&[chain(family, Hook::Input, Verdict::Drop, rules)], DataPathChoice::Auto, true)
+        };
+        let checks = with(Family::V4, vec![by("fabric0")]);
+        let [check] = checks.as_slice() else { panic!("{checks:?}") };
+        assert_eq!(check.status, Outcome::Failed);
+        let repair = check.repair.as_ref().unwrap();
+        assert_eq!(
+            repair.commands,
+            ["eth1", "eth2"].map(|port| format!("iptables -I INPUT -i {port} -j ACCEPT"))
+        );
+        assert_eq!(repair.undo[0], "iptables -D INPUT -i eth1 -j ACCEPT");
+        assert_eq!(with(Family::V4, vec![by("fabric0"), by("eth*")]), []);
+        assert_eq!(with(Family::V4, vec![by("lo")]), [], "nothing is accepted by the tap interface");
+        let dns = Rule { udp_port: Some(53), ..by("fabric0") };
+        let checks = with(Family::V4, vec![dns.clone()]);
+        let command = &checks[0].repair.as_ref().unwrap().commands[0];
+        assert_eq!(command, "iptables -I INPUT -i eth1 -p udp --dport 53 -j ACCEPT");
+        assert_eq!(with(Family::V4, vec![dns, Rule::of_all(Verdict::Accept)]), []);
+        // Of IPv6 probes have to come in as well. As long as users' packets would be dropped, nothing opens the way to them.
+        let ssh = Rule { has_more: true, ..by("fabric0") };
+        let checks = with(Family::V6, vec![ssh]);
+        assert_eq!(checks.len(), 2);
+        assert!(checks.iter().all(|check| check.repair.is_none()), "{checks:?}");
+        assert!(with(Family::V6, vec![by("fabric0")]).iter().all(|check| check.repair.is_some()));
     }
 }

@@ -14,8 +14,9 @@ mod tables;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use mapper_fib::segments::OUTER_HEADER_BYTES;
 use mapper_machine::kernel::{Abilities, Ability};
-use mapper_machine::link::interface::Interface;
+use mapper_machine::link::interface::{Interface, LEAST_MTU_OF_IPV6};
 use mapper_machine::options::DataPathChoice;
 
 use super::Check;
@@ -39,6 +40,8 @@ pub(super) struct Examined<'a> {
     pub(super) holds_objects: bool,
     /// What daemons say of the cables of their ports: the interface, and what is wrong, and what to do.
     pub(super) cables: Vec<(&'a str, String, String)>,
+    /// The interface over the fabric, if there is to be one.
+    pub(super) tap: Option<&'a str>,
 }
 
 /// Examines the fast path, if users' packets are to go by it at all.
@@ -48,7 +51,7 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
     }
     let mut checks = check_kernel(examined);
     checks.extend(firewall::check(examined));
-    checks.extend(check_mtus(&examined.ports));
+    checks.extend(check_mtus(&examined.ports, examined.choice));
     checks.extend(
         examined
             .cables
@@ -84,17 +87,17 @@ fn check_kernel(examined: &Examined<'_>) -> Vec<Check> {
     checks
 }
 
-/// What a packet of IPv6 needs at least, and an outer header before it.
-const LEAST_MTU: u32 =
-    mapper_machine::link::interface::LEAST_MTU_OF_IPV6 + mapper_fib::segments::OUTER_HEADER_BYTES;
-
 /// Checks whether the ports carry packets that are long enough, and alike.
-fn check_mtus(ports: &[Interface]) -> Vec<Check> {
+fn check_mtus(ports: &[Interface], choice: DataPathChoice) -> Vec<Check> {
     let most = ports.iter().map(|port| port.mtu).max().unwrap_or_default();
+    let (least, of_what) = match choice.allows_segments() {
+        true => (LEAST_MTU_OF_IPV6 + OUTER_HEADER_BYTES, "a packet of IPv6 and its outer header need"),
+        false => (LEAST_MTU_OF_IPV6, "a packet of IPv6 needs"),
+    };
     let mut checks = Vec::new();
     for Interface { name, mtu, .. } in ports {
-        if *mtu < LEAST_MTU {
-            let what = format!("{mtu} bytes, but a packet of IPv6 and its outer header need {LEAST_MTU}");
+        if *mtu < least {
+            let what = format!("{mtu} bytes, but {of_what} {least}");
             let fix = format!("`ip link set {name} mtu 1500`, at both ends of the cable");
             checks.push(Check::failed("MTU of the fast path", what, fix).of(name));
         } else if *mtu < most {
@@ -114,11 +117,14 @@ mod tests {
 
     #[test]
     fn ports_that_carry_less_than_others_or_too_little_are_named() {
-        let checks = check_mtus(&[port("eth1", 9000), port("eth2", 1500), port("eth3", 1300)]);
+        let ports = [port("eth1", 9000), port("eth2", 1500), port("eth3", 1300)];
+        let checks = check_mtus(&ports, DataPathChoice::Auto);
         let found: Vec<_> =
             checks.iter().map(|check| (check.interface.as_deref().unwrap(), check.status)).collect();
         assert_eq!(found, [("eth2", Outcome::Warning), ("eth3", Outcome::Failed)]);
         assert!(checks[0].fix.as_ref().unwrap().contains("ip link set eth2 mtu 9000"));
-        assert_eq!(check_mtus(&[port("eth1", 1500), port("eth2", 1500)]), []);
+        assert_eq!(check_mtus(&[port("eth1", 1500), port("eth2", 1500)], DataPathChoice::Auto), []);
+        let by_destination = check_mtus(&ports[2..], DataPathChoice::Routes);
+        assert_eq!(by_destination, [], "these packets have no outer header");
     }
 }

@@ -1,4 +1,4 @@
-//! Chains as `nft -j list ruleset` tells them.
+//! Chains as `nft -j list` tells them.
 
 use serde_json::Value;
 
@@ -7,11 +7,31 @@ use crate::doctor::repair::output_of;
 
 /// The chains of nftables, those that `iptables` makes there among them.
 pub(super) fn read() -> Result<Vec<Chain>, String> {
-    let output = output_of("nft", &["-j", "list", "ruleset"]).ok_or("there is no program nft")??;
-    if !output.status.success() {
-        return Err(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    match parse(&list(&["ruleset"])?) {
+        Some(chains) => Ok(chains),
+        None => read_one_by_one(),
     }
-    parse(&output.stdout).ok_or_else(|| "what nft says is not understood".to_owned())
+}
+
+/// The same, chain by chain. Versions up to 1.0.6 break off the list of all where they come to a table that belongs to a
+/// process, as that of a daemon does whose packets take shortcuts; lists of chains name no table by itself.
+fn read_one_by_one() -> Result<Vec<Chain>, String> {
+    let understood = |text: &[u8]| parse(text).ok_or_else(|| "what nft says is not understood".to_owned());
+    let mut chains = understood(&list(&["chains"])?)?;
+    for chain in &mut chains {
+        let found = understood(&list(&["chain", chain.family.name(), &chain.table, &chain.name])?)?;
+        chain.rules = found.into_iter().flat_map(|found| found.rules).collect();
+    }
+    Ok(chains)
+}
+
+/// What `nft` lists.
+fn list(what: &[&str]) -> Result<Vec<u8>, String> {
+    let output = output_of("nft", &[&["-j", "list"], what].concat()).ok_or("there is no program nft")??;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
 }
 
 /// What `nft` says; `None` if it is something else.

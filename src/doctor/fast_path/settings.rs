@@ -121,6 +121,7 @@ mod tests {
             is_at_work: true,
             holds_objects: true,
             cables: Vec::new(),
+            tap: None,
         };
         assert!(ports_in_need(&examined).into_values().eq(["p1".to_owned()]));
     }

@@ -134,6 +134,7 @@ mod tests {
             is_at_work: false,
             holds_objects: false,
             cables: Vec::new(),
+            tap: None,
         };
         check_abilities(&examined, &Ok(abilities))
     }

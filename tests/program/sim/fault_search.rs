@@ -30,6 +30,7 @@ fn fault_of(seed: u64) -> Option<String> {
 fn all_agree_after_every_drawn_mix_of_faults() {
     let first = number("MAPPER_FAULT_FIRST", 1);
     let count = number("MAPPER_FAULT_SEEDS", 100);
+    assert!(count > 0, "MAPPER_FAULT_SEEDS is how many seeds are tried");
     let faults: Vec<String> = (first..first + count)
         .into_par_iter()
         .filter_map(|seed| fault_of(seed).map(|why| format!("mapper sim --fault-seed {seed}\n    {why}")))

@@ -39,6 +39,23 @@ impl Options {
         }
     }
 
+    /// Refuses to keep the kernel's routes where the command line has nothing go by the kernel. A file is not looked at.
+    ///
+    /// # Errors
+    /// If there would be no routes to keep.
+    pub(super) fn refuse_to_keep_no_routes(&self, config: &Config) -> Result<(), OptionsError> {
+        let has_no_packets = config.tap.is_none() && !config.is_node();
+        match self.keep_routes == Some(true)
+            && (has_no_packets || self.data_path == Some(DataPathChoice::Tap))
+        {
+            true => Err(OptionsError::WithoutEffect {
+                option: "keep-routes",
+                counts_at: "nodes, and agents with --tap, whose packets go by the kernel (another --data-path than tap)",
+            }),
+            false => Ok(()),
+        }
+    }
+
     /// The options of ports of InfiniBand alone, and whether each is set.
     fn of_infiniband(&self) -> Vec<(&'static str, bool)> {
         vec![
@@ -196,5 +213,22 @@ mod tests {
         }
         assert_eq!(line(DataPathChoice::Auto).refuse_data_path_without_tap(&agent), Ok(()));
         assert_eq!(Options::default().refuse_data_path_without_tap(&agent), Ok(()), "a file may say it");
+    }
+
+    #[test]
+    fn routes_that_no_kernel_has_are_not_to_be_kept() {
+        let keeps = |data_path| Options { keep_routes: Some(true), data_path, ..Options::default() };
+        let of = |tap: Option<&str>| {
+            let tap = tap.map(str::to_owned);
+            Options { interface: Some("e1".to_owned()), tap, ..Options::default() }
+                .resolve(Role::Agent)
+                .unwrap()
+        };
+        let refused = |line: Options, tap| line.refuse_to_keep_no_routes(&of(tap)).is_err();
+        assert!(refused(keeps(None), None));
+        assert!(!refused(keeps(None), Some("t0")));
+        assert!(refused(keeps(Some(DataPathChoice::Tap)), Some("t0")));
+        assert!(!refused(keeps(Some(DataPathChoice::Auto)), Some("t0")));
+        assert!(!refused(Options::default(), None));
     }
 }

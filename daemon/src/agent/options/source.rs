@@ -82,6 +82,7 @@ impl Source {
         let mut config = self.line.clone().or(file).resolve(self.role)?;
         self.line.refuse_without_effect(&config.interface)?;
         self.line.refuse_data_path_without_tap(&config)?;
+        self.line.refuse_to_keep_no_routes(&config)?;
         config.settings.keys = config.key_file.as_deref().map(read_keys).transpose()?;
         Ok(config)
     }
