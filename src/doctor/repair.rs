@@ -31,6 +31,11 @@ impl Repair {
     }
 }
 
+/// Commands as they stand in advice.
+pub(super) fn in_words(commands: &[String]) -> String {
+    commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
+}
+
 /// What was mended, or could not be, as `mapper.doctor/1` has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mended {

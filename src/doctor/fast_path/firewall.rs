@@ -9,149 +9,13 @@ use mapper_fib::probe::UDP_PORT;
 use mapper_machine::link::interface::Interface;
 use mapper_proto::Mac;
 
-use super::{Examined, iptables, nft};
+use super::chains::{Chain, Family, Hook, Verdict, rules_of};
+use super::{Examined, iptables, nft, users_packets};
+use crate::doctor::repair::in_words;
 use crate::doctor::{Check, Repair};
 
 /// What stands in commands for ports that are not known yet.
 const STAND_IN: &str = "IF";
-
-/// Which packets a chain sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hook {
-    /// Those that are for this machine.
-    Input,
-    /// Those that go on.
-    Forward,
-    /// Those that other chains send there.
-    None,
-}
-
-/// The versions of IP that a table sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
-    V4,
-    V6,
-    Both,
-}
-
-impl Family {
-    /// Its name, as `nft` has it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::V4 => "ip",
-            Self::V6 => "ip6",
-            Self::Both => "inet",
-        }
-    }
-}
-
-/// What becomes of a packet that a rule matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Accept,
-    Drop,
-    /// Something else, such as another chain that decides.
-    Other,
-}
-
-/// A rule, as far as it is understood.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rule {
-    /// The interfaces that a packet comes in by; all, if there is none. An asterisk at the end matches any rest.
-    pub(super) came_in: Vec<String>,
-    /// The interfaces that it leaves by.
-    pub(super) leaves: Vec<String>,
-    /// The port of UDP that it goes to.
-    pub(super) udp_port: Option<u16>,
-    /// Whether it matches by something else, too.
-    pub(super) has_more: bool,
-    pub(super) verdict: Verdict,
-}
-
-impl Rule {
-    /// A rule that matches everything.
-    pub(super) const fn of_all(verdict: Verdict) -> Self {
-        Self { came_in: Vec::new(), leaves: Vec::new(), udp_port: None, has_more: false, verdict }
-    }
-
-    /// Whether it decides about all packets.
-    fn is_for_all(&self) -> bool {
-        *self == Self::of_all(self.verdict)
-    }
-
-    /// Whether it decides about all packets that come in by this port and are not meant for a single port of UDP, or are for
-    /// this one.
-    fn decides(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
-        !self.has_more
-            && is_any_match(&self.came_in, came_in)
-            && leaves.map_or(self.leaves.is_empty(), |leaves| is_any_match(&self.leaves, leaves))
-            && (self.udp_port.is_none() || self.udp_port == udp_port)
-    }
-
-    /// Whether it accepts them.
-    fn accepts(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
-        self.verdict == Verdict::Accept && self.decides(came_in, leaves, udp_port)
-    }
-
-    /// Whether it accepts packets because they come in by this interface.
-    fn accepts_for(&self, interface: &str) -> bool {
-        let is_named = !self.came_in.is_empty() && is_any_match(&self.came_in, interface);
-        self.verdict == Verdict::Accept && is_named
-    }
-
-    /// Whether it accepts, of what comes in by this port, at least what `other` accepts elsewhere. Of what rules match by
-    /// beside interfaces and ports of UDP no more is known than that there is something.
-    fn accepts_as_well(&self, came_in: &str, other: &Self) -> bool {
-        self.verdict == Verdict::Accept
-            && is_any_match(&self.came_in, came_in)
-            && (!self.has_more || other.has_more)
-            && (self.udp_port.is_none() || self.udp_port == other.udp_port)
-    }
-}
-
-/// Whether a name matches one of these patterns, or there are none.
-fn is_any_match(patterns: &[String], name: &str) -> bool {
-    patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, name))
-}
-
-fn is_match(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => pattern == name,
-    }
-}
-
-/// A chain of rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chain {
-    pub(super) family: Family,
-    pub(super) table: String,
-    pub(super) name: String,
-    pub(super) hook: Hook,
-    /// What becomes of packets that no rule decides about.
-    pub(super) policy: Verdict,
-    pub(super) rules: Vec<Rule>,
-    /// The program that changes it, if it is one that chains of this name and table are made by.
-    pub(super) program: Option<&'static str>,
-}
-
-impl Chain {
-    /// Whether it drops what no rule accepts.
-    fn drops_the_rest(&self) -> bool {
-        self.policy == Verdict::Drop
-            || self.rules.iter().any(|rule| rule.verdict == Verdict::Drop && rule.is_for_all())
-    }
-
-    /// Whether a rule of its own drops what comes in by this port: the first one that decides about all of it.
-    fn drops_by_rule(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
-        let first = self.rules.iter().find(|rule| rule.decides(came_in, leaves, udp_port));
-        first.is_some_and(|rule| rule.verdict == Verdict::Drop)
-    }
-
-    fn title(&self) -> String {
-        format!("{} {} {}", self.family.name(), self.table, self.name)
-    }
-}
 
 /// Examines the firewall where no port is known yet. Commands name a stand-in, and nothing is mended with it.
 pub(super) fn check_without_ports(examined: &Examined<'_>) -> Vec<Check> {
@@ -227,7 +91,7 @@ fn judge(chains: &[Chain], examined: &Examined<'_>) -> Vec<Check> {
     let of_users: Vec<Check> = chains
         .iter()
         .filter(|chain| chain.hook == Hook::Input)
-        .filter_map(|chain| judge_users(chain, chains, examined))
+        .filter_map(|chain| users_packets::judge(chain, chains, examined))
         .collect();
     // Once probes pass, users' packets come in by the ports, too, and would be lost where they are not accepted there.
     let may_open = of_users.iter().all(|check| check.repair.is_some());
@@ -238,79 +102,6 @@ fn judge(chains: &[Chain], examined: &Examined<'_>) -> Vec<Check> {
     });
     let judged: Vec<Check> = judged.collect();
     of_users.into_iter().chain(judged).collect()
-}
-
-/// The rules of a chain and of those that it may send packets to.
-fn rules_of<'a>(chain: &'a Chain, all: &'a [Chain]) -> impl Iterator<Item = &'a Rule> {
-    let of_table = |it: &&Chain| {
-        let is_here = (it.family, &it.table, it.program) == (chain.family, &chain.table, chain.program);
-        is_here && (it.hook == Hook::None || it.name == chain.name)
-    };
-    all.iter().filter(of_table).flat_map(|chain| &chain.rules)
-}
-
-/// Names a chain that accepts users' packets where they come in by the tap interface, and drops them where kernels carry them:
-/// then they come in by the ports.
-fn judge_users(chain: &Chain, all: &[Chain], examined: &Examined<'_>) -> Option<Check> {
-    let tap = examined.tap?;
-    if !chain.drops_the_rest() {
-        return None;
-    }
-    let accepted = || rules_of(chain, all).filter(|rule| rule.accepts_for(tap));
-    let by_ports =
-        examined.ports.iter().flat_map(|port| accepted().map(move |rule| (port.name.as_str(), rule)));
-    let lacking: Vec<(&str, &Rule)> = by_ports
-        .filter(|(port, wanted)| !rules_of(chain, all).any(|rule| rule.accepts_as_well(port, wanted)))
-        .collect();
-    if lacking.is_empty() {
-        return None;
-    }
-    let what = format!(
-        "the chain {} accepts packets of users that come in by {tap}, and drops them where kernels carry them, as they come in by \
-         {} then",
-        chain.title(),
-        lacking
-            .iter()
-            .map(|(port, _)| *port)
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect::<Vec<_>>()
-            .join(" and ")
-    );
-    if lacking.iter().any(|(_, rule)| rule.has_more) {
-        let fix = format!(
-            "repeat each rule that names {tap} for the ports, by which packets come in as well, or go by the tap interface alone: \
-             `--data-path tap`"
-        );
-        return Some(Check::failed("firewall", what, fix));
-    }
-    let to_port = |rule: &Rule, udp: &dyn Fn(u16) -> String| rule.udp_port.map_or_else(String::new, udp);
-    let commands: Vec<String> = match chain.program {
-        Some(program) => {
-            let udp = |to: u16| format!(" -p udp --dport {to}");
-            let lines = lacking.iter().map(|(port, rule)| {
-                format!("{program} -I {} -i {port}{} -j ACCEPT", chain.name, to_port(rule, &udp))
-            });
-            lines.collect()
-        }
-        None => {
-            let udp = |to: u16| format!(" udp dport {to}");
-            let lines = lacking.iter().map(|(port, rule)| {
-                format!("nft insert rule {} iifname {port}{} accept", chain.title(), to_port(rule, &udp))
-            });
-            lines.collect()
-        }
-    };
-    let repair = chain.program.map(|_| Repair {
-        commands: commands.clone(),
-        undo: commands.iter().map(|command| command.replacen(" -I ", " -D ", 1)).collect(),
-    });
-    Some(Check { repair, ..Check::failed("firewall", what, in_words(&commands)) })
-}
-
-/// Commands as they stand in advice.
-fn in_words(commands: &[String]) -> String {
-    commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn judge_chain(chain: &Chain, all: &[Chain], ports: &[Interface]) -> Option<Check> {
@@ -379,6 +170,7 @@ mod tests {
     use mapper_machine::options::DataPathChoice;
 
     use super::super::super::Outcome;
+    use super::super::chains::Rule;
     use super::*;
     use crate::doctor::interface::tests::port;
 
@@ -498,6 +290,9 @@ mod tests {
         let command = &checks[0].repair.as_ref().unwrap().commands[0];
         assert_eq!(command, "iptables -I INPUT -i eth1 -p udp --dport 53 -j ACCEPT");
         assert_eq!(with(Family::V4, vec![dns, Rule::of_all(Verdict::Accept)]), []);
+        let of_some = Rule { has_more: true, ..Rule::of_all(Verdict::Drop) };
+        let behind = with(Family::V4, vec![of_some, by("fabric0")]);
+        assert!(behind[0].repair.is_none(), "what is dropped before stays dropped: {behind:?}");
         // Of IPv6 probes have to come in as well. As long as users' packets would be dropped, nothing opens the way to them.
         let ssh = Rule { has_more: true, ..by("fabric0") };
         let checks = with(Family::V6, vec![ssh]);

@@ -1,6 +1,6 @@
 //! Chains as `iptables-save` tells them, where the kernel holds tables of the kind before nftables.
 
-use super::firewall::{Chain, Family, Hook, Rule, Verdict};
+use super::chains::{Chain, Family, Hook, Rule, Verdict};
 use crate::doctor::repair::output_of;
 
 /// The chains of the tables before nftables; none where the kernel holds no such tables. What `iptables` makes in
@@ -70,12 +70,13 @@ fn rule(words: &[&str]) -> Rule {
         None => name.to_owned(),
     };
     let mut rest = words;
+    let mut is_of_udp = false;
     while let [option, value, after @ ..] = rest {
         rest = after;
         match *option {
             "-i" => rule.came_in = vec![pattern(value)],
             "-o" => rule.leaves = vec![pattern(value)],
-            "-p" if *value == "udp" => {}
+            "-p" if *value == "udp" => is_of_udp = true,
             "-m" if *value == "udp" || *value == "comment" => {}
             "--dport" => rule.udp_port = value.parse().ok(),
             "-j" => {
@@ -84,6 +85,7 @@ fn rule(words: &[&str]) -> Rule {
                     "DROP" | "REJECT" => Verdict::Drop,
                     _ => Verdict::Other,
                 };
+                rule.has_more |= is_of_udp && rule.udp_port.is_none();
                 // The words that follow say how to reject.
                 return rule;
             }
@@ -112,5 +114,9 @@ mod tests {
         assert_eq!(forward.rules[0].leaves, ["eth*"]);
         assert!(forward.rules[1].has_more && forward.rules[2].has_more);
         assert_eq!(forward.rules[3], Rule::of_all(Verdict::Drop));
+        assert!(
+            rule(&["-p", "udp", "-j", "ACCEPT"]).has_more,
+            "a rule for all of UDP is none for all packets"
+        );
     }
 }

@@ -3,6 +3,7 @@
 //! Most of it looks like a dead cable to who only sees that packets do not arrive: a firewall that drops what it
 //! should forward, a filter of source addresses, a network manager that takes addresses away.
 
+mod chains;
 mod firewall;
 mod iptables;
 mod nft;
@@ -10,6 +11,7 @@ mod offloads;
 mod owners;
 mod settings;
 mod tables;
+mod users_packets;
 
 use std::collections::BTreeSet;
 use std::path::Path;

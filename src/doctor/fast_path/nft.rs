@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::firewall::{Chain, Family, Hook, Rule, Verdict};
+use super::chains::{Chain, Family, Hook, Rule, Verdict};
 use crate::doctor::repair::output_of;
 
 /// The chains of nftables, those that `iptables` makes there among them.
@@ -81,9 +81,12 @@ fn chain(said: &Value) -> Option<Chain> {
 
 fn rule(said: &Value) -> Rule {
     let mut rule = Rule::of_all(Verdict::Other);
+    let mut is_of_udp = false;
     for statement in said.get("expr").and_then(Value::as_array).into_iter().flatten() {
         let Some((kind, what)) = statement.as_object().and_then(|it| it.iter().next()) else { continue };
         match kind.as_str() {
+            // What is matched beside a port of UDP is that it is UDP.
+            "match" if is_that_it_is_udp(what) => is_of_udp = true,
             "match" => take_match(&mut rule, what),
             "accept" => rule.verdict = Verdict::Accept,
             "drop" | "reject" => rule.verdict = Verdict::Drop,
@@ -91,7 +94,13 @@ fn rule(said: &Value) -> Rule {
             _ => rule.has_more = true,
         }
     }
+    rule.has_more |= is_of_udp && rule.udp_port.is_none();
     rule
+}
+
+fn is_that_it_is_udp(what: &Value) -> bool {
+    let text = |at: &str| what.pointer(at).and_then(Value::as_str);
+    (text("/op"), text("/left/meta/key"), text("/right")) == (Some("=="), Some("l4proto"), Some("udp"))
 }
 
 fn take_match(rule: &mut Rule, what: &Value) {
@@ -102,8 +111,6 @@ fn take_match(rule: &mut Rule, what: &Value) {
     match meta {
         Some("iifname" | "iif") => rule.came_in = names(right),
         Some("oifname" | "oif") => rule.leaves = names(right),
-        // What is matched beside a port of UDP is that it is UDP.
-        Some("l4proto") if right.as_str() == Some("udp") => {}
         _ if is_equal && (payload("protocol"), payload("field")) == (Some("udp"), Some("dport")) => {
             rule.udp_port = right.as_u64().and_then(|port| port.try_into().ok());
             rule.has_more |= rule.udp_port.is_none();
@@ -166,6 +173,18 @@ mod tests {
         assert_eq!((input.rules[0].came_in.len(), input.rules[0].udp_port), (2, Some(34997)));
         assert!(input.rules[1].has_more);
         assert_eq!(input.rules[2], Rule::of_all(Verdict::Drop));
+    }
+
+    #[test]
+    fn a_rule_for_all_of_udp_is_none_for_all_packets() {
+        let udp = r#"{"match": {"op": "==", "left": {"meta": {"key": "l4proto"}}, "right": "udp"}}"#;
+        let port = r#"{"match": {"op": "==", "left": {"payload": {"protocol": "udp", "field": "dport"}}, "right": 53}}"#;
+        let read = |expr: &str| {
+            rule(&serde_json::from_str(&format!(r#"{{"expr": [{expr}, {{"accept": null}}]}}"#)).unwrap())
+        };
+        assert!(read(udp).has_more);
+        let of_port = read(&format!("{udp}, {port}"));
+        assert_eq!((of_port.udp_port, of_port.has_more), (Some(53), false));
     }
 
     #[test]
