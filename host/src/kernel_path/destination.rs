@@ -70,9 +70,8 @@ pub(super) struct Destination {
     counted: Counted,
     /// How many answers to probes of that host were sent since the nexthops were last counted.
     answers: u64,
-    /// Whether packets were counted since the kernel was made to look up anew where they go: those may be of a connection, whose
-    /// next packets are not counted.
-    may_be_looked_up_once: bool,
+    /// Whether the kernel counts packets.
+    is_counted: bool,
     /// When the kernel was last seen to have sent packets to the host; `None` for never.
     used_at: Option<Instant>,
     /// When the host itself last answered a probe; `None` for never.
@@ -97,7 +96,7 @@ impl Destination {
             farewell: Farewell::default(),
             counted: Counted::default(),
             answers: 0,
-            may_be_looked_up_once: false,
+            is_counted: false,
             used_at: None,
             answered_at: None,
         }
@@ -146,20 +145,21 @@ impl Destination {
         // hides no user's packet later.
         let answers = std::mem::take(&mut self.answers);
         let is_used = if counts.is_empty() { self.is_carried() } else { v4 > 0 || v6 > answers };
+        self.is_counted = !counts.is_empty();
         if is_used {
             self.used_at = Some(now);
-            self.may_be_looked_up_once = !counts.is_empty();
         }
     }
 
     /// Has the kernel look up anew where packets to the host go that it looks up once for many: those of a connection, until a
     /// route changes. Only what is looked up is counted, so without it nobody would know of a connection's packets that
-    /// they are sent. Returns the changes that do so, if packets were counted since the last time, and that was not just now.
+    /// they are sent. Returns the changes that do so, if the host is in use and the last time was not just now. It is done more
+    /// than once for as long as a host counts as used, since the one packet of a connection that is counted may be hidden by an
+    /// answer to a probe, whose own count was lost when counts began anew.
     pub(super) fn refresh(&mut self, now: Instant) -> Vec<Change> {
-        if !self.may_be_looked_up_once || !self.counted.may_begin_anew(now) {
+        if !self.is_counted || !self.is_used(now) || !self.counted.may_begin_anew(now) {
             return Vec::new();
         }
-        self.may_be_looked_up_once = false;
         self.counted.begin_anew(now);
         // A group that is put in the place of itself counts from 0. Of packets that pass each is looked up.
         let groups = self.installed.groups.iter().filter(|(group, _)| !group.is_of_passing());

@@ -32,3 +32,33 @@ fn of_many_hosts_all_have_their_turn_to_be_looked_up_anew() {
     }
     assert_eq!(refreshed.len(), HOSTS as usize);
 }
+
+#[test]
+fn a_connection_is_seen_again_though_an_answer_to_a_probe_hid_it() {
+    let (mac, id) = (Mac::from_position(1), NexthopId(1));
+    let mut kernel = KernelPath::new(0, 0, TAP, 11);
+    let mut destination = Destination::new(1, 0);
+    let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR.into() };
+    destination.installed.nexthops.insert(id, nexthop);
+    destination.installed.groups.insert(GroupId(1), vec![id]);
+    kernel.destinations.insert(mac, destination);
+    let count_at = |ms, packets, kernel: &mut KernelPath| {
+        kernel.count(Instant::ZERO + Duration::from_millis(ms), &BTreeMap::from([(id, packets)]));
+        kernel.take_changes().len()
+    };
+    assert_eq!(count_at(500, 1, &mut kernel), 1, "it is looked up anew");
+    // What the answer itself was counted for is gone with the group that was replaced a moment later.
+    kernel.destinations.get_mut(&mac).unwrap().answer();
+    assert_eq!(count_at(600, 1, &mut kernel), 0);
+    assert_eq!(count_at(900, 1, &mut kernel), 1, "it is looked up anew once more");
+    count_at(1000, 1, &mut kernel);
+    let is_used =
+        |ms, kernel: &KernelPath| kernel.used(Instant::ZERO + Duration::from_millis(ms)).next().is_some();
+    assert!(is_used(1900, &kernel), "the packet that was counted then");
+    // Nobody sends any more.
+    for ms in [1300, 1700, 2100, 2500] {
+        count_at(ms, 0, &mut kernel);
+    }
+    assert!(!is_used(2500, &kernel));
+    assert_eq!(count_at(2900, 0, &mut kernel), 0, "and nothing is looked up anew");
+}
