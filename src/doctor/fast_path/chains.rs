@@ -127,9 +127,11 @@ impl Chain {
             || self.rules.iter().any(|rule| rule.verdict == Verdict::Drop && rule.is_for_all())
     }
 
-    /// Whether a rule of its own drops what comes in by this port: the first one that decides about all of it.
+    /// Whether a rule of its own drops what comes in by this port: the first one that decides about all of it, unless one
+    /// before it may have another chain decide.
     pub(super) fn drops_by_rule(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
-        let first = self.rules.iter().find(|rule| rule.decides(came_in, leaves, udp_port));
+        let ends = |rule: &&Rule| rule.verdict == Verdict::Other || rule.decides(came_in, leaves, udp_port);
+        let first = self.rules.iter().find(ends);
         first.is_some_and(|rule| rule.verdict == Verdict::Drop)
     }
 

@@ -265,7 +265,18 @@ mod tests {
         assert_eq!(with(vec![between("eth*", "eth*"), drops("eth1")]), [], "the first that matches decides");
         assert_eq!(with(vec![drops("eth9"), Rule { has_more: true, ..drops("eth1") }]), []);
         let other = Rule::of_all(Verdict::Other);
-        assert_eq!(with(vec![other, drops("eth1")]), [], "another chain decides first");
+        let of_some = Rule { has_more: true, ..other.clone() };
+        for other in [other, of_some] {
+            assert_eq!(with(vec![other, drops("eth1")]), [], "another chain decides first");
+        }
+        // Such a chain may accept what the last rule of this one drops.
+        let jump = Rule { has_more: true, ..Rule::of_all(Verdict::Other) };
+        let last = chain(Family::V6, Hook::Forward, Verdict::Accept, vec![jump, Rule::of_all(Verdict::Drop)]);
+        let mine = Chain {
+            name: "MINE".to_owned(),
+            ..chain(Family::V6, Hook::None, Verdict::Accept, vec![between("eth*", "eth*")])
+        };
+        assert_eq!(judged(&[last, mine], DataPathChoice::Auto, true), []);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(super) fn read() -> Result<Vec<Chain>, String> {
     }
 }
 
-/// The same, chain by chain. Versions up to 1.0.6 break off the list of all where they come to a table that belongs to a
+/// The same, chain by chain. Version 1.0.6 was seen to break off the list of all where it comes to a table that belongs to a
 /// process, as that of a daemon does whose packets take shortcuts; lists of chains name no table by itself.
 fn read_one_by_one() -> Result<Vec<Chain>, String> {
     let understood = |text: &[u8]| parse(text).ok_or_else(|| "what nft says is not understood".to_owned());
