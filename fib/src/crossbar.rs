@@ -4,7 +4,7 @@
 //! packet is, so the same number means the same port at every crossbar. Segments are obeyed only in packets that
 //! came in by one of these ports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mapper_proto::Mac;
@@ -120,6 +120,12 @@ pub fn neighbours(ports: &[CabledPort]) -> Objects {
     let towards =
         |port: &CabledPort| (key(Table::Main, of_address(segments::towards_port(port.port))), gateway(port));
     Objects { neighbours, routes: ports.iter().map(towards).collect(), ..Objects::default() }
+}
+
+/// For each port an address of the machine's own that leads packets of IPv4 there.
+pub fn towards_ports_v4(ports: &[CabledPort]) -> BTreeMap<RouteKey, Route> {
+    let to = |port: &CabledPort| IpPrefix::host(segments::towards_port_v4(port.port).into());
+    ports.iter().map(|port| (key(Table::Main, to(port)), gateway(port))).collect()
 }
 
 fn gateway(port: &CabledPort) -> Route {

@@ -25,6 +25,10 @@ pub const TOO_LONG: u32 = 0x6d61;
 /// which no code point in general use is the same.
 pub const TOO_LONG_SERVICE: u8 = 3 << 2;
 
+/// The type of service of probes of IPv4 and of the answers to them: the differentiated services code point 7, which is for local
+/// use, too. Where they pass a machine by their destination they are looked up apart, and are not counted as what it sends.
+pub const PROBE_SERVICE: u8 = 7 << 2;
+
 /// A network of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IpPrefix {
@@ -77,9 +81,11 @@ pub enum Table {
     /// [`TOO_LONG`]. That is so for IPv6; its routes of IPv4 stand in the table `main`, for packets of
     /// [`TOO_LONG_SERVICE`] alone.
     TooLong,
-    /// The table of packets of IPv6 that pass by their destination: they came in by a port of the fabric, and are for another
+    /// The table of packets that pass by their destination: they came in by a port of the fabric, and are for another
     /// machine. Its routes lead where those of the table `main` do, by groups of the same nexthops. So what the kernel counts of
-    /// the groups of `main` is what this machine itself sends, without the probes of others.
+    /// the groups of `main` is what this machine itself sends, without the probes of others. That is so for IPv6; its routes of
+    /// IPv4 stand in the table `main`, for packets of [`PROBE_SERVICE`] alone, as a kernel that has had a rule of IPv4 looks all
+    /// packets up the long way.
     Passing,
 }
 

@@ -18,12 +18,19 @@
 //! goes to may be another host's by now, and tables by destination lead to whoever has it. Zero or missing is whoever has it. Older
 //! hosts do not look there, and answer.
 //!
+//! Paths are proved by datagrams of IPv6. What is in the way of IPv4 alone, as a firewall that somebody set up for that, shows
+//! only by datagrams of IPv4. In the place of the host that is asked, an answer has a 1 if whoever answers does so for IPv4, too.
+//! Zero or missing, as from older hosts, is that it does not, and it is not asked.
+//!
 //! Where tables by destination lead, a question may be sent to pass a few kernels only: the one at which its hop limit ends
 //! says so by an ICMPv6 message that repeats the question.
 
-use std::net::Ipv6Addr;
+mod packet;
 
 use mapper_proto::Mac;
+
+pub use packet::{DatagramEnds, packet};
+use packet::{IPV6_HEADER_BYTES, NEXT_HEADER_UDP, UDP_HEADER_BYTES};
 
 /// The port of UDP at which every host answers: the number of the fabric's EtherType.
 pub const UDP_PORT: u16 = 0x88b5;
@@ -31,7 +38,7 @@ pub const UDP_PORT: u16 = 0x88b5;
 pub const DATAGRAM_BYTES: usize = 32;
 /// How many of them are needed to read a datagram. Older hosts send no more.
 const LEAST_BYTES: usize = 16;
-/// Where it stands which host is asked.
+/// Where it stands which host is asked, or whether questions of IPv4 are answered.
 const ASKED_AT: usize = 24;
 
 const MAGIC: [u8; 4] = *b"mapp";
@@ -39,13 +46,6 @@ const VERSION: u8 = 1;
 const QUESTION: u8 = 1;
 const ANSWER: u8 = 2;
 
-const IPV6_HEADER_BYTES: usize = 40;
-const UDP_HEADER_BYTES: usize = 8;
-const NEXT_HEADER_IPV6: u8 = 41;
-const NEXT_HEADER_ROUTING: u8 = 43;
-const NEXT_HEADER_UDP: u8 = 17;
-/// The type of a segment routing header (RFC 8754).
-const ROUTING_TYPE_SEGMENTS: u8 = 4;
 /// How many kernels a packet may pass that is to reach its destination.
 pub const HOP_LIMIT: u8 = 64;
 
@@ -72,6 +72,8 @@ pub enum Datagram {
         nonce: u64,
         /// When the question arrived, in nanoseconds from whatever moment the other host counts from.
         arrived_ns: Option<u64>,
+        /// Whether the host also answers questions of IPv4.
+        answers_v4: bool,
     },
 }
 
@@ -79,15 +81,19 @@ impl Datagram {
     /// The datagram's bytes.
     pub fn to_bytes(self) -> [u8; DATAGRAM_BYTES] {
         let (kind, nonce, rest, asked) = match self {
-            Self::Question { nonce, is_last, asked } => (QUESTION, nonce, u64::from(is_last), asked),
-            Self::Answer { nonce, arrived_ns } => (ANSWER, nonce, arrived_ns.unwrap_or(0), None),
+            Self::Question { nonce, is_last, asked } => {
+                (QUESTION, nonce, u64::from(is_last), asked.unwrap_or_default().0)
+            }
+            Self::Answer { nonce, arrived_ns, answers_v4 } => {
+                (ANSWER, nonce, arrived_ns.unwrap_or(0), [answers_v4.into(), 0, 0, 0, 0, 0])
+            }
         };
         let mut bytes = [0; DATAGRAM_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
         (bytes[4], bytes[5]) = (VERSION, kind);
         bytes[8..LEAST_BYTES].copy_from_slice(&nonce.to_be_bytes());
         bytes[LEAST_BYTES..ASKED_AT].copy_from_slice(&rest.to_be_bytes());
-        bytes[ASKED_AT..ASKED_AT + 6].copy_from_slice(&asked.unwrap_or_default().0);
+        bytes[ASKED_AT..ASKED_AT + 6].copy_from_slice(&asked);
         bytes
     }
 
@@ -106,72 +112,14 @@ impl Datagram {
                 let asked = asked.filter(|&mac| mac != Mac::default());
                 Some(Self::Question { nonce, is_last: rest == Some(1), asked })
             }
-            ANSWER => Some(Self::Answer { nonce, arrived_ns: rest.filter(|&ns| ns > 0) }),
+            ANSWER => Some(Self::Answer {
+                nonce,
+                arrived_ns: rest.filter(|&ns| ns > 0),
+                answers_v4: bytes.get(ASKED_AT) == Some(&1),
+            }),
             _ => None,
         }
     }
-}
-
-/// The packet that carries a datagram along a route of segments, from its outer IPv6 header on; without segments
-/// it has no outer header.
-///
-/// `inner_bytes` is how long the packet inside is to be, with its headers; it is at least as long as the
-/// datagram needs. `hop_limit` is that of the packet inside.
-pub fn packet(
-    segments: &[Ipv6Addr],
-    (source, destination): (Ipv6Addr, Ipv6Addr),
-    datagram: Datagram,
-    inner_bytes: usize,
-    hop_limit: u8,
-) -> Vec<u8> {
-    let least = IPV6_HEADER_BYTES + UDP_HEADER_BYTES + DATAGRAM_BYTES;
-    let inner_bytes = inner_bytes.clamp(least, usize::from(u16::MAX));
-    let mut packet = Vec::with_capacity(inner_bytes + IPV6_HEADER_BYTES + 8 + 16 * segments.len());
-    outer_headers(&mut packet, segments, source, inner_bytes);
-    let udp_bytes = inner_bytes - IPV6_HEADER_BYTES;
-    ipv6_header(&mut packet, udp_bytes, (NEXT_HEADER_UDP, hop_limit), (source, destination));
-    let udp_at = packet.len();
-    packet.extend(UDP_PORT.to_be_bytes());
-    packet.extend(UDP_PORT.to_be_bytes());
-    packet.extend((udp_bytes as u16).to_be_bytes());
-    packet.extend([0, 0]);
-    packet.extend(datagram.to_bytes());
-    packet.resize(udp_at + udp_bytes, 0);
-    let checksum = udp_checksum((source, destination), &packet[udp_at..]);
-    packet[udp_at + 6..udp_at + 8].copy_from_slice(&checksum.to_be_bytes());
-    packet
-}
-
-/// The outer header, and behind it a routing header if there are several segments: the first stands in the
-/// destination address alone, as in `encap.red`.
-fn outer_headers(packet: &mut Vec<u8>, segments: &[Ipv6Addr], source: Ipv6Addr, inner_bytes: usize) {
-    let Some((&first, rest)) = segments.split_first() else { return };
-    if rest.is_empty() {
-        return ipv6_header(packet, inner_bytes, (NEXT_HEADER_IPV6, HOP_LIMIT), (source, first));
-    }
-    let header_bytes = 8 + 16 * rest.len();
-    ipv6_header(packet, header_bytes + inner_bytes, (NEXT_HEADER_ROUTING, HOP_LIMIT), (source, first));
-    packet.push(NEXT_HEADER_IPV6);
-    packet.push((2 * rest.len()) as u8);
-    packet.push(ROUTING_TYPE_SEGMENTS);
-    // Segments left, then the index of the last entry: entries stand in opposite order.
-    packet.push(rest.len() as u8);
-    packet.push((rest.len() - 1) as u8);
-    packet.extend([0; 3]);
-    rest.iter().rev().for_each(|segment| packet.extend(segment.octets()));
-}
-
-fn ipv6_header(
-    packet: &mut Vec<u8>,
-    payload_bytes: usize,
-    (next, hop_limit): (u8, u8),
-    (source, destination): (Ipv6Addr, Ipv6Addr),
-) {
-    packet.extend([0x60, 0, 0, 0]);
-    packet.extend((payload_bytes as u16).to_be_bytes());
-    packet.extend([next, hop_limit]);
-    packet.extend(source.octets());
-    packet.extend(destination.octets());
 }
 
 /// The nonce of the question whose hop limit ended somewhere, if this ICMPv6 message says so of one of ours. Nobody can
@@ -194,41 +142,22 @@ pub fn ended_hop_limit(message: &[u8]) -> Option<u64> {
     }
 }
 
-/// The checksum of a UDP datagram over IPv6 (RFC 8200, section 8.1), whose own field is zero.
-fn udp_checksum((source, destination): (Ipv6Addr, Ipv6Addr), udp: &[u8]) -> u16 {
-    let mut sum = udp.len() as u64 + u64::from(NEXT_HEADER_UDP);
-    let words = [source.octets(), destination.octets()];
-    for bytes in words.iter().map(<[u8; 16]>::as_slice).chain([udp]) {
-        for pair in bytes.chunks(2) {
-            sum += u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
-        }
-    }
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    match !(sum as u16) {
-        // Zero would mean that there is no checksum.
-        0 => 0xffff,
-        checksum => checksum,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use proptest::prelude::*;
 
     use super::*;
-    use crate::segments::{Element, Packing, segments};
-
-    const ENDS: (Ipv6Addr, Ipv6Addr) =
-        (Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
 
     #[test]
     fn a_datagram_is_read_as_it_was_written_and_others_are_not_ours() {
-        let answer = |arrived_ns| Datagram::Answer { nonce: u64::MAX, arrived_ns };
+        let answer = |arrived_ns| Datagram::Answer { nonce: u64::MAX, arrived_ns, answers_v4: false };
+        let of_v4 = Datagram::Answer { nonce: 7, arrived_ns: Some(1), answers_v4: true };
         let question = |is_last| Datagram::Question { nonce: 7, is_last, asked: None };
         let of_host = Datagram::Question { nonce: 7, is_last: true, asked: Some(Mac::from_position(9)) };
-        for datagram in [question(false), question(true), of_host, answer(None), answer(Some(1 << 60))] {
+        for datagram in [question(false), question(true), of_host, answer(None), answer(Some(1 << 60)), of_v4]
+        {
             assert_eq!(Datagram::read(&datagram.to_bytes()), Some(datagram));
         }
         let older = &answer(None).to_bytes()[..LEAST_BYTES];
@@ -237,6 +166,9 @@ mod tests {
         assert_eq!(Datagram::read(older), Some(question(false)), "it says no more than that");
         let older = &of_host.to_bytes()[..ASKED_AT];
         assert_eq!(Datagram::read(older), Some(question(true)), "it does not say who is asked");
+        let older = &of_v4.to_bytes()[..ASKED_AT];
+        let told = Datagram::Answer { nonce: 7, arrived_ns: Some(1), answers_v4: false };
+        assert_eq!(Datagram::read(older), Some(told), "it does not say that it answers for IPv4");
         let question =
             Datagram::Question { nonce: 0x0102_0304_0506_0708, is_last: false, asked: None }.to_bytes();
         assert_eq!(question[..LEAST_BYTES], *b"mapp\x01\x01\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
@@ -250,7 +182,9 @@ mod tests {
     #[test]
     fn a_kernel_at_which_a_hop_limit_ends_repeats_the_question() {
         let question = Datagram::Question { nonce: 7, is_last: false, asked: None };
-        let packet = packet(&[], ENDS, question, 0, 2);
+        let [own, other] = [1, 2].map(|number| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number));
+        let ends = DatagramEnds::V6 { source: own, destination: other };
+        let packet = packet(&[], own, ends, question, 0, 2);
         assert_eq!(packet[7], 2, "the hop limit");
         let message = |kind, code, packet: &[u8]| [&[kind, code, 0, 0, 0, 0, 0, 0], packet].concat();
         assert_eq!(ended_hop_limit(&message(3, 0, &packet)), Some(7));
@@ -274,26 +208,6 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
             let _ = (Datagram::read(&bytes), ended_hop_limit(&bytes));
-        }
-
-        #[test]
-        fn packets_are_as_long_as_their_headers_say(ports in 1..9u8, inner_bytes in 0..9000usize) {
-            let route: Vec<_> = (1..=ports).map(Element::Port).chain([Element::DeliverV6]).collect();
-            for packing in [Packing::Compressed, Packing::Full] {
-                let segments = segments(&route, packing).unwrap();
-                let packet = packet(&segments, ENDS, Datagram::Question { nonce: 7, is_last: false, asked: None }, inner_bytes, 1);
-                let outer = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
-                prop_assert_eq!(packet.len(), 40 + outer);
-                let inner_at = match packet[6] {
-                    NEXT_HEADER_ROUTING => 40 + 8 + 8 * usize::from(packet[41]),
-                    next => { prop_assert_eq!(next, NEXT_HEADER_IPV6); 40 }
-                };
-                let inner = usize::from(u16::from_be_bytes([packet[inner_at + 4], packet[inner_at + 5]]));
-                prop_assert_eq!(packet.len(), inner_at + 40 + inner);
-                prop_assert!(packet.len() - inner_at == inner_bytes.max(80));
-                // The sum over a datagram with its checksum is zero, so its complement is all ones.
-                prop_assert_eq!(udp_checksum(ENDS, &packet[inner_at + 40..]), 0xffff);
-            }
         }
     }
 }

@@ -111,6 +111,12 @@ pub fn towards_port(port: u8) -> Ipv6Addr {
     address(&[0xf200 | u16::from(port)])
 }
 
+/// The same for a packet of IPv4 without an outer header. No interface chooses an address of 169.254.255.0/24 for itself (RFC
+/// 3927, section 2.1).
+pub const fn towards_port_v4(port: u8) -> Ipv4Addr {
+    Ipv4Addr::new(169, 254, 255, port)
+}
+
 /// The address of the neighbour at the other end of a cable, whichever cable it is. It is link-local, and known
 /// to this machine alone: the kernel needs some address to keep the neighbour's link address under.
 pub const NEIGHBOUR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0x6d61, 0x7070);

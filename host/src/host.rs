@@ -68,7 +68,8 @@ pub struct Outgoing<'a> {
 ///   - the machine's interfaces: [`Self::own_carrier_is_back`], [`Self::set_mtu`], [`Self::set_rates`],
 ///     [`Self::set_groups`];
 ///   - its kernel: [`Self::use_kernel`], [`Self::hold_kernel_routes_once_complete`],
-///     [`Self::set_left_routes`], [`Self::set_kernel_abilities`], [`Self::set_kernel_ports`], [`Self::set_tap_limit`],
+///     [`Self::set_left_routes`], [`Self::set_kernel_abilities`], [`Self::set_kernel_ports`], [`Self::set_v4_probes_from`],
+///     [`Self::set_tap_limit`],
 ///     [`Self::count_kernel_packets`];
 ///   - names and addresses: [`Self::set_name`], [`Self::set_addresses`], [`Self::pick_addresses`],
 ///     [`Self::set_addresses_elsewhere`], [`Self::set_more_names`], [`Self::ask_who_has`];

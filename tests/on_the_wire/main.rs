@@ -33,6 +33,7 @@ mod ip;
 mod kernel_agents;
 mod kernel_choice;
 mod kernel_datagrams;
+mod kernel_ipv4;
 mod kernel_left;
 mod kernel_load;
 mod kernel_path;

@@ -165,6 +165,11 @@ impl XbarOptions {
         if data_path == DataPathChoice::Routes {
             return Err(XbarConfigError::NoMap);
         }
+        let kernel_avoid: Vec<Ability> = self.kernel_avoid.into_iter().flatten().map(Text::value).collect();
+        // Only who sends packets into the fabric has some that are too long for an outer header.
+        if kernel_avoid.contains(&Ability::Marks) {
+            return Err(XbarConfigError::AvoidsMarks);
+        }
         let shared =
             Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
         let service = shared.resolve()?;
@@ -189,7 +194,7 @@ impl XbarOptions {
                 Some(KindName::Tagged) | None => XbarKind::Tagged(self.tag.map(|text| text.value().0)),
             },
             data_path,
-            kernel_avoid: self.kernel_avoid.into_iter().flatten().map(Text::value).collect(),
+            kernel_avoid,
         })
     }
 }

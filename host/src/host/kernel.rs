@@ -1,7 +1,7 @@
 //! Users' packets through the kernels: what the driver tells the host of its kernel, and has from it.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mapper_fib::probe::{DATAGRAM_BYTES, Datagram};
 use mapper_fib::{Change, NexthopId};
@@ -77,6 +77,15 @@ impl Host {
         self.settle(now);
     }
 
+    /// Says from which address of this host probes of IPv4 are sent, and that those of others are answered there; `None` if they are
+    /// neither sent nor answered.
+    pub fn set_v4_probes_from(&mut self, now: Instant, from: Option<Ipv4Addr>) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.set_v4_probes_from(now, from);
+        }
+        self.settle(now);
+    }
+
     /// Takes a datagram that came from this address to [`UDP_PORT`](mapper_fib::probe::UDP_PORT), and arrived at
     /// this moment, as far as the kernel told, by its own clock. Returns the answer to be sent back to where it came
     /// from, if it was a question.
@@ -95,7 +104,7 @@ impl Host {
                 let directory = self.services.gossip().directory();
                 let mut is_heard = false;
                 directory.host_with(from).for_each(|mac| {
-                    kernel.answers(mac);
+                    kernel.answers(mac, from.is_ipv6());
                     is_heard |= is_last && kernel.hear_farewell(mac);
                 });
                 // Who asks last would ask no more once it is answered, and be waited for. As long as it is not known whose
@@ -104,11 +113,12 @@ impl Host {
                     return None;
                 }
                 // No answer is longer than its question.
-                let answer = Datagram::Answer { nonce, arrived_ns }.to_bytes();
+                let answers_v4 = kernel.answers_v4();
+                let answer = Datagram::Answer { nonce, arrived_ns, answers_v4 }.to_bytes();
                 Some(answer[..bytes.len().min(DATAGRAM_BYTES)].to_vec())
             }
-            Datagram::Answer { nonce, arrived_ns } => {
-                kernel.answered(now, nonce);
+            Datagram::Answer { nonce, arrived_ns, answers_v4 } => {
+                kernel.answered(now, nonce, answers_v4);
                 self.soundings.answered(now, nonce, arrived_ns);
                 self.settle(now);
                 None

@@ -9,10 +9,10 @@ mod objects;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use mapper_fib::{Change, NexthopId, Objects};
+use mapper_fib::{Change, GroupId, NexthopId, Objects};
 use mapper_proto::map::MapVersion;
 use mapper_proto::{Instant, PortSet};
 
@@ -68,8 +68,10 @@ pub(super) struct Destination {
     pub(super) farewell: Farewell,
     /// What was counted of the packets that nexthops took.
     counted: Counted,
-    /// How many answers to probes of that host were sent since the nexthops were last counted.
-    answers: u64,
+    /// How many answers to probes of that host were sent since the nexthops were last counted: those of IPv4, and those of IPv6.
+    answers: [u64; 2],
+    /// Whether the host also answers probes of IPv4, as it said when it last answered one.
+    answers_v4: bool,
     /// Whether the kernel counts packets.
     is_counted: bool,
     /// When the kernel was last seen to have sent packets to the host; `None` for never.
@@ -95,7 +97,8 @@ impl Destination {
             installed,
             farewell: Farewell::default(),
             counted: Counted::default(),
-            answers: 0,
+            answers: [0, 0],
+            answers_v4: false,
             is_counted: false,
             used_at: None,
             answered_at: None,
@@ -117,7 +120,11 @@ impl Destination {
         numbers: &mut Numbers,
     ) -> bool {
         let told = if is_holding { self.addresses.kept_beside(told) } else { told };
+        let v4_before = self.addresses.v4();
         let taken = self.addresses.take(told);
+        if self.addresses.v4() != v4_before {
+            self.ways.iter_mut().chain(&mut self.set_aside).for_each(Way::forget_v4);
+        }
         if taken == Taken::Anothers {
             self.answered_at = None;
             let _had_some = self.forget_set_aside(numbers);
@@ -137,14 +144,35 @@ impl Destination {
         self.addresses.first_v6()
     }
 
+    /// The addresses between which it is asked whether packets of IPv4 get through, the first of which is this host's; `None` where
+    /// that cannot be asked. There packets of IPv4 take all ways that are proved.
+    pub(super) fn ends_of_v4(&self, own: Option<Ipv4Addr>) -> Option<(Ipv4Addr, Ipv4Addr)> {
+        own.zip(self.addresses.v4()).filter(|_| self.answers_v4)
+    }
+
+    /// Whether some way takes packets of which it can be asked, and is not known yet, whether it takes those of IPv4.
+    pub(super) fn awaits_v4(&self, own: Option<Ipv4Addr>) -> bool {
+        self.ends_of_v4(own).is_some() && self.ways_in_use().any(Way::is_v4_unknown)
+    }
+
+    /// Whether no way that packets take is one for those of IPv4, as far as that can be asked.
+    pub(super) fn loses_v4(&self) -> bool {
+        !self.ways_in_use().any(|way| way.carries_v4() || way.is_v4_unknown())
+    }
+
+    /// Takes in whether the host answers probes of IPv4. Returns whether that is another thing than before.
+    pub(super) const fn set_answers_v4(&mut self, answers_v4: bool) -> bool {
+        std::mem::replace(&mut self.answers_v4, answers_v4) != answers_v4
+    }
+
     /// Takes in how many packets nexthops have taken.
     pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
         let [v4, v6] = self.counted.take(self.installed.nexthops.keys().copied(), counts);
         // Answers to that host's probes are counted, too, but are no use of the ways. Each is sent at once,
         // so an answer that was not counted by now went by the tap interface. It is forgotten, so that it
         // hides no user's packet later.
-        let answers = std::mem::take(&mut self.answers);
-        let is_used = if counts.is_empty() { self.is_carried() } else { v4 > 0 || v6 > answers };
+        let [answers_v4, answers_v6] = std::mem::take(&mut self.answers);
+        let is_used = if counts.is_empty() { self.is_carried() } else { v4 > answers_v4 || v6 > answers_v6 };
         self.is_counted = !counts.is_empty();
         if is_used {
             self.used_at = Some(now);
@@ -171,9 +199,11 @@ impl Destination {
         self.nexthops_along(way).map(|id| self.counted.total(id)).sum()
     }
 
-    /// Takes in that a probe of that host is answered, by a packet that the kernel sends.
-    pub(super) fn answer(&mut self) {
-        self.answers += 1;
+    /// Takes in that a probe of that host is answered, by a packet of IPv6 that the kernel sends or one of IPv4. Those of IPv4 are
+    /// looked up as probes that pass, which are not counted, if there are routes for these.
+    pub(super) fn answer(&mut self, is_v6: bool) {
+        let is_apart = !is_v6 && self.installed.groups.contains_key(&GroupId(2 * self.number).of_passing());
+        self.answers[usize::from(is_v6)] += u64::from(!is_apart);
     }
 
     /// Whether the kernel has sent packets to the host lately.

@@ -2,6 +2,7 @@
 //! An agent that has tried all its ways to a host asks that host a last question, which says so. It does not end itself
 //! before all other hosts have asked theirs.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use mapper_proto::{Instant, Mac};
@@ -9,6 +10,7 @@ use mapper_proto::{Instant, Mac};
 use super::KernelPath;
 use super::destination::Destination;
 use super::prober::Ends;
+use super::way::Way;
 
 /// How long an answer to the last question is waited for.
 const ANSWER_WITHIN: Duration = Duration::from_millis(200);
@@ -49,9 +51,10 @@ impl Farewell {
 }
 
 impl Destination {
-    /// Whether all ways to this host were tried, and some of them take packets.
-    fn is_settled(&self) -> bool {
-        self.is_carried() && self.ways.iter().all(|way| way.is_proved() || way.is_refuted())
+    /// Whether all ways to this host were tried, and some of them take packets. Probes of IPv4 come from `v4_probes_from`.
+    fn is_settled(&self, v4_probes_from: Option<Ipv4Addr>) -> bool {
+        let is_tried = |way: &Way| way.is_proved() || way.is_refuted();
+        self.is_carried() && self.ways.iter().all(is_tried) && !self.awaits_v4(v4_probes_from)
     }
 }
 
@@ -61,13 +64,15 @@ impl KernelPath {
         if !self.is_holding() {
             return;
         }
-        let Self { destinations, prober, own, .. } = self;
-        let is_due = |it: &Destination| it.is_settled() && it.farewell.due_at().is_some_and(|at| at <= now);
+        let Self { destinations, prober, own, v4_probes_from, .. } = self;
+        let is_due = |it: &Destination| {
+            it.is_settled(*v4_probes_from) && it.farewell.due_at().is_some_and(|at| at <= now)
+        };
         for (&mac, destination) in destinations.iter_mut().filter(|(_, it)| is_due(it)) {
             let ends = own.source_of_probes().zip(destination.target());
             let nonce = ends
                 .zip(destination.ways_in_use().next())
-                .map(|((own, other), way)| prober.ask_last(now, (mac, way), Ends { own, other }));
+                .map(|((own, other), way)| prober.ask_last(now, (mac, way), Ends { own, other, v4: None }));
             let farewell = &mut destination.farewell;
             farewell.tries += 1;
             (farewell.nonce, farewell.again_at) = (nonce, now + ANSWER_WITHIN);
@@ -79,7 +84,7 @@ impl KernelPath {
         if !self.is_holding() {
             return None;
         }
-        let settled = self.destinations.values().filter(|it| it.is_settled());
+        let settled = self.destinations.values().filter(|it| it.is_settled(self.v4_probes_from));
         settled.filter_map(|it| it.farewell.due_at()).min()
     }
 

@@ -47,7 +47,7 @@ mod ways;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,6 +108,8 @@ pub struct KernelPath {
     agent_port: Option<u8>,
     ports: BTreeMap<u8, KernelPort>,
     own: OwnAddresses,
+    /// The address from which probes of IPv4 come, and at which this host answers those of others.
+    v4_probes_from: Option<Ipv4Addr>,
     table: Option<Arc<RouteTable>>,
     narrow: BTreeMap<PortRef, u16>,
     /// The cables of the table's map that are held for dead for their silence alone, each by the lower of its ports.
@@ -164,6 +166,7 @@ impl KernelPath {
             agent_port: None,
             ports: BTreeMap::new(),
             own: OwnAddresses::default(),
+            v4_probes_from: None,
             table: None,
             narrow: BTreeMap::new(),
             silent: BTreeSet::new(),

@@ -4,11 +4,11 @@
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use mapper_fib::probe::{Datagram, HOP_LIMIT};
-use mapper_fib::segments::{overhead_bytes, towards_port};
+use mapper_fib::probe::{Datagram, DatagramEnds, HOP_LIMIT};
+use mapper_fib::segments::{Element, overhead_bytes, towards_port, towards_port_v4};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -39,13 +39,11 @@ const WAITED_FOR: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelProbe {
     /// The address by which the kernel is to route it, whatever its destination is.
-    pub towards: Ipv6Addr,
+    pub towards: IpAddr,
     /// The segments of its way; none where crossbars go by the destination.
     pub segments: Vec<Ipv6Addr>,
-    /// An address of this host.
-    pub source: Ipv6Addr,
-    /// An address of the host at the way's end.
-    pub destination: Ipv6Addr,
+    /// An address of this host, and one of the host at the way's end.
+    pub ends: DatagramEnds,
     /// The host at the way's end, which alone is to answer; `None` if whoever gets it is to.
     pub asked: Option<Mac>,
     /// The number that its answer repeats.
@@ -83,6 +81,46 @@ pub(super) struct Ends {
     pub(super) own: Ipv6Addr,
     /// An address of that host.
     pub(super) other: Ipv6Addr,
+    /// Addresses of IPv4 of both hosts, if it can be asked whether packets of IPv4 get through.
+    pub(super) v4: Option<(Ipv4Addr, Ipv4Addr)>,
+}
+
+/// Where a probe goes.
+#[derive(Debug)]
+struct Question {
+    towards: IpAddr,
+    segments: Vec<Ipv6Addr>,
+    ends: DatagramEnds,
+    /// Whether it turns before it gets to the host.
+    turns: bool,
+}
+
+impl Question {
+    /// What is to be asked of a way now: along `turned`, if there are such segments, which lead home, and otherwise along the way to
+    /// its end.
+    fn of(way: &Way, ends: Ends, turned: Option<Vec<Ipv6Addr>>) -> Option<Self> {
+        let towards = towards_port(way.port).into();
+        let Ends { own, other, v4 } = ends;
+        if let Some(segments) = turned {
+            let ends = DatagramEnds::V6 { source: own, destination: own };
+            return Some(Self { towards, segments, ends, turns: true });
+        }
+        let segments = way.segments_of_probe()?;
+        if !way.probes_v4() {
+            let ends = DatagramEnds::V6 { source: own, destination: other };
+            return Some(Self { towards, segments, ends, turns: false });
+        }
+        let (source, destination) = v4?;
+        let towards = if segments.is_empty() { towards_port_v4(way.port).into() } else { towards };
+        Some(Self { towards, segments, ends: DatagramEnds::V4 { source, destination }, turns: false })
+    }
+
+    /// As [`Self::of`], with packets of IPv6 to the way's end, whatever is to be found out about it.
+    fn of_v6(way: &Way, Ends { own, other, .. }: Ends) -> Option<Self> {
+        let ends = DatagramEnds::V6 { source: own, destination: other };
+        let (towards, segments) = (towards_port(way.port).into(), way.segments(Element::DeliverV6)?);
+        Some(Self { towards, segments, ends, turns: false })
+    }
 }
 
 /// When a way's turn comes.
@@ -239,7 +277,7 @@ impl Prober {
             way.nonce = Some(nonce);
             if let Some(ends) = ends {
                 let turned = if turns { turn(way) } else { None };
-                self.send(now, (mac, way), ends, (nonce, full_length), turned);
+                self.send(now, (mac, way), Question::of(way, ends, turned), (nonce, full_length));
                 if is_first_try {
                     self.window.sent(now, nonce);
                 }
@@ -249,34 +287,28 @@ impl Prober {
         due == Due::Lost
     }
 
-    /// Sends a probe: along the way to its end, or along these segments, which lead home.
+    /// Sends a probe that asks this; none if it cannot be asked.
     fn send(
         &mut self,
         now: Instant,
         (mac, way): (Mac, &Way),
-        Ends { own: source, other }: Ends,
+        question: Option<Question>,
         (nonce, full_length): (u64, bool),
-        turned: Option<Vec<Ipv6Addr>>,
     ) {
-        let turns = turned.is_some();
-        let Some(segments) = turned.or_else(|| way.segments_of_probe()) else { return };
+        let Some(Question { towards, segments, ends, turns }) = question else { return };
         self.under_way.insert(nonce, Probed { mac, number: way.number, turns });
         self.sent.push_back((now, nonce));
         // A list of segments that leads there and home may be longer than one that leads there, and leaves
         // less room for the packet.
         let overhead = if segments.is_empty() { 0 } else { overhead_bytes(segments.len()) };
         let inner_bytes = if full_length { way.mtu_to_show(overhead) as usize } else { 0 };
-        let destination = if turns { source } else { other };
-        let towards = towards_port(way.port);
-        let is_last = false;
         self.to_send.push_back(KernelProbe {
             towards,
             segments,
-            source,
-            destination,
+            ends,
             asked: (!turns).then_some(mac),
             nonce,
-            is_last,
+            is_last: false,
             inner_bytes,
             hop_limit: HOP_LIMIT,
         });
@@ -285,7 +317,7 @@ impl Prober {
     /// Asks the last question, along a way that is proved. Returns its nonce.
     pub(super) fn ask_last(&mut self, now: Instant, (mac, way): (Mac, &Way), ends: Ends) -> u64 {
         let nonce = self.rng.random();
-        self.send(now, (mac, way), ends, (nonce, false), None);
+        self.send(now, (mac, way), Question::of_v6(way, ends), (nonce, false));
         if let Some(probe) = self.to_send.back_mut().filter(|probe| probe.nonce == nonce) {
             probe.is_last = true;
         }

@@ -36,6 +36,9 @@ impl KernelPath {
             (false, it) if it.is_needed() => crossbar::neighbours(&ports),
             (false, _) => Objects::default(),
         };
+        if self.goes_by_destination() {
+            wanted.routes.extend(crossbar::towards_ports_v4(&ports));
+        }
         if self.passes_by_destination() {
             wanted.rules.extend(crossbar::rules_of_passing(&ports));
         }
@@ -69,9 +72,12 @@ impl KernelPath {
         self.renew(now, mac);
         let packing = self.abilities.packing();
         let Some(destination) = self.destinations.get_mut(&mac) else { return };
+        let tries_v4 = destination.ends_of_v4(self.v4_probes_from).is_some();
         for way in &mut destination.ways {
             if way.try_again(packing) {
                 self.prober.schedule(now, mac, way);
+            } else if tries_v4 && way.is_v4_unknown() {
+                self.prober.hasten(now, mac, way.number);
             }
         }
     }
@@ -111,8 +117,9 @@ impl KernelPath {
     /// Derives the objects of a host anew from its ways.
     pub(super) fn update(&mut self, mac: Mac) {
         let passes = self.passes_by_destination();
-        let Self { destinations, numbers, own, tap, abilities, .. } = self;
+        let Self { destinations, numbers, own, tap, abilities, v4_probes_from, .. } = self;
         let Some(destination) = destinations.get_mut(&mac) else { return };
+        let own = (&*own, *v4_probes_from);
         let renewed = destination.refill(numbers, own, *tap, &abilities.left_unused, passes);
         let shortened = destination.shortened();
         // A host that is listed may now have the address of one that is not listed any more.

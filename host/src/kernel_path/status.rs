@@ -24,6 +24,8 @@ pub struct KernelPathStatus {
     pub for_sake_of: Option<Mac>,
     /// The hosts of the map to which the kernel sends no packets, with the reason.
     pub not_carried: Vec<(Mac, NotCarried)>,
+    /// The hosts to which the kernel sends packets of IPv6 alone, as nothing of IPv4 gets through on the ways there.
+    pub v4_not_carried: Vec<Mac>,
     /// The hosts to which packets are shorter than the ends of all cables on the way say.
     pub shortened: Vec<(Mac, Shortened)>,
     /// How many objects the kernel is to hold.
@@ -192,6 +194,7 @@ impl KernelPath {
             by_destination: carried().count() - by_segments,
             for_sake_of: self.goes_along_for(),
             not_carried,
+            v4_not_carried: self.v4_not_carried().collect(),
             shortened: self.shortened().collect(),
             objects: objects + self.of_ports.len(),
         }
@@ -200,6 +203,14 @@ impl KernelPath {
     /// The hosts to which packets are shorter than the ends of all cables on the way say.
     pub fn shortened(&self) -> impl Iterator<Item = (Mac, Shortened)> + '_ {
         self.shortened.iter().map(|(&mac, &shortened)| (mac, shortened))
+    }
+
+    /// The hosts to which the kernel sends packets of IPv6 alone, as those of IPv4 do not get through.
+    pub fn v4_not_carried(&self) -> impl Iterator<Item = Mac> + '_ {
+        let loses_v4 = |it: &Destination| {
+            it.is_carried() && it.ends_of_v4(self.v4_probes_from).is_some() && it.loses_v4()
+        };
+        self.destinations.iter().filter(move |(_, it)| loses_v4(it)).map(|(&mac, _)| mac)
     }
 
     /// The hosts to which the kernel sends no packets, and why, whichever neighbour's kernel may be the cause.
@@ -268,7 +279,8 @@ impl KernelPath {
             | NotCarried::NoAnswer
             | NotCarried::OtherNetwork(_) => true,
         };
-        self.not_carried().all(|(_, _, why)| is_tried(why))
+        let awaits_v4 = |it: &Destination| it.awaits_v4(self.v4_probes_from);
+        self.not_carried().all(|(_, _, why)| is_tried(why)) && !self.destinations.values().any(awaits_v4)
     }
 
     /// Whether there is a host of which no probe was answered on any of its ways.

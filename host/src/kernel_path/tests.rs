@@ -6,6 +6,7 @@ mod lengths;
 mod losses;
 mod proofs;
 mod uses;
+mod version4;
 mod without_crossbar;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
 use mapper_fib::model::{Machine, Packet, Step};
+use mapper_fib::probe::{DatagramEnds, HOP_LIMIT};
 use mapper_fib::segments::{self, Element, LeftUnused, overhead_bytes};
 use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
 use mapper_proto::crossbar_tag;
@@ -55,24 +57,34 @@ struct Ring {
     carries: BTreeMap<PortRef, u32>,
     /// The hosts whose agents have crashed, and whose kernels go on.
     silent: BTreeSet<usize>,
+    /// The nodes whose kernels drop packets of IPv4 without segments that come in.
+    drops_v4: BTreeSet<usize>,
 }
 
 fn mac(node: usize) -> Mac {
     Mac::from_position(node as u32 + 1)
 }
 
-/// The link address of a node's port.
 /// The tag of a node's crossbar.
 fn tag(node: usize) -> u64 {
     crossbar_tag::derive(b"", &[mac(node)])
 }
 
+/// The link address of a node's port.
 fn port_mac(node: usize, port: u8) -> Mac {
     Mac::from_position(1000 + 10 * node as u32 + u32::from(port))
 }
 
 fn v4(node: usize) -> IpAddr {
     Ipv4Addr::new(10, 1, 0, node as u8 + 1).into()
+}
+
+/// The address of a node from which probes of IPv4 come.
+fn v4_of(node: usize) -> Option<Ipv4Addr> {
+    match v4(node) {
+        IpAddr::V4(ip) => Some(ip),
+        IpAddr::V6(_) => None,
+    }
 }
 
 fn v6(node: usize) -> IpAddr {
@@ -141,6 +153,7 @@ fn starting_kernel(node: usize, abilities: KernelAbilities, agent_port: Option<u
     kernel.set_abilities(Instant::ZERO, abilities, agent_port);
     let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
     kernel.set_own_addresses(Instant::ZERO, vec![address(v4(node), 24), address(v6(node), 64)]);
+    kernel.set_v4_probes_from(Instant::ZERO, v4_of(node));
     kernel
 }
 
@@ -169,9 +182,17 @@ impl Ring {
             }
         };
         let nodes = (0..count).map(node).collect();
-        let (cut, silent, carries) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-        let mut ring =
-            Self { nodes, now: Instant::ZERO, cut, size, leaf_at, link_mtu: 1500, carries, silent };
+        let mut ring = Self {
+            nodes,
+            now: Instant::ZERO,
+            cut: BTreeSet::new(),
+            size,
+            leaf_at,
+            link_mtu: 1500,
+            carries: BTreeMap::new(),
+            silent: BTreeSet::new(),
+            drops_v4: BTreeSet::new(),
+        };
         let whom = needed_by(map, |of| {
             let host = (0..count).find(|&host| mac(host) == of);
             host.map_or(ByDestination::Never, |host| abilities(host).by_destination.told(host < size))
@@ -258,7 +279,8 @@ impl Ring {
             for node in 0..self.nodes.len() {
                 self.run(node);
             }
-            let next = self.nodes.iter().filter_map(|node| node.kernel.poll_timeout()).min();
+            let running = self.nodes.iter().zip(0..).filter(|(_, node)| !self.silent.contains(node));
+            let next = running.filter_map(|(node, _)| node.kernel.poll_timeout()).min();
             let Some(next) = next.filter(|&next| next <= until) else { return };
             self.now = next.max(self.now);
         }
@@ -273,16 +295,19 @@ impl Ring {
     }
 
     fn run(&mut self, node: usize) {
+        if self.silent.contains(&node) {
+            return;
+        }
         let kernel = &mut self.nodes[node].kernel;
         kernel.handle_timeout(self.now, |_| None);
         self.change(node);
         while let Some(probe) = self.nodes[node].kernel.poll_probe() {
-            let packet = Packet::new(probe.destination.into(), probe.segments.clone());
-            let first = self.nodes[node].objects.routes.iter().find_map(|(key, route)| {
-                let leads = key.table == mapper_fib::Table::Main && key.to.contains(probe.towards.into());
-                leads.then(|| route.clone())
-            });
-            let Some(mapper_fib::Route::Gateway { interface, .. }) = first else { continue };
+            let to: IpAddr = match probe.ends {
+                DatagramEnds::V4 { destination, .. } => destination.into(),
+                DatagramEnds::V6 { destination, .. } => destination.into(),
+            };
+            let packet = Packet::new(to, probe.segments.clone());
+            let Some(interface) = self.interface_of(node, probe.towards) else { continue };
             let port = (interface - 10) as u8;
             let arrived = match probe.segments.is_empty() {
                 // A probe by the destination leaves by the port that it names, whatever the own table says.
@@ -295,15 +320,26 @@ impl Ring {
             };
             let arrived = arrived.filter(|(at, hops)| {
                 let is_asked = probe.asked.is_none_or(|asked| asked == mac(*at));
-                is_asked && self.nodes[*at].addresses.contains(&probe.destination.into()) && fits(hops)
+                is_asked && self.nodes[*at].addresses.contains(&to) && fits(hops)
             });
             if let Some((at, _)) = arrived {
                 if probe.is_last {
                     assert!(self.nodes[at].kernel.hear_farewell(mac(node)));
                 }
-                self.nodes[node].kernel.answered(self.now, probe.nonce);
+                let answers_v4 = self.nodes[at].kernel.answers_v4();
+                self.nodes[node].kernel.answered(self.now, probe.nonce, answers_v4);
                 self.change(node);
             }
+        }
+    }
+
+    /// The interface by which a probe leaves a node.
+    fn interface_of(&self, node: usize, towards: IpAddr) -> Option<u32> {
+        let mut routes = self.nodes[node].objects.routes.iter();
+        let (_, route) = routes.find(|(key, _)| key.table == Table::Main && key.to.contains(towards))?;
+        match route {
+            Route::Gateway { interface, .. } => Some(*interface),
+            _ => None,
         }
     }
 
@@ -336,7 +372,8 @@ impl Ring {
         mut hops: Vec<PortRef>,
     ) -> Option<(usize, Vec<PortRef>)> {
         hops.push(PortRef { xbar: node as u32, port });
-        assert!(hops.len() < 64, "a packet loops");
+        // The first port of a probe that names it is not chosen by a kernel, which would take one off the hop limit.
+        assert!(hops.len() <= usize::from(HOP_LIMIT), "a packet loops: {packet:?} {hops:?}");
         let (far, far_port) = self.far(node, port)?;
         let ends = [(node, port), (far, far_port)].map(|(n, port)| PortRef { xbar: n as u32, port });
         if ends.iter().any(|end| self.cut.contains(end)) {
@@ -354,6 +391,10 @@ impl Ring {
         hops: Vec<PortRef>,
     ) -> Option<(usize, Vec<PortRef>)> {
         let Node { objects, addresses, .. } = &self.nodes[node];
+        let is_plain_v4 = packet.segments.is_empty() && packet.inner.is_ipv4();
+        if is_plain_v4 && arrival.is_some() && self.drops_v4.contains(&node) {
+            return None;
+        }
         let arrival = arrival.map(|port| format!("e{port}"));
         match (Machine { objects, addresses }).step(arrival.as_deref(), packet, flow) {
             Step::Delivered { .. } => Some((node, hops)),
@@ -374,7 +415,9 @@ impl Ring {
     /// The ports that packets from one node to another leave by, for all flows; `None` for those that are lost,
     /// and nothing if the kernel does not carry them.
     fn flows(&self, from: usize, to: usize, address: IpAddr) -> Vec<Option<Vec<PortRef>>> {
-        if !self.nodes[from].kernel.carried().any(|carried| carried == mac(to)) {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(address) };
+        let is_carried = self.nodes[from].kernel.carried().any(|carried| carried == mac(to));
+        if !is_carried || !self.nodes[from].objects.routes.contains_key(&key) {
             return Vec::new();
         }
         (0..4)

@@ -1,5 +1,7 @@
 //! Ways are tried: probes that are due, and what is made of answers and of silence.
 
+use std::net::Ipv4Addr;
+
 use mapper_proto::{Instant, Mac};
 
 use super::prober::{Ends, Probed};
@@ -12,7 +14,7 @@ impl KernelPath {
         self.part_company(now);
         self.settle_doubts(&heard_at);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
-        let Self { prober, destinations, own, agent_port, left, .. } = self;
+        let Self { prober, destinations, own, agent_port, left, v4_probes_from, .. } = self;
         let left_needs_proof = left.handle_timeout(now);
         // Where an agent has crashed, other agents hold its cables for dead. If no cable is held for dead, a
         // host that answers no probe has other reasons, and its packets are better left to the tap interface.
@@ -28,15 +30,18 @@ impl KernelPath {
                 heard_at: heard_at(mac).max(destination.answered_at),
             };
             let target = destination.target();
+            let v4 = destination.ends_of_v4(*v4_probes_from);
             let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { continue };
-            if is_holding && way.is_proved() {
+            if is_holding && way.is_proved() && !(v4.is_some() && way.is_v4_unknown()) {
                 continue;
             }
             let ends = own.source_of_probes().zip(target);
             let turn = |way: &Way| ways::turn(way, *agent_port, ends);
-            let ends = ends.map(|(own, other)| Ends { own, other });
-            let (was_refuted, was_shortened) = (way.is_refuted(), way.surely_shortened_to());
-            if prober.fire(now, mac, (way, end), ends, turn) || way.surely_shortened_to() != was_shortened {
+            let ends = ends.map(|(own, other)| Ends { own, other, v4 });
+            let (was_refuted, before) =
+                (way.is_refuted(), (way.surely_shortened_to(), way.carries_v4(), way.is_v4_unknown()));
+            let is_lost = prober.fire(now, mac, (way, end), ends, turn);
+            if is_lost || (way.surely_shortened_to(), way.carries_v4(), way.is_v4_unknown()) != before {
                 renewed.push(mac);
             }
             any_refuted |= !was_refuted && way.is_refuted();
@@ -62,8 +67,8 @@ impl KernelPath {
         settled.into_iter().for_each(|mac| self.update(mac));
     }
 
-    /// Takes in that a probe was answered.
-    pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
+    /// Takes in that a probe was answered, by a host that also answers those of IPv4 if `answers_v4`.
+    pub(crate) fn answered(&mut self, now: Instant, nonce: u64, answers_v4: bool) {
         let Some(Probed { mac, number, turns }) = self.prober.take(now, nonce) else { return };
         if self.is_farewell_answered(mac, nonce) {
             return;
@@ -74,11 +79,17 @@ impl KernelPath {
         }
         let is_used = destination.is_used(now);
         let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
+        let mut is_changed = !turns && destination.set_answers_v4(answers_v4);
+        // What turned before the host says nothing of what the host would answer.
+        let tries_v4 = !turns && destination.ends_of_v4(self.v4_probes_from).is_some();
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
+        way.set_tries_v4(tries_v4);
         let (is_news, due) = way.answered(now, every);
-        let next = if is_used { due } else { self.prober.try_together(due) };
+        // As long as it is not known whether packets of IPv4 get through, they go by the tap interface.
+        let is_pressing = is_used || tries_v4 && way.is_v4_unknown();
+        let next = if is_pressing { due } else { self.prober.try_together(due) };
         self.prober.schedule(next, mac, way);
-        let mut is_changed = is_news;
+        is_changed |= is_news;
         if !turns {
             destination.answered(now);
             is_changed |= destination.forget_set_aside(&mut self.numbers);
@@ -88,11 +99,25 @@ impl KernelPath {
         }
     }
 
-    /// Takes in that a probe of this host is answered, by a packet that the kernel sends.
-    pub(crate) fn answers(&mut self, mac: Mac) {
+    /// Takes in that a probe of this host is answered, by a packet of IPv6 that the kernel sends or one of IPv4.
+    pub(crate) fn answers(&mut self, mac: Mac, is_v6: bool) {
         if let Some(destination) = self.destinations.get_mut(&mac) {
-            destination.answer();
+            destination.answer(is_v6);
         }
+    }
+
+    /// Says from which address probes of IPv4 come, and that they are answered there; `None` if there is no such address.
+    pub(crate) fn set_v4_probes_from(&mut self, now: Instant, from: Option<Ipv4Addr>) {
+        if self.v4_probes_from != from {
+            self.v4_probes_from = from;
+            let all: Vec<Mac> = self.destinations.keys().copied().collect();
+            all.into_iter().for_each(|mac| self.renew_and_try(now, mac));
+        }
+    }
+
+    /// Whether this host answers probes of IPv4.
+    pub(crate) const fn answers_v4(&self) -> bool {
+        self.v4_probes_from.is_some()
     }
 
     /// The next probe to send through the kernel.

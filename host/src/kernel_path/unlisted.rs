@@ -87,7 +87,8 @@ impl KernelPath {
     /// way is left is dropped.
     pub(super) fn change_unlisted(&mut self, change: impl Fn(&mut Unlisted, &mut Numbers) -> bool) {
         let passes = self.passes_by_destination();
-        let Self { unlisted, numbers, own, tap, abilities, changes, .. } = self;
+        let Self { unlisted, numbers, own, v4_probes_from, tap, abilities, changes, .. } = self;
+        let own = (&*own, *v4_probes_from);
         for it in unlisted.values_mut() {
             if change(it, numbers) {
                 changes.extend(it.destination.refill(numbers, own, *tap, &abilities.left_unused, passes));

@@ -1,6 +1,7 @@
 //! One route through the kernels, and how far it is proved.
 
 mod course;
+mod of_v4;
 mod packets;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use mapper_proto::wire::RoundTrip;
 
 use super::RECHECK_USED_EVERY;
 pub(super) use course::{Course, Leaving};
+use of_v4::OfV4;
 
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(60);
@@ -98,6 +100,10 @@ pub(super) struct Way {
     tries_length: bool,
     /// How elements are packed unless a crossbar on the way does not obey it.
     preferred: Option<Packing>,
+    /// Whether packets of IPv4 get through, too.
+    of_v4: OfV4,
+    /// Whether that can be asked, as both hosts have addresses of IPv4 and the one at the end answers there.
+    tries_v4: bool,
 }
 
 /// What a probe has otherwise than the packets that go along its way, to find whether these could have it, too.
@@ -107,6 +113,8 @@ enum Trial {
     Packing,
     /// It is as long as the ends of all cables say.
     Length,
+    /// It is of IPv4, which something on the way may treat otherwise.
+    Version4,
 }
 
 /// What is known of a way.
@@ -188,6 +196,8 @@ impl Way {
             next_trial: None,
             tries_length: false,
             preferred,
+            of_v4: OfV4::UNKNOWN,
+            tries_v4: false,
         }
     }
 
@@ -209,6 +219,31 @@ impl Way {
     /// Whether it was tried in vain so often that it is left alone for the longest time.
     pub(super) const fn is_hopeless(&self) -> bool {
         matches!(self.proof, Proof::Refuted { times } if times > MOST_DOUBLINGS)
+    }
+
+    /// Whether packets of IPv4 may take it, of a way that others may take.
+    pub(super) const fn carries_v4(&self) -> bool {
+        self.of_v4.gets_through()
+    }
+
+    /// Whether packets may take it, and it is not known yet whether those of IPv4 may.
+    pub(super) const fn is_v4_unknown(&self) -> bool {
+        self.is_proved() && self.of_v4.is_unknown()
+    }
+
+    /// Whether the probe that is to be sent is of IPv4.
+    pub(super) fn probes_v4(&self) -> bool {
+        self.trial == Some(Trial::Version4)
+    }
+
+    /// Says whether it can be asked from now on whether packets of IPv4 get through.
+    pub(super) const fn set_tries_v4(&mut self, tries_v4: bool) {
+        self.tries_v4 = tries_v4;
+    }
+
+    /// Forgets whether packets of IPv4 get through, as another address of IPv4 is at its end.
+    pub(super) const fn forget_v4(&mut self) {
+        self.of_v4 = OfV4::UNKNOWN;
     }
 
     /// Forgets that it works, as what answered probes may not be at its end any more.
@@ -294,7 +329,11 @@ impl Way {
     fn next_due(&mut self, now: Instant, end: FarEnd) -> (Due, Instant) {
         let missed_trial = self.trial.take();
         let missed = self.nonce.take().is_some() && missed_trial.is_none();
-        self.longer_is_lost |= missed_trial == Some(Trial::Length);
+        match missed_trial {
+            Some(Trial::Length) => self.longer_is_lost = true,
+            Some(Trial::Version4) => self.of_v4.missed(),
+            Some(Trial::Packing) | None => {}
+        }
         let probe = |full_length| (Due::Probe { full_length, turns: false }, now + ANSWER_WITHIN);
         let most_misses = if end.may_turn { 2 * MISSES } else { MISSES };
         if missed && let Proof::Found { misses, while_heard } = self.proof {
@@ -329,7 +368,11 @@ impl Way {
                     self.tries_length |= self.rechecks.is_multiple_of(TRY_LENGTH_EVERY);
                 }
                 let within = if end.is_used { USED_WITHIN } else { RECHECK_WITHIN };
-                let full_length = self.trial.is_some() || self.tries_length;
+                let full_length = match self.trial {
+                    Some(Trial::Packing | Trial::Length) => true,
+                    Some(Trial::Version4) => false,
+                    None => self.tries_length,
+                };
                 (Due::Probe { full_length, turns: false }, now + within)
             }
             Proof::Refuted { times } => {
@@ -379,12 +422,21 @@ impl Way {
         self.nonce = None;
         self.tries_length = false;
         let trial = self.trial.take();
-        match trial {
-            Some(Trial::Packing) => self.preferred.into_iter().for_each(|it| self.course.set_packing(it)),
-            Some(Trial::Length) => self.take_longest(),
-            None => {}
+        if !self.is_proved() {
+            self.of_v4 = OfV4::UNKNOWN;
         }
-        let is_news = !self.is_proved() || trial.is_some();
+        let is_news = match trial {
+            Some(Trial::Packing) => {
+                self.preferred.into_iter().for_each(|it| self.course.set_packing(it));
+                true
+            }
+            Some(Trial::Length) => {
+                self.take_longest();
+                true
+            }
+            Some(Trial::Version4) => self.of_v4.answered(),
+            None => !self.is_proved(),
+        };
         self.proof = Proof::Found { misses: 0, while_heard: 0 };
         self.next_trial = if trial.is_none() { self.trial_to_come() } else { None };
         (is_news, if self.next_trial.is_some() { now } else { now + self.spread(every) })
@@ -406,6 +458,7 @@ impl Way {
                 Some(Trial::Packing)
             }
             () if self.shortened_to().is_some() && is_turn(1, TRY_LONGER_EVERY) => Some(Trial::Length),
+            () if self.tries_v4 && self.of_v4.is_due(self.rechecks) => Some(Trial::Version4),
             () => None,
         }
     }

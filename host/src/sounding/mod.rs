@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use mapper_fib::probe::HOP_LIMIT;
+use mapper_fib::probe::{DatagramEnds, HOP_LIMIT};
 use mapper_fib::segments::towards_port;
 use mapper_proto::agent::{Agent, Echo};
 use mapper_proto::wire::RoundTrip;
@@ -260,13 +260,12 @@ impl Soundings {
                 let Some(nonce) = self.rng.as_mut().map(RngExt::random) else {
                     return self.count(sounding);
                 };
-                let towards = towards_port(port);
+                let towards = towards_port(port).into();
                 let inner_bytes = bytes;
                 self.probes.push_back(KernelProbe {
                     towards,
                     segments,
-                    source,
-                    destination,
+                    ends: DatagramEnds::V6 { source, destination },
                     asked: None,
                     nonce,
                     is_last: false,

@@ -1,6 +1,8 @@
 //! The sockets by which paths through kernels are proved: one sends packets with headers of our own, another one
 //! takes and answers the datagrams that arrive, and a third hears at which kernels hop limits of probes ended.
 
+mod v4;
+
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -14,6 +16,7 @@ use tracing::debug;
 use super::ended_hops;
 use super::stamped::{self, Received};
 use crate::link::readiness;
+pub use v4::ProbeSocketsV4;
 
 /// The protocol of packets that bring their own header (`IPPROTO_RAW`).
 const OWN_HEADER: i32 = 255;

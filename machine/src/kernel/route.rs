@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use mapper_fib::object::{PROTOCOL, TOO_LONG_SERVICE};
+use mapper_fib::object::{PROBE_SERVICE, PROTOCOL, TOO_LONG_SERVICE};
 use mapper_fib::{GroupId, IpPrefix, Route, RouteKey, Table};
 
 use super::tunnel::{self, Local};
@@ -42,11 +42,12 @@ pub(super) struct Told {
     pub(super) protocol: u8,
 }
 
-/// The type of service that a route is for, 0 for any, and its table: packets of IPv4 that are too long have no table of
+/// The type of service that a route is for, 0 for any, and its table: packets of IPv4 that are too long, or pass, have no table of
 /// their own.
 fn place(key: RouteKey) -> (u8, Table) {
     match key.table {
         Table::TooLong if key.to.ip.is_ipv4() => (TOO_LONG_SERVICE, Table::Main),
+        Table::Passing if key.to.ip.is_ipv4() => (PROBE_SERVICE, Table::Main),
         table => (0, table),
     }
 }
@@ -57,6 +58,7 @@ fn table(family: u8, service: u8, number: u32) -> Option<Table> {
     let table = all.into_iter().find(|table| table.number() == number)?;
     match (family, service, table) {
         (AF_INET, TOO_LONG_SERVICE, Table::Main) => Some(Table::TooLong),
+        (AF_INET, PROBE_SERVICE, Table::Main) => Some(Table::Passing),
         (AF_INET, 0, Table::TooLong | Table::Passing) => None,
         (_, 0, table) => Some(table),
         _ => None,

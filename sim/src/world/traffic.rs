@@ -175,10 +175,15 @@ impl Traffic {
         }
     }
 
-    /// Takes in that a frame reached the user of a host. `upheavals` says how often the sender's flows have
+    /// Takes in that a frame reached the user of a host. `upheavals` says how often a host's flows have
     /// moved by now. Returns what is wrong about how the frame arrived, if neither cables are to blame nor
     /// the flow's route was lost while the frame was under way.
-    fn arrive(&mut self, at: u32, frame: UserFrame, upheavals: Upheavals) -> Option<&'static str> {
+    fn arrive(
+        &mut self,
+        at: u32,
+        frame: UserFrame,
+        upheavals: impl Fn(u32) -> Upheavals,
+    ) -> Option<&'static str> {
         // A host that has the address of another also gets frames that are for that one.
         let to = if frame.to == UserFrame::ALL { at } else { frame.to };
         let pair = self.pairs_to(frame.from, frame.to).find(|pair| pair.to == to)?;
@@ -188,9 +193,10 @@ impl Traffic {
                 self.duplicated += 1;
                 return None;
             }
-            Arrival::Overtaken { sent_at, upheavals: when_sent } => {
+            Arrival::Overtaken { sent_at, upheavals: when_sent, relay } => {
                 self.reordered += 1;
-                if when_sent != upheavals {
+                let mut before = [(frame.from, when_sent)].into_iter().chain(relay);
+                if before.any(|(host, before)| before != upheavals(host)) {
                     return None;
                 }
                 (sent_at, "was overtaken by a later one of its flow")

@@ -67,25 +67,33 @@ pub(super) fn pinged(unit: u8, Pinged { to, ways }: &Pinged) -> String {
             sent,
             received,
             loss,
+            why_not_asked,
             min_ms,
             median_ms,
             max_ms,
         } = way;
         text.push_str(&way_line(nth, kind, *in_use, (via, forks_at_crossbar.as_deref())));
-        let result = match (min_ms, median_ms, max_ms, sent) {
+        let lost = lost(*loss);
+        let result = match (min_ms, median_ms, max_ms, why_not_asked) {
             (Some(min), Some(median), Some(max), _) => format!(
-                "{received} of {sent} back, {:.1}% lost; min {min:.3}, median {median:.3}, max {max:.3} ms",
-                100.0 * loss
+                "{received} of {sent} back, {lost}; min {min:.3}, median {median:.3}, max {max:.3} ms"
             ),
-            (.., 0) => CANNOT_BE_ASKED.to_owned(),
-            _ => format!("0 of {sent} back, 100.0% lost"),
+            (.., Some(why)) => cannot_be_asked(why),
+            _ => format!("{received} of {sent} back, {lost}"),
         };
         text.push_str(&format!("        {result}\n"));
     }
     text
 }
 
-const CANNOT_BE_ASKED: &str = "it cannot be asked: one of the two hosts has no IPv6 address on the fabric";
+/// The part of what was sent that did not come back.
+fn lost(loss: Option<f64>) -> String {
+    loss.map_or_else(|| "nothing sent".to_owned(), |loss| format!("{:.1}% lost", 100.0 * loss))
+}
+
+fn cannot_be_asked(why: &str) -> String {
+    format!("it cannot be asked: {}", visible(why))
+}
 
 /// A way, with the ports that it leaves crossbars by, and the crossbar at which it forks.
 fn way_line(nth: usize, kind: &str, in_use: bool, (via, fork): (&[String], Option<&str>)) -> String {
@@ -111,17 +119,18 @@ pub(super) fn bandwidths(unit: u8, Bandwidths { to, ways }: &Bandwidths) -> Stri
             sent,
             received,
             loss,
+            why_not_asked,
             one_way,
             ..
         } = way;
         text.push_str(&way_line(nth, kind, *in_use, (via, forks_at_crossbar.as_deref())));
-        let came = format!("{received} of {sent} packets of {packet_bytes} bytes, {:.1}% lost", 100.0 * loss);
+        let came = format!("{received} of {sent} packets of {packet_bytes} bytes, {}", lost(*loss));
         let direction = if *one_way { "there" } else { "there and back" };
-        let result = match (way.min_mbps, way.median_mbps, way.max_mbps) {
-            (Some(min), Some(median), Some(max)) => {
+        let result = match (way.min_mbps, way.median_mbps, way.max_mbps, why_not_asked) {
+            (Some(min), Some(median), Some(max), _) => {
                 format!("{median:.1} Mb/s {direction} (from {min:.1} to {max:.1}); {came}")
             }
-            _ if *sent == 0 => CANNOT_BE_ASKED.to_owned(),
+            (.., Some(why)) => cannot_be_asked(why),
             _ => format!("no train told how fast it was; {came}"),
         };
         text.push_str(&format!("        {result}\n"));
@@ -177,7 +186,8 @@ mod tests {
             forks_at_crossbar: None,
             sent: 4,
             received: 3,
-            loss: 0.25,
+            loss: Some(0.25),
+            why_not_asked: None,
             min_ms: Some(0.1),
             median_ms: Some(0.2),
             max_ms: Some(1.5),
@@ -186,11 +196,16 @@ mod tests {
                         3 of 4 back, 25.0% lost; min 0.100, median 0.200, max 1.500 ms\n";
         assert_eq!(pinged(1, &Pinged { to: host(), ways: vec![way.clone()] }), expected);
         let fork = Some("crossbar of node2".to_owned());
+        let unasked = way.clone();
         let forked = PingedWay { by: "routes".to_owned(), forks_at_crossbar: fork, ..way };
         let told = pinged(1, &Pinged { to: host(), ways: vec![forked] });
         let expected = "by routes of the kernels: crossbar of node1, port 1; crossbar of node2, from where there are several \
                         ways as near, which kernels choose from\n";
         assert!(told.contains(expected), "{told}");
+        let why_not_asked = Some("no address".to_owned());
+        let silent = PingedWay { sent: 0, received: 0, loss: None, why_not_asked, min_ms: None, ..unasked };
+        let told = pinged(1, &Pinged { to: host(), ways: vec![silent] });
+        assert!(told.ends_with("        it cannot be asked: no address\n"), "{told}");
     }
 
     #[test]
@@ -203,14 +218,15 @@ mod tests {
             packet_bytes: 1460,
             sent: 500,
             received: 495,
-            loss: 0.01,
+            loss: Some(0.01),
+            why_not_asked: None,
             one_way: true,
             min_mbps: Some(900.0),
             median_mbps: Some(940.25),
             max_mbps: Some(999.0),
         };
         let silent =
-            WayBandwidth { received: 0, loss: 1.0, median_mbps: None, one_way: false, ..way.clone() };
+            WayBandwidth { received: 0, loss: Some(1.0), median_mbps: None, one_way: false, ..way.clone() };
         let expected = "node3\u{fffd} 02:00:00:00:00:01 (unit 0)\n  way 1 by segments through kernels: the cable\n        \
                         940.2 Mb/s there (from 900.0 to 999.0); 495 of 500 packets of 1460 bytes, 1.0% lost\n  \
                         way 2 by segments through kernels: the cable\n        \

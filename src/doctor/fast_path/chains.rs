@@ -84,6 +84,11 @@ impl Rule {
         self.verdict == Verdict::Accept && is_named
     }
 
+    /// Whether it may accept some packets that come in by this interface.
+    pub(super) fn may_accept_from(&self, interface: &str) -> bool {
+        self.verdict != Verdict::Drop && is_any_match(&self.came_in, interface)
+    }
+
     /// Whether it accepts, of what comes in by this port, at least what `other` accepts elsewhere. Of what rules match by
     /// beside interfaces and ports of UDP no more is known than that there is something.
     pub(super) fn accepts_as_well(&self, came_in: &str, other: &Self) -> bool {

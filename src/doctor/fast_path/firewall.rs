@@ -85,8 +85,13 @@ fn judge(chains: &[Chain], examined: &Examined<'_>) -> Vec<Check> {
         // IPv4 goes from one port to another without an outer header only by plain routes.
         (Hook::Forward, Family::V4) => examined.forwards && examined.choice.allows_routes(),
         (Hook::Forward, _) => examined.forwards,
-        (Hook::Input, Family::V4) | (Hook::None, _) => false,
+        // Probes of IPv4 matter where anybody may use IPv4.
+        (Hook::Input, Family::V4) => {
+            let may_accept = |tap| rules_of(chain, chains).any(|rule| rule.may_accept_from(tap));
+            examined.tap.is_some_and(may_accept)
+        }
         (Hook::Input, _) => true,
+        (Hook::None, _) => false,
     };
     let of_users: Vec<Check> = chains
         .iter()
@@ -121,9 +126,14 @@ fn judge_chain(chain: &Chain, all: &[Chain], ports: &[Interface]) -> Option<Chec
     if dropped.is_empty() {
         return None;
     }
-    let what = match chain.hook {
-        Hook::Forward => "what comes in by one port and leaves by another or the same",
-        Hook::Input | Hook::None => "the probes that prove paths through kernels",
+    let what = match (chain.hook, chain.family) {
+        (Hook::Forward, _) => "what comes in by one port and leaves by another or the same",
+        (Hook::Input | Hook::None, Family::V4) => {
+            "the probes that show that IPv4 gets through, without which its packets go by the tap interface"
+        }
+        (Hook::Input | Hook::None, Family::V6 | Family::Both) => {
+            "the probes that prove paths through kernels"
+        }
     };
     let what = match drops_the_rest {
         true => format!(
@@ -132,8 +142,10 @@ fn judge_chain(chain: &Chain, all: &[Chain], ports: &[Interface]) -> Option<Chec
         ),
         false => format!("a rule of the chain {} drops {what}", chain.title()),
     };
-    // Other chains, and rules that match by more, may accept it all the same.
-    let is_sure = !rules().any(|rule| rule.verdict != Verdict::Drop);
+    // Other chains, and rules that match by more, may accept it all the same. Without probes of IPv4 packets are slower, and get
+    // there.
+    let is_sure = (chain.hook, chain.family) != (Hook::Input, Family::V4)
+        && !rules().any(|rule| rule.verdict != Verdict::Drop);
     let repair = repair(chain, &dropped);
     let commands = match &repair {
         Some(repair) => repair.commands.clone(),
@@ -234,10 +246,18 @@ mod tests {
     }
 
     #[test]
-    fn ipv4_is_forwarded_by_plain_routes_alone_and_probes_are_ipv6() {
+    fn ipv4_is_forwarded_by_plain_routes_alone_and_its_probes_come_in_where_it_is_used() {
         let v4 = chain(Family::V4, Hook::Forward, Verdict::Drop, Vec::new());
         assert_eq!(judged(std::slice::from_ref(&v4), DataPathChoice::Srv6, true), []);
         assert_eq!(judged(&[v4], DataPathChoice::Routes, true).len(), 1);
+        let v4 = |rules| {
+            judged(&[chain(Family::V4, Hook::Input, Verdict::Drop, rules)], DataPathChoice::Srv6, false)
+        };
+        assert_eq!(v4(Vec::new()), [], "nothing of IPv4 is accepted at all");
+        let checks = v4(vec![Rule { has_more: true, ..Rule::of_all(Verdict::Accept) }]);
+        assert_eq!((checks.len(), checks[0].status), (1, Outcome::Warning));
+        let command = "iptables -I INPUT -i eth1 -p udp --dport 34997 -j ACCEPT";
+        assert_eq!(checks[0].repair.as_ref().unwrap().commands[0], command);
         let input = chain(Family::Both, Hook::Input, Verdict::Drop, Vec::new());
         let input = Chain { program: None, ..input };
         let checks = judged(std::slice::from_ref(&input), DataPathChoice::Srv6, false);
@@ -286,7 +306,8 @@ mod tests {
             judged(&[chain(family, Hook::Input, Verdict::Drop, rules)], DataPathChoice::Auto, true)
         };
         let checks = with(Family::V4, vec![by("fabric0")]);
-        let [check] = checks.as_slice() else { panic!("{checks:?}") };
+        let [check, of_probes] = checks.as_slice() else { panic!("{checks:?}") };
+        assert_eq!((of_probes.status, of_probes.repair.is_some()), (Outcome::Warning, true));
         assert_eq!(check.status, Outcome::Failed);
         let repair = check.repair.as_ref().unwrap();
         assert_eq!(

@@ -4,13 +4,11 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
-use std::time::Duration;
+use std::net::IpAddr;
 
 use mapper_fabric::wording::with_causes;
-use mapper_fib::probe;
 use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
-use mapper_machine::kernel::probing::{Arrived, EndedHop, ProbeSockets};
+use mapper_machine::kernel::probing::{Arrived, EndedHop};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
 use mapper_proto::wire::{AgentState, HelloEnd, HelloFlags};
@@ -24,11 +22,10 @@ use crate::agent::options::Config;
 use crate::agent::status::DataPath;
 use crate::xbar::acquaintances::{Acquaintances, Cabled};
 use crate::xbar::forwarding::{Forwarding, KernelUse, Opened, take_away_what_is_left};
+use probes::Probes;
 
 mod counts;
-
-/// How long after an attempt to open the sockets of probes they may be opened again.
-const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
+mod probes;
 
 /// The kernel, and all that is needed to use it for users' packets.
 #[derive(Debug)]
@@ -41,10 +38,7 @@ pub(super) struct KernelSide {
     pub(super) acquaintances: Acquaintances,
     /// When the packets that the kernel sent are counted next.
     count_at: Instant,
-    /// The sockets of probes, once this host has an IPv6 address on the fabric.
-    probes: Option<ProbeSockets>,
-    /// When the sockets may be opened next. Another program may have their port.
-    open_again_at: Instant,
+    probes: Probes,
     /// The revision of the host's ports and routes by which it was last looked at what an earlier run left.
     revision: u64,
 }
@@ -75,8 +69,7 @@ impl KernelSide {
                 neighbours,
                 acquaintances: Acquaintances::default(),
                 count_at: Instant::ZERO,
-                probes: None,
-                open_again_at: Instant::ZERO,
+                probes: Probes::default(),
                 revision: 0,
             }),
             Opened::NotUsed(why) => Err(why),
@@ -121,28 +114,14 @@ pub(super) async fn from_kernel(
             Err(_) => pending().await,
         },
         () = forwarding.recheck_due(|| path.wanted()) => FromKernel::Recheck,
-        arrived = arrived(probes) => match arrived {
+        arrived = probes.arrived() => match arrived {
             Ok(arrived) => FromKernel::Datagram(arrived),
             Err(error) => FromKernel::Failed(error),
         },
-        ended = ended_hop(probes) => match ended {
+        ended = probes.ended_hop() => match ended {
             Ok(ended) => FromKernel::EndedHop(ended),
             Err(error) => FromKernel::Failed(error),
         },
-    }
-}
-
-async fn ended_hop(probes: &Option<ProbeSockets>) -> io::Result<Option<EndedHop>> {
-    match probes {
-        Some(probes) => probes.ended_hop().await,
-        None => pending().await,
-    }
-}
-
-async fn arrived(probes: &Option<ProbeSockets>) -> io::Result<Arrived> {
-    match probes {
-        Some(probes) => probes.arrived().await,
-        None => pending().await,
     }
 }
 
@@ -196,9 +175,8 @@ impl Driver {
             FromKernel::Datagram(Arrived { bytes, len, from, arrived_ns }) => {
                 let answer =
                     self.host.handle_kernel_datagram(self.now(), from.ip(), (&bytes[..len], arrived_ns));
-                let probes = self.kernel.as_ref().ok().and_then(|side| side.probes.as_ref());
-                if let Some((answer, probes)) = answer.zip(probes) {
-                    probes.answer(&answer, from);
+                if let (Some(answer), Ok(side)) = (answer, &self.kernel) {
+                    side.probes.answer(&answer, from);
                 }
             }
             FromKernel::EndedHop(ended) => {
@@ -209,7 +187,7 @@ impl Driver {
             FromKernel::Failed(error) => {
                 warn!(%error, "cannot hear of probes through the kernel");
                 if let Ok(side) = &mut self.kernel {
-                    side.probes = None;
+                    side.probes.close();
                 }
             }
         }
@@ -270,33 +248,27 @@ impl Driver {
     pub(super) fn send_kernel_probes(&mut self) {
         let Ok(side) = &mut self.kernel else { return };
         while let Some(sent) = self.host.poll_kernel_probe() {
-            let now = self.clock.now();
-            if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {
-                if now < side.open_again_at {
-                    continue;
-                }
-                side.probes = open_probes(sent.source);
-                side.open_again_at = now + OPEN_AGAIN_AFTER;
-            }
-            let Some(probes) = &side.probes else { continue };
-            let ends = (sent.source, sent.destination);
-            let packet =
-                probe::packet(&sent.segments, ends, sent.question(), sent.inner_bytes, sent.hop_limit);
-            probes.send(&packet, sent.towards);
+            side.probes.send(self.clock.now(), &sent);
         }
     }
 
-    /// Opens the sockets of probes as soon as this host has an IPv6 address, so that it answers those of others.
+    /// Opens the sockets of probes as soon as this host has addresses, so that it answers those of others.
     pub(super) fn answer_probes(&mut self) {
-        let own = self.host.directory().addresses_of(self.host.own()).iter().find_map(|it| match it.ip() {
-            IpAddr::V6(ip) => Some(ip),
-            IpAddr::V4(_) => None,
-        });
-        let (Ok(side), Some(own)) = (&mut self.kernel, own) else { return };
-        side.forwarding.keep_outer_source(own);
-        if side.probes.as_ref().is_none_or(|probes| probes.own() != own) {
-            side.probes = open_probes(own);
+        let now = self.now();
+        let Ok(side) = &mut self.kernel else { return };
+        let own = self.host.directory().addresses_of(self.host.own());
+        let (mut v4, mut v6) = (None, None);
+        for address in own {
+            match address.ip() {
+                IpAddr::V4(ip) => v4 = v4.or(Some(ip)),
+                IpAddr::V6(ip) => v6 = v6.or(Some(ip)),
+            }
         }
+        if let Some(own) = v6 {
+            side.forwarding.keep_outer_source(own);
+        }
+        let from = side.probes.open(v4, v6);
+        self.host.set_v4_probes_from(now, from);
     }
 
     /// Compares what the kernel holds with what it is to hold.
@@ -368,15 +340,5 @@ impl Driver {
             (Ok(_), None) => DataPath::tap("the kernel is not used"),
             (Err(why), _) => DataPath::tap(why),
         })
-    }
-}
-
-fn open_probes(own: Ipv6Addr) -> Option<ProbeSockets> {
-    match ProbeSockets::open(own) {
-        Ok(probes) => Some(probes),
-        Err(error) => {
-            warn!(%own, "cannot send probes through the kernel: {}", with_causes(&error));
-            None
-        }
     }
 }

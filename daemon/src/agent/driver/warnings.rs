@@ -47,6 +47,7 @@ impl Driver {
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
         warnings.extend(self.kernel.as_ref().ok().and_then(|side| side.acquaintances.too_small()));
         warnings.extend(self.shortened_warnings(called));
+        warnings.extend(self.warning_without_v4(called));
         warnings.extend(self.address_warnings());
         warnings
     }
@@ -55,6 +56,13 @@ impl Driver {
     fn shortened_warnings(&self, called: &dyn Fn(Mac) -> String) -> Vec<String> {
         let path = self.kernel.as_ref().ok().and(self.host.kernel_path());
         path.map_or_else(Vec::new, |path| describe_shortened(path.shortened(), called))
+    }
+
+    /// To which hosts the kernel sends packets of IPv6 alone, in words.
+    fn warning_without_v4(&self, called: &dyn Fn(Mac) -> String) -> Option<String> {
+        let path = self.kernel.as_ref().ok().and(self.host.kernel_path())?;
+        let hosts: Vec<Mac> = path.v4_not_carried().collect();
+        (!hosts.is_empty()).then(|| describe_without_v4(&hosts, called))
     }
 
     /// What a cable loses, in words.
@@ -192,19 +200,33 @@ fn describe_one_length(
     hosts: &[Mac],
     called: &dyn Fn(Mac) -> String,
 ) -> String {
-    /// The most hosts that are named.
-    const MOST: usize = 8;
-    let mut names: Vec<_> = hosts.iter().take(MOST).map(|&mac| called(mac)).collect();
-    if hosts.len() > MOST {
-        names.push(format!("{} more", hosts.len() - MOST));
-    }
     format!(
         "of frames to {} only those of up to {to} bytes get through, though the ends of all cables on the way say {said}: `mapper \
          trace HOST --size {said}` names the first hop that longer ones do not reach; look there for a switch, a converter or a \
          network card that carries less, or for a narrow cable between two crossbars that have no agent; packets are kept as \
          short until longer ones pass",
-        names.join(", ")
+        named(hosts, called)
     )
+}
+
+/// That the kernel sends packets of IPv6 alone to `hosts`, in words.
+fn describe_without_v4(hosts: &[Mac], called: &dyn Fn(Mac) -> String) -> String {
+    format!(
+        "packets of IPv4 to {} go by the tap interface, as probes of IPv4 through the kernels are not answered where those of \
+         IPv6 are: a firewall there or on the way drops IPv4 alone, as tools for containers set it up; `mapper doctor` on each \
+         machine says which, and what opens it",
+        named(hosts, called)
+    )
+}
+
+/// What these hosts are called; of many, the first few and how many more there are.
+fn named(hosts: &[Mac], called: &dyn Fn(Mac) -> String) -> String {
+    const MOST: usize = 8;
+    let mut names: Vec<_> = hosts.iter().take(MOST).map(|&mac| called(mac)).collect();
+    if hosts.len() > MOST {
+        names.push(format!("{} more", hosts.len() - MOST));
+    }
+    names.join(", ")
 }
 
 /// What a cable with these ends loses, in words.
@@ -296,5 +318,7 @@ mod tests {
         }
         let told = describe_shortened((1..=10).map(to), &called);
         assert!(told[0].contains("h8, 2 more only") && told.len() == 1, "{told:?}");
+        let told = describe_without_v4(&[mac(1), mac(2)], &called);
+        assert!(told.starts_with("packets of IPv4 to h1, h2 go by the tap interface"), "{told}");
     }
 }

@@ -56,6 +56,26 @@ impl Options {
         }
     }
 
+    /// Refuses what the command line says of packets by the kernel, and of addresses, where there are none. A file is not looked at.
+    ///
+    /// # Errors
+    /// If there is such an option.
+    pub(super) fn refuse_what_needs_a_tap(&self, config: &Config) -> Result<(), OptionsError> {
+        let has_addresses = config.tap.is_some();
+        let has_packets = has_addresses || config.is_node();
+        let without_effect = |option, counts_at| Err(OptionsError::WithoutEffect { option, counts_at });
+        match () {
+            () if self.fabric_prefix.is_some() && !has_addresses => without_effect(
+                "fabric-prefix",
+                "agents and nodes with an interface over the fabric (--tap NAME)",
+            ),
+            () if self.kernel_avoid.is_some() && !has_packets => {
+                without_effect("kernel-avoid", "nodes, and agents with --tap, whose packets go by the kernel")
+            }
+            () => Ok(()),
+        }
+    }
+
     /// The options of ports of InfiniBand alone, and whether each is set.
     fn of_infiniband(&self) -> Vec<(&'static str, bool)> {
         vec![
@@ -213,6 +233,32 @@ mod tests {
         }
         assert_eq!(line(DataPathChoice::Auto).refuse_data_path_without_tap(&agent), Ok(()));
         assert_eq!(Options::default().refuse_data_path_without_tap(&agent), Ok(()), "a file may say it");
+    }
+
+    #[test]
+    fn what_is_said_of_packets_and_addresses_is_refused_where_there_are_none() {
+        let of = |role, interface: Option<&str>, tap: Option<&str>| {
+            let ports = interface.is_none().then(|| vec!["e1".to_owned()]);
+            let (interface, tap) = (interface.map(str::to_owned), tap.map(str::to_owned));
+            Options { interface, ports, tap, ..Options::default() }.resolve(role).unwrap()
+        };
+        let agent = of(Role::Agent, Some("e1"), None);
+        let with_tap = of(Role::Agent, Some("e1"), Some("t0"));
+        let without_tap = of(Role::Node, None, Some("none"));
+        let prefix = Options { fabric_prefix: Some("none".parse().unwrap()), ..Options::default() };
+        let avoid = vec!["segments".parse().unwrap()];
+        let avoid = Options { kernel_avoid: Some(avoid), ..Options::default() };
+        let refused = |line: &Options, config| {
+            let error = line.refuse_what_needs_a_tap(config).err()?.to_string();
+            error.split_once(" has no effect here").map(|(option, _)| option.to_owned())
+        };
+        assert_eq!(refused(&prefix, &agent).as_deref(), Some("--fabric-prefix"));
+        assert_eq!(refused(&prefix, &without_tap).as_deref(), Some("--fabric-prefix"));
+        assert_eq!(refused(&avoid, &agent).as_deref(), Some("--kernel-avoid"));
+        for (line, config) in [(&avoid, &without_tap), (&avoid, &with_tap), (&prefix, &with_tap)] {
+            assert_eq!(refused(line, config), None);
+        }
+        assert_eq!(refused(&Options::default(), &agent), None, "a file may say it");
     }
 
     #[test]

@@ -57,11 +57,13 @@ impl Source {
     /// If the file cannot be read or is wrong, the options do not make a configuration, or the key
     /// file is not used.
     pub fn read(&self) -> Result<Config, ConfigError> {
-        self.read_with(keys::read)
+        let config = self.read_with(keys::read)?;
+        self.line.refuse_what_needs_a_tap(&config)?;
+        Ok(config)
     }
 
-    /// Reads the configuration of a daemon that may run as another user. Root may thus examine a daemon whose
-    /// key file belongs to that user.
+    /// Reads the configuration of a daemon that may run as another user, to examine it. Root may thus examine a daemon whose
+    /// key file belongs to that user. An interface may be a crossbar's, which has packets although it has no tap interface.
     ///
     /// # Errors
     /// If [`Self::read`] fails for that user.

@@ -9,7 +9,7 @@
 use mapper_host::sounding::Back;
 use serde::{Deserialize, Serialize};
 
-use super::soundings::{SoundedHost, WayAsked};
+use super::soundings::{SoundedHost, WayAsked, loss_of};
 
 /// What the ways to a host carry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,8 +38,11 @@ pub struct WayBandwidth {
     pub sent: usize,
     /// How many came back.
     pub received: usize,
-    /// The part of them that did not come back, from 0 to 1.
-    pub loss: f64,
+    /// The part of them that did not come back, from 0 to 1; `None` if none were sent.
+    pub loss: Option<f64>,
+    /// Why none were sent, in words, if that is so.
+    #[serde(default)]
+    pub why_not_asked: Option<String>,
     /// Whether only the way there was measured, by the clock of the host at its end. Otherwise the way there
     /// and back was measured, of which the slower direction counts.
     pub one_way: bool,
@@ -65,6 +68,7 @@ pub(super) fn of_way(way: &WayAsked, packets: &[Option<Back>], train: usize) -> 
         })
         .collect();
     mbps.sort_unstable_by(f64::total_cmp);
+    let (loss, why_not_asked) = loss_of(sent, received);
     WayBandwidth {
         by: way.by.to_owned(),
         in_use: way.in_use,
@@ -73,7 +77,8 @@ pub(super) fn of_way(way: &WayAsked, packets: &[Option<Back>], train: usize) -> 
         packet_bytes: way.longest_bytes,
         sent,
         received,
-        loss: if sent == 0 { 0.0 } else { (sent - received) as f64 / sent as f64 },
+        loss,
+        why_not_asked,
         one_way,
         min_mbps: mbps.first().copied(),
         // Of an even number of rates it is the lower of the two in the middle.
@@ -122,7 +127,7 @@ mod tests {
             (found.min_mbps, found.median_mbps, found.max_mbps),
             (Some(500.0), Some(1000.0), Some(1000.0))
         );
-        assert_eq!((found.one_way, found.sent, found.received, found.loss), (true, 12, 12, 0.0));
+        assert_eq!((found.one_way, found.sent, found.received, found.loss), (true, 12, 12, Some(0.0)));
     }
 
     #[test]
@@ -131,7 +136,7 @@ mod tests {
         let found = of_way(&way(), &train, 4);
         // Three of four packets came back within sixty microseconds: two of them behind the first.
         assert_eq!((found.one_way, found.received, found.median_mbps), (false, 3, Some(333.3)));
-        assert_eq!(found.loss, 0.25);
+        assert_eq!(found.loss, Some(0.25));
     }
 
     #[test]

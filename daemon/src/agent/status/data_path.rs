@@ -26,6 +26,9 @@ pub struct DataPath {
     pub missing: Vec<Reason>,
     /// Hosts to which only shorter frames get through than the ends of all cables on the way say; at most 64 are named.
     pub shortened: Vec<ShortenedTo>,
+    /// Hosts to which the kernel sends packets of IPv6 alone, as those of IPv4 do not get through; at most 64 are named.
+    #[serde(default)]
+    pub without_v4: Vec<String>,
     /// How many objects the kernel is to hold: routes, groups, nexthops, rules, neighbours.
     pub objects: usize,
     /// How often an object that the kernel was to hold was missing or changed, and was put right.
@@ -57,6 +60,7 @@ impl DataPath {
             installed: 0,
             missing: Vec::new(),
             shortened: Vec::new(),
+            without_v4: Vec::new(),
             objects: 0,
             put_right: 0,
             troubles: Vec::new(),
@@ -71,8 +75,15 @@ impl DataPath {
         kernel: ForwardingStatus,
         called: impl Fn(Mac) -> String,
     ) -> Self {
-        let KernelPathStatus { by_segments, by_destination, for_sake_of, not_carried, shortened, objects } =
-            path;
+        let KernelPathStatus {
+            by_segments,
+            by_destination,
+            for_sake_of,
+            not_carried,
+            v4_not_carried,
+            shortened,
+            objects,
+        } = path;
         let (kind, why) = match (by_segments, by_destination) {
             (0, 0) if not_carried.is_empty() => (DataPathChoice::Tap, "there is no other host".to_owned()),
             // As long as one is tried, nothing is said that sounds final.
@@ -113,6 +124,7 @@ impl DataPath {
                     said_bytes: said,
                 })
                 .collect(),
+            without_v4: v4_not_carried.iter().take(MOST_MISSING).map(Mac::to_string).collect(),
             objects: *objects,
             put_right: kernel.put_right,
             troubles: kernel.troubles,

@@ -117,14 +117,28 @@ pub struct PingedWay {
     pub sent: usize,
     /// How many came back.
     pub received: usize,
-    /// The part of them that did not come back, from 0 to 1.
-    pub loss: f64,
+    /// The part of them that did not come back, from 0 to 1; `None` if none were sent.
+    pub loss: Option<f64>,
+    /// Why none were sent, in words, if that is so.
+    #[serde(default)]
+    pub why_not_asked: Option<String>,
     /// The shortest time that an echo took, in milliseconds.
     pub min_ms: Option<f64>,
     /// The median of the times, in milliseconds.
     pub median_ms: Option<f64>,
     /// The longest time that an echo took, in milliseconds.
     pub max_ms: Option<f64>,
+}
+
+/// Why a host at the end of a way is not asked: echoes go from an address of IPv6 to another one.
+const NO_ADDRESS: &str = "one of the two hosts has no IPv6 address on the fabric";
+
+/// The part of what was sent that did not come back, or else why nothing was sent.
+pub(super) fn loss_of(sent: usize, received: usize) -> (Option<f64>, Option<String>) {
+    match sent {
+        0 => (None, Some(NO_ADDRESS.to_owned())),
+        _ => (Some((sent - received) as f64 / sent as f64), None),
+    }
 }
 
 /// A hop, and how it is asked.
@@ -346,10 +360,7 @@ fn judge(by: &str, hops: &[TracedHop], forks_at: Option<usize>) -> (Option<usize
     let is_silent = |hop: &TracedHop| hop.sent > 0 && hop.received == 0;
     let Some(host) = hops.last() else { return (None, "there is nothing on it".to_owned()) };
     if host.sent == 0 {
-        return (
-            None,
-            "it cannot be asked: one of the two hosts has no IPv6 address on the fabric".to_owned(),
-        );
+        return (None, format!("it cannot be asked: {NO_ADDRESS}"));
     }
     // If a hop beyond a silent one answers, the way does go on at the silent one.
     let last_alive = hops.iter().rposition(answers);
@@ -414,6 +425,7 @@ fn pinged<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Ba
     let rounds = of_host(way, backs);
     let back = sorted(rounds);
     let (sent, received) = (rounds.len(), back.len());
+    let (loss, why_not_asked) = loss_of(sent, received);
     PingedWay {
         by: way.by.to_owned(),
         in_use: way.in_use,
@@ -421,7 +433,8 @@ fn pinged<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Ba
         forks_at_crossbar: way.fork(),
         sent,
         received,
-        loss: if sent == 0 { 0.0 } else { (sent - received) as f64 / sent as f64 },
+        loss,
+        why_not_asked,
         min_ms: back.first().copied().map(ms),
         // Of an even number of times it is the lower of the two in the middle.
         median_ms: back.get(received.saturating_sub(1) / 2).copied().map(ms),

@@ -30,6 +30,12 @@ pub enum XbarConfigError {
          on this machine instead, or choose auto, srv6 or tap"
     )]
     NoMap,
+    /// The crossbar was to do without an ability of the kernel that it does not use.
+    #[error(
+        "--kernel-avoid marks: it has no effect here, as it is for machines that send packets of their own, and a crossbar only \
+         sends on those of others; take it out"
+    )]
+    AvoidsMarks,
 }
 
 /// A function that reads what the file of all daemons says to daemons of any kind; it returns nothing if

@@ -175,3 +175,12 @@ fn a_directory_has_a_file_for_each_crossbar_and_one_for_all_daemons() {
     let error = source.read(&[]).unwrap_err().to_string();
     assert!(error.contains("xbar-rack1.toml:2: unknown field `prots`"), "{error}");
 }
+
+#[test]
+fn an_ability_that_only_senders_use_cannot_be_avoided_by_a_crossbar() {
+    assert!(matches!(read("--ports a --kernel-avoid segments,marks"), Err(XbarConfigError::AvoidsMarks)));
+    assert_eq!(
+        read("--ports a --kernel-avoid segments,shortcuts").unwrap().kernel_avoid,
+        [Ability::Segments, Ability::Shortcuts]
+    );
+}

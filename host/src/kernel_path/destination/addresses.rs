@@ -1,6 +1,6 @@
 //! The addresses of a host, and which of them are known to be at the end of its ways.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The addresses of a host that packets are sent to.
 #[derive(Debug, Default)]
@@ -9,6 +9,8 @@ pub(in super::super) struct Addresses {
     told: Vec<IpAddr>,
     /// Those that it had when it last answered a probe, and has had ever since. While no address of it is known, these stay.
     proved: Vec<IpAddr>,
+    /// The address to which probes of IPv4 go: one of those that were told last, if there were any.
+    v4: Option<Ipv4Addr>,
 }
 
 /// What other addresses mean for what is known of the ways to a host.
@@ -30,6 +32,9 @@ impl Addresses {
             return Taken::Same;
         }
         self.told = told;
+        if !self.told.is_empty() && self.v4.is_none_or(|ip| !self.told.contains(&ip.into())) {
+            self.v4 = self.first_v4();
+        }
         let had_some = !self.proved.is_empty();
         if !self.told.is_empty() {
             self.proved.retain(|ip| self.told.contains(ip));
@@ -57,6 +62,18 @@ impl Addresses {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &IpAddr> {
         self.told.iter()
+    }
+
+    /// The address to which probes of IPv4 go. It stays the same as long as the host has it.
+    pub(super) const fn v4(&self) -> Option<Ipv4Addr> {
+        self.v4
+    }
+
+    fn first_v4(&self) -> Option<Ipv4Addr> {
+        self.told.iter().find_map(|address| match address {
+            IpAddr::V4(ip) => Some(*ip),
+            IpAddr::V6(_) => None,
+        })
     }
 
     /// The first address of IPv6, to which probes go.

@@ -1,6 +1,6 @@
 //! The kernel's objects that lead along the proved ways to a host.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use mapper_fib::segments::{self, Element, LeftUnused};
 use mapper_fib::{Change, GroupId, IpPrefix, Nexthop, Objects, Route, RouteKey, Table, changes};
@@ -17,13 +17,14 @@ impl Destination {
     pub(in super::super) fn refill(
         &mut self,
         numbers: &mut Numbers,
-        own: &OwnAddresses,
+        (own, v4_probes_from): (&OwnAddresses, Option<Ipv4Addr>),
         tap: Tap,
         left_unused: &LeftUnused,
         passes: bool,
     ) -> Vec<Change> {
         self.fill_slots(numbers);
-        let mut wanted = self.objects(own, tap, left_unused);
+        let proves_v4 = self.ends_of_v4(v4_probes_from).is_some();
+        let mut wanted = self.objects((own, proves_v4), tap, left_unused);
         if passes && !self.goes_by_segments() {
             wanted.extend(of_passing(&wanted));
         }
@@ -44,8 +45,14 @@ impl Destination {
     /// What the kernel is to hold for the host. For each version of IP these are a nexthop for each place in
     /// the group, the group, and a route for each address; where packets have segments, there is also a route
     /// out of the interface `tap` for those that are too long. `left_unused` is what the kernel takes off the
-    /// MTU that a route says.
-    fn objects(&self, own: &OwnAddresses, tap: Tap, left_unused: &LeftUnused) -> Objects {
+    /// MTU that a route says. Where it can be asked whether packets of IPv4 get through, which `proves_v4` says, they begin to take
+    /// ways only once they do.
+    fn objects(
+        &self,
+        (own, proves_v4): (&OwnAddresses, bool),
+        tap: Tap,
+        left_unused: &LeftUnused,
+    ) -> Objects {
         let mut objects = Objects::default();
         let way_of = |number: u32| self.all_ways().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
@@ -60,11 +67,19 @@ impl Destination {
             let towards = |&to: &IpAddr| Some((to, own.source_towards(to)?));
             let routes: Vec<_> = self.addresses.iter().filter(of_kind).filter_map(towards).collect();
             let number = |slot: u32| nexthop_id(slot, kind == 1);
+            // A place whose own way is no use takes another one's, as a group is to have several places: see `Slots`.
+            // Packets that take the kernel's routes already go on by ways of which it is not known yet: new ways, and those to a host
+            // that has only just said that it answers probes of IPv4.
+            let goes_on = self.installed.groups.contains_key(&GroupId(2 * self.number));
+            let carries =
+                |way: &Way| kind == 1 || !proves_v4 || way.carries_v4() || goes_on && way.is_v4_unknown();
+            let instead = slots.iter().map(|&(_, way)| way).find(|way| carries(way));
+            let way_of_slot = |way| if carries(way) { Some(way) } else { instead };
             let nexthops: Vec<_> = match routes.is_empty() {
                 true => Vec::new(),
                 false => slots
                     .iter()
-                    .filter_map(|&(slot, way)| Some((number(slot), nexthop(way, last)?)))
+                    .filter_map(|&(slot, way)| Some((number(slot), nexthop(way_of_slot(way)?, last)?)))
                     .collect(),
             };
             if nexthops.is_empty() {
@@ -88,10 +103,10 @@ impl Destination {
     }
 }
 
-/// The routes of IPv6 among these, and their groups, for packets that pass.
+/// These routes and their groups, for packets that pass: of IPv6 all of them, of IPv4 the probes.
 fn of_passing(own: &Objects) -> Objects {
     let mut passing = Objects::default();
-    for (key, route) in own.routes.iter().filter(|(key, _)| key.to.ip.is_ipv6()) {
+    for (key, route) in &own.routes {
         let &Route::Group { group, mtu, .. } = route else { continue };
         let Some(members) = own.groups.get(&group) else { continue };
         passing.groups.insert(group.of_passing(), members.clone());

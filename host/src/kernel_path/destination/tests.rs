@@ -17,8 +17,10 @@ fn destination() -> Destination {
 fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
     let mut destination = destination();
     let mut count = |answers: u64, packets: u64, now: Instant| {
-        (0..answers).for_each(|_| destination.answer());
-        destination.count(now, &BTreeMap::from([(NexthopId(5), packets)]));
+        for is_v6 in [false, true] {
+            (0..answers).for_each(|_| destination.answer(is_v6));
+        }
+        destination.count(now, &BTreeMap::from([4, 5].map(|id| (NexthopId(id), packets))));
         destination.is_used(now)
     };
     let (second, start) = (Duration::from_secs(1), Instant::ZERO);

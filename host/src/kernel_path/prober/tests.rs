@@ -4,7 +4,7 @@ use super::super::way::{Course, Leaving};
 use super::*;
 
 const START: Instant = Instant::ZERO;
-const ENDS: Ends = Ends { own: Ipv6Addr::LOCALHOST, other: Ipv6Addr::LOCALHOST };
+const ENDS: Ends = Ends { own: Ipv6Addr::LOCALHOST, other: Ipv6Addr::LOCALHOST, v4: None };
 
 fn mac(host: u8) -> Mac {
     Mac([2, 0, 0, 0, 0, host])

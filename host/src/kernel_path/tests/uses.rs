@@ -48,7 +48,7 @@ fn a_connection_is_seen_again_though_an_answer_to_a_probe_hid_it() {
     };
     assert_eq!(count_at(500, 1, &mut kernel), 1, "it is looked up anew");
     // What the answer itself was counted for is gone with the group that was replaced a moment later.
-    kernel.destinations.get_mut(&mac).unwrap().answer();
+    kernel.destinations.get_mut(&mac).unwrap().answer(true);
     assert_eq!(count_at(600, 1, &mut kernel), 0);
     assert_eq!(count_at(900, 1, &mut kernel), 1, "it is looked up anew once more");
     count_at(1000, 1, &mut kernel);

@@ -14,6 +14,7 @@ impl Way {
                 let elements: Vec<_> = elements.iter().copied().chain([Element::DeliverV6]).collect();
                 segments::segments(&elements, preferred)
             }
+            _ if self.probes_v4() => self.segments(Element::DeliverV4),
             _ => self.segments(Element::DeliverV6),
         }
     }

@@ -5,6 +5,7 @@
 //! when its host's agent is gone.
 
 mod packets;
+mod tap_datagram;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -203,7 +204,12 @@ impl World {
             real.set_left_routes(now, left);
             real.set_kernel_abilities(now, abilities, agent_port);
         }
+        let v4 = addresses.iter().find_map(|address| match address.ip() {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        });
         real.set_addresses(now, addresses);
+        real.set_v4_probes_from(now, v4);
         // Its neighbours are told of its kernel, too.
         self.show_all_kernel_ports();
         self.mend_kernel(host);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_fib::model::{Machine, Packet, Step};
-use mapper_fib::probe::Datagram;
+use mapper_fib::probe::DatagramEnds;
 use mapper_fib::segments::overhead_bytes;
 use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table};
 use mapper_host::kernel_path::KernelProbe;
@@ -14,18 +14,9 @@ use rand::RngExt;
 use super::super::World;
 use super::super::queue::What;
 use super::super::traffic::UserFrame;
+use super::tap_datagram::{self, headers_bytes};
 use super::{FIRST_INTERFACE, interface_name, link_address};
 use crate::fabric::{PlantNode, PlantPort};
-
-/// Bytes of the headers of IPv6 and UDP in front of a datagram.
-const HEADERS_BYTES: usize = 48;
-/// Bytes of all headers in front of a datagram on a tap interface: those of Ethernet, IPv6 and UDP.
-const TAP_HEADER_BYTES: usize = 12 + 2 + HEADERS_BYTES;
-const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
-/// Where the next header and the source address stand in the header of IPv6.
-const NEXT_HEADER_AT: usize = 6;
-const SOURCE_AT: usize = 8;
-const NEXT_HEADER_UDP: u8 = 17;
 
 /// What a packet carries.
 #[derive(Debug, Clone)]
@@ -100,7 +91,7 @@ impl World {
 
     fn send_probe(&mut self, host: u32, probe: KernelProbe) {
         let bytes = probe.question().to_bytes().to_vec();
-        let KernelProbe { towards, segments, source, destination, inner_bytes, .. } = probe;
+        let KernelProbe { towards, segments, ends, inner_bytes, .. } = probe;
         self.trace.frame(self.now, host, &bytes);
         // A probe without segments leaves by the port that it names, whatever the kernel's other routes say.
         let leaves = match self.port_towards(host, towards) {
@@ -108,15 +99,19 @@ impl World {
             Some(_) => Leaves::AsRouted,
             None => return,
         };
-        let length = inner_bytes.max(HEADERS_BYTES + bytes.len());
-        let packet = Packet::new(destination.into(), segments);
-        self.forward(host, leaves, packet, (length, 0), Carried::Datagram { bytes, from: source.into() });
+        let (from, to): (IpAddr, IpAddr) = match ends {
+            DatagramEnds::V4 { source, destination } => (source.into(), destination.into()),
+            DatagramEnds::V6 { source, destination } => (source.into(), destination.into()),
+        };
+        let length = inner_bytes.max(headers_bytes(from) + bytes.len());
+        let packet = Packet::new(to, segments);
+        self.forward(host, leaves, packet, (length, 0), Carried::Datagram { bytes, from });
     }
 
     /// The port by which a host's kernel sends to this address.
-    fn port_towards(&self, host: u32, towards: Ipv6Addr) -> Option<u8> {
+    fn port_towards(&self, host: u32, towards: IpAddr) -> Option<u8> {
         let routes = self.kernels.hosts[host as usize].objects.routes.iter();
-        let mut found = routes.filter(|(key, _)| key.table == Table::Main && key.to.contains(towards.into()));
+        let mut found = routes.filter(|(key, _)| key.table == Table::Main && key.to.contains(towards));
         match found.next()?.1 {
             Route::Gateway { interface, .. } => u8::try_from(interface - FIRST_INTERFACE).ok(),
             _ => None,
@@ -202,7 +197,9 @@ impl World {
     /// takes.
     fn take_datagram(&mut self, host: u32, from: IpAddr, bytes: &[u8]) {
         let now = self.now;
-        let own = self.kernels.hosts[host as usize].ips.first().copied();
+        // An answer comes from an address of the question's version.
+        let own = &self.kernels.hosts[host as usize].ips;
+        let own = own.iter().find(|own| own.is_ipv6() == from.is_ipv6()).copied();
         let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
             return;
         };
@@ -216,18 +213,14 @@ impl World {
     fn answer(&mut self, host: u32, own: IpAddr, to: IpAddr, bytes: Vec<u8>) {
         let kernel = &self.kernels.hosts[host as usize];
         if kernel.ips.contains(&to) || kernel.mtu_towards(to).is_some() {
-            let length = HEADERS_BYTES + bytes.len();
+            let length = headers_bytes(own) + bytes.len();
             let carried = Carried::Datagram { bytes, from: own };
             self.forward(host, Leaves::AsRouted, Packet::new(to, Vec::new()), (length, 0), carried);
             return;
         }
         let Some(other) = self.kernels.hosts.iter().position(|other| other.ips.contains(&to)) else { return };
-        let (IpAddr::V6(source), IpAddr::V6(destination)) = (own, to) else { return };
-        let ends = [self.mac(other as u32).0, self.mac(host).0].concat();
-        let mut header = [0; HEADERS_BYTES];
-        (header[0], header[NEXT_HEADER_AT]) = (0x60, NEXT_HEADER_UDP);
-        header[SOURCE_AT..SOURCE_AT + 32].copy_from_slice(&[source.octets(), destination.octets()].concat());
-        let frame = [&ends[..], &ETHERTYPE_IPV6, &header, &bytes].concat();
+        let ends = [self.mac(other as u32), self.mac(host)];
+        let Some(frame) = tap_datagram::frame(ends, (own, to), &bytes) else { return };
         let now = self.now;
         if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
             real.handle_user_frame(now, &frame);
@@ -237,13 +230,11 @@ impl World {
     /// Takes a frame that came by a host's tap interface, if it carries a datagram of a probe. Returns
     /// whether it does.
     pub(in crate::world) fn take_tap_datagram(&mut self, host: u32, frame: &[u8]) {
-        let Some((header, bytes)) = frame.split_at_checked(TAP_HEADER_BYTES) else { return };
-        if !self.kernels.are_there() || header[12..14] != ETHERTYPE_IPV6 || Datagram::read(bytes).is_none() {
+        if !self.kernels.are_there() {
             return;
         }
-        let source = header.get(14 + SOURCE_AT..14 + SOURCE_AT + 16);
-        let Some(source) = source.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) else { return };
-        let carried = Carried::Datagram { bytes: bytes.to_vec(), from: Ipv6Addr::from(source).into() };
+        let Some((from, bytes)) = tap_datagram::read(frame) else { return };
+        let carried = Carried::Datagram { bytes: bytes.to_vec(), from };
         // The host is being polled, so it gets the datagram when that is over.
         self.book_packet(self.now, host, carried);
     }

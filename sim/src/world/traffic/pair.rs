@@ -32,7 +32,8 @@ impl Gap {
 }
 
 /// How often a host's flows had to leave their routes and its frames came back so far. As long as none of
-/// these counts changes, flows keep to their routes.
+/// these counts changes, at the sender of a frame and at the host that sends it on by its tap interface, flows keep to
+/// their routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Upheavals {
     /// How many agents were started there.
@@ -56,6 +57,8 @@ pub(super) enum Arrival {
         sent_at: Instant,
         /// What had happened at its sender by then.
         upheavals: Upheavals,
+        /// The host on its way that sent it on by its tap interface, if one did, and what had happened there by then.
+        relay: Option<(u32, Upheavals)>,
     },
     /// It had arrived before.
     Again {
@@ -71,6 +74,8 @@ pub(super) enum Arrival {
 struct Young {
     sent_at: Instant,
     upheavals: Upheavals,
+    /// The host on its way that sent it on by its tap interface, and what had happened there by then.
+    relay: Option<(u32, Upheavals)>,
     arrived: bool,
     /// No cables led there when it was sent, so it could not arrive.
     excused: bool,
@@ -131,6 +136,7 @@ impl Pair {
         self.young.push_back(Young {
             sent_at: now,
             upheavals,
+            relay: None,
             arrived: false,
             excused: self.parted,
             renewed_at: self.renewed_at,
@@ -147,12 +153,22 @@ impl Pair {
         }
     }
 
+    /// Notes what had happened at the host that sends the frame of this number on by its tap interface.
+    pub(super) fn note_relay(&mut self, number: u64, at: u32, upheavals: Upheavals) {
+        if let Some(frame) = self.young(number) {
+            frame.relay = Some((at, upheavals));
+        }
+    }
+
+    fn young(&mut self, number: u64) -> Option<&mut Young> {
+        let first = self.sent - self.young.len() as u64;
+        self.young.get_mut(number.checked_sub(first)? as usize)
+    }
+
     /// Takes in that the frame of this number arrived.
     pub(super) fn arrive(&mut self, number: u64) -> Arrival {
-        let first = self.sent - self.young.len() as u64;
-        let place = number.checked_sub(first).and_then(|place| self.young.get_mut(place as usize));
-        let Some(frame) = place else { return Arrival::Late };
-        let (sent_at, upheavals) = (frame.sent_at, frame.upheavals);
+        let Some(frame) = self.young(number) else { return Arrival::Late };
+        let Young { sent_at, upheavals, relay, .. } = *frame;
         if std::mem::replace(&mut frame.arrived, true) {
             return Arrival::Again { sent_at };
         }
@@ -160,7 +176,7 @@ impl Pair {
         let flow = number % self.newest.len() as u64;
         let newest = &mut self.newest[flow as usize];
         if number < *newest {
-            return Arrival::Overtaken { sent_at, upheavals };
+            return Arrival::Overtaken { sent_at, upheavals, relay };
         }
         *newest = number + 1;
         Arrival::InOrder
@@ -224,8 +240,10 @@ mod tests {
         (0..5).for_each(|n| assert_eq!(pair.send(ms(10 * n)), n));
         let arrivals = [0, 3, 2, 3, 7].map(|number| pair.arrive(number));
         use Arrival::{Again, InOrder, Late, Overtaken};
-        let (overtaken, again) =
-            (Overtaken { sent_at: ms(20), upheavals: Upheavals::default() }, Again { sent_at: ms(30) });
+        let (overtaken, again) = (
+            Overtaken { sent_at: ms(20), upheavals: Upheavals::default(), relay: None },
+            Again { sent_at: ms(30) },
+        );
         assert_eq!(arrivals, [InOrder, InOrder, overtaken, again, Late]);
         assert_eq!(pair.expire(ms(249)), None);
         assert_eq!(pair.lost, 0);

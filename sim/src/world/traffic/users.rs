@@ -101,6 +101,11 @@ impl World {
         if let Some(real) = self.hosts[at as usize].node.as_mut().and_then(|node| node.host_mut()) {
             real.handle_user_frame(now, &frame.encode(own, other, 0, 0));
         }
+        let upheavals = self.upheavals(at);
+        if let Some(traffic) = &mut self.traffic {
+            let pairs = traffic.pairs_to(frame.from, frame.to);
+            pairs.for_each(|pair| pair.note_relay(frame.number, at, upheavals));
+        }
         self.drain(at);
     }
 
@@ -192,9 +197,8 @@ impl World {
         frame: UserFrame,
         addresses: Option<(Mac, Mac)>,
     ) {
-        let upheavals = self.upheavals(frame.from);
         let here = self.mac(host);
-        let Some(traffic) = &mut self.traffic else { return };
+        let Some(mut traffic) = self.traffic.take() else { return };
         let name = |host| match host {
             UserFrame::ALL => "all",
             host => self.plant.name(PlantNode::Host(host)),
@@ -212,10 +216,11 @@ impl World {
                 format!("a frame from {} to {} reached {}", name(frame.from), name(frame.to), name(host));
             traffic.wrong.get_or_insert(why);
         }
-        if let Some(wrong) = traffic.arrive(host, frame, upheavals) {
+        if let Some(wrong) = traffic.arrive(host, frame, |host| self.upheavals(host)) {
             let why =
                 format!("a frame from {} to {} {wrong}, at {}", name(frame.from), name(frame.to), name(host));
             traffic.wrong.get_or_insert(why);
         }
+        self.traffic = Some(traffic);
     }
 }

@@ -1,0 +1,78 @@
+//! What drops packets of IPv4 alone.
+
+use super::*;
+
+/// Whether a node's kernel sends packets to an address of another one.
+fn is_sent(ring: &Ring, from: usize, to: IpAddr) -> bool {
+    let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
+    ring.nodes[from].objects.routes.contains_key(&key)
+}
+
+/// A ring of nodes that go by destination, and all have the map.
+fn plain_ring(count: usize) -> Ring {
+    let mut ring = Ring::new(count, |_| PLAIN);
+    ring.complete(&map(count, 2), &(0..count).collect::<Vec<_>>());
+    ring
+}
+
+#[test]
+fn where_a_kernel_on_the_way_drops_ipv4_alone_other_packets_go_on() {
+    let mut ring = plain_ring(3);
+    ring.drops_v4.insert(1);
+    ring.wait(20);
+    for (from, to) in ring.pairs().collect::<Vec<_>>() {
+        let is_dropped = to == 1;
+        assert_eq!(is_sent(&ring, from, v4(to)), !is_dropped, "IPv4 from {from} to {to}");
+        assert!(is_sent(&ring, from, v6(to)), "IPv6 from {from} to {to}");
+        let told = ring.nodes[from].kernel.status().v4_not_carried;
+        assert_eq!(told.contains(&mac(to)), is_dropped, "{from} says that of {to}");
+    }
+    ring.drops_v4.clear();
+    ring.wait(20);
+    assert_eq!(ring.check_plain(), 3 * 2 * 2);
+    assert!(ring.nodes.iter().all(|node| node.kernel.status().v4_not_carried.is_empty()));
+}
+
+#[test]
+fn packets_of_ipv4_take_those_of_several_ways_along_which_they_get_through() {
+    let mut ring = plain_ring(4);
+    let first_hops = |ring: &Ring, to: IpAddr| {
+        let flows = ring.flows(0, 2, to).into_iter();
+        flows.map(|hops| hops.expect("it arrives")[0].port).collect::<BTreeSet<_>>()
+    };
+    assert_eq!([v4(2), v6(2)].map(|to| first_hops(&ring, to).len()), [2, 2], "both ways around the ring");
+    ring.drops_v4.insert(1);
+    ring.wait(20);
+    assert_eq!(first_hops(&ring, v4(2)), BTreeSet::from([2]), "away from the node that drops them");
+    assert_eq!(first_hops(&ring, v6(2)).len(), 2);
+    assert_eq!(ring.nodes[0].kernel.status().v4_not_carried, [mac(1)]);
+}
+
+#[test]
+fn a_host_that_answers_no_probes_of_ipv4_is_sent_ipv4_where_others_are_proved() {
+    let mut ring = plain_ring(3);
+    ring.nodes[1].kernel.set_v4_probes_from(ring.now, None);
+    ring.drops_v4.insert(1);
+    ring.wait(20);
+    assert!(is_sent(&ring, 0, v4(1)), "nothing tells that it is dropped");
+}
+
+#[test]
+fn an_address_of_ipv4_that_comes_later_is_tried_at_once() {
+    let mut ring = plain_ring(3);
+    let now = ring.now;
+    for node in &mut ring.nodes {
+        node.kernel.set_addresses(now, |of| (0..3).filter(|&n| mac(n) == of).map(v6).collect());
+    }
+    ring.wait(1);
+    assert!(!is_sent(&ring, 0, v4(1)));
+    let now = ring.now;
+    for node in &mut ring.nodes {
+        node.kernel
+            .set_addresses(now, |of| (0..3).filter(|&n| mac(n) == of).flat_map(|n| [v4(n), v6(n)]).collect());
+    }
+    for _ in 0..2 {
+        (0..3).for_each(|node| ring.run(node));
+    }
+    assert!(ring.pairs().all(|(from, to)| is_sent(&ring, from, v4(to))), "without waiting");
+}
