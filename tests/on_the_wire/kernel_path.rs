@@ -229,8 +229,8 @@ fn crash_and_come_back(kind: &str) {
     let pinging = Pinging::start(&ring.machines[1], "10.1.0.3");
     daemons.push(ring.start_addressed(1, &options));
     ring.wait_for_kind(1, kind);
-    // Two for each host, and where packets pass by their destination two more.
-    let expected = if kind == "routes" { 8 } else { 4 };
+    // Two for each host, and where packets pass by their destination one more.
+    let expected = if kind == "routes" { 6 } else { 4 };
     wait_for("nothing of the first run is left", || {
         let groups = ring.text(1, "ip nexthop show groups");
         (groups.lines().count() == expected).then_some(())

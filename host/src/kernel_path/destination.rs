@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use mapper_fib::{Change, GroupId, NexthopId, Objects};
+use mapper_fib::{Change, NexthopId, Objects, RouteKey, Table};
 use mapper_proto::map::MapVersion;
 use mapper_proto::{Instant, PortSet};
 
@@ -120,9 +120,9 @@ impl Destination {
         numbers: &mut Numbers,
     ) -> bool {
         let told = if is_holding { self.addresses.kept_beside(told) } else { told };
-        let v4_before = self.addresses.v4();
+        let v4_before = self.addresses.last_v4();
         let taken = self.addresses.take(told);
-        if self.addresses.v4() != v4_before {
+        if self.addresses.last_v4() != v4_before {
             self.ways.iter_mut().chain(&mut self.set_aside).for_each(Way::forget_v4);
         }
         if taken == Taken::Anothers {
@@ -202,7 +202,8 @@ impl Destination {
     /// Takes in that a probe of that host is answered, by a packet of IPv6 that the kernel sends or one of IPv4. Those of IPv4 are
     /// looked up as probes that pass, which are not counted, if there are routes for these.
     pub(super) fn answer(&mut self, is_v6: bool) {
-        let is_apart = !is_v6 && self.installed.groups.contains_key(&GroupId(2 * self.number).of_passing());
+        let passes = |key: &RouteKey| key.table == Table::Passing && key.to.ip.is_ipv4();
+        let is_apart = !is_v6 && self.installed.routes.keys().any(passes);
         self.answers[usize::from(is_v6)] += u64::from(!is_apart);
     }
 

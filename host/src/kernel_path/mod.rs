@@ -290,7 +290,7 @@ impl KernelPath {
         let gone: Vec<Mac> =
             self.destinations.keys().copied().filter(|mac| !listed.contains_key(mac)).collect();
         gone.into_iter().for_each(|mac| self.unlist(now, mac, before.as_ref()));
-        self.change_unlisted(|it, numbers| it.lose_illegal_ways(table, numbers));
+        // Ways to hosts that are listed again are used as far as this map has them, as those to all hosts that it lists.
         for (&mac, &host) in &listed {
             let back = self.unlisted.remove(&mac).map(|it| it.destination);
             let numbers = &mut self.numbers;
@@ -298,6 +298,7 @@ impl KernelPath {
             known.or_insert_with(|| back.unwrap_or_else(|| Destination::new(host, numbers.take()))).host =
                 host;
         }
+        self.change_unlisted(|it, numbers| it.lose_illegal_ways(table, numbers));
         // Within one map only dead cables change, and most hosts' ways avoid these before and after; but where this host
         // has not gone by destination so far, its table has had no next hops.
         let has_hops = |table: &RouteTable| table.has_next_hops();

@@ -9,7 +9,7 @@ pub(in super::super) struct Addresses {
     told: Vec<IpAddr>,
     /// Those that it had when it last answered a probe, and has had ever since. While no address of it is known, these stay.
     proved: Vec<IpAddr>,
-    /// The address to which probes of IPv4 go: one of those that were told last, if there were any.
+    /// The address of IPv4 that was told last to which probes of IPv4 went, or are to go.
     v4: Option<Ipv4Addr>,
 }
 
@@ -32,8 +32,9 @@ impl Addresses {
             return Taken::Same;
         }
         self.told = told;
-        if !self.told.is_empty() && self.v4.is_none_or(|ip| !self.told.contains(&ip.into())) {
-            self.v4 = self.first_v4();
+        // A host that starts again tells its addresses one after the other.
+        if self.v4().is_none() {
+            self.v4 = self.first_v4().or(self.v4);
         }
         let had_some = !self.proved.is_empty();
         if !self.told.is_empty() {
@@ -64,8 +65,14 @@ impl Addresses {
         self.told.iter()
     }
 
-    /// The address to which probes of IPv4 go. It stays the same as long as the host has it.
-    pub(super) const fn v4(&self) -> Option<Ipv4Addr> {
+    /// The address to which probes of IPv4 go. It stays the same as long as the host has it, also if it tells none of IPv4 for a
+    /// while.
+    pub(super) fn v4(&self) -> Option<Ipv4Addr> {
+        self.v4.filter(|&ip| self.told.contains(&ip.into()))
+    }
+
+    /// The address of which it was last found out whether packets of IPv4 get there.
+    pub(super) const fn last_v4(&self) -> Option<Ipv4Addr> {
         self.v4
     }
 
@@ -117,6 +124,23 @@ mod tests {
         answered_late.take(Vec::new());
         answered_late.prove();
         assert_eq!(answered_late.take(addresses(&[2])), Taken::Anothers);
+    }
+
+    #[test]
+    fn probes_of_ipv4_go_to_one_address_as_long_as_the_host_has_it() {
+        let mut all = Addresses::default();
+        let v4 = |number: u8| Some(Ipv4Addr::new(10, 1, 0, number));
+        let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
+        let mut after = |told: Vec<IpAddr>| {
+            all.take(told);
+            (all.v4(), all.last_v4())
+        };
+        assert_eq!(after(vec![v6]), (None, None));
+        assert_eq!(after(addresses(&[2, 3])), (v4(2), v4(2)));
+        assert_eq!(after(addresses(&[1, 2])), (v4(2), v4(2)));
+        assert_eq!(after(vec![v6]), (None, v4(2)), "it has just started again, say");
+        assert_eq!(after(addresses(&[1, 2])), (v4(2), v4(2)));
+        assert_eq!(after(addresses(&[1])), (v4(1), v4(1)));
     }
 
     #[test]

@@ -26,11 +26,33 @@ impl Destination {
         let proves_v4 = self.ends_of_v4(v4_probes_from).is_some();
         let mut wanted = self.objects((own, proves_v4), tap, left_unused);
         if passes && !self.goes_by_segments() {
-            wanted.extend(of_passing(&wanted));
+            wanted.extend(self.of_passing(&wanted));
         }
         let changes = changes(&self.installed, &wanted);
         self.installed = wanted;
         changes
+    }
+
+    /// These routes and their groups, for packets that pass: of IPv6 all of them, of IPv4 the probes. Where those of IPv4 take the
+    /// same ways they take the same group, too, as the kernel is slow to remove one.
+    fn of_passing(&self, own: &Objects) -> Objects {
+        let [of_v4, of_v6] = [0, 1].map(|kind| GroupId(2 * self.number + kind));
+        let interfaces = |group: GroupId| {
+            let members = own.groups.get(&group)?.iter();
+            members.map(|id| Some(own.nexthops.get(id)?.interface())).collect::<Option<Vec<u32>>>()
+        };
+        let are_alike = interfaces(of_v4) == interfaces(of_v6);
+        let mut passing = Objects::default();
+        for (key, route) in &own.routes {
+            let &Route::Group { group, mtu, .. } = route else { continue };
+            let group = if are_alike { of_v6 } else { group };
+            let Some(members) = own.groups.get(&group) else { continue };
+            passing.groups.insert(group.of_passing(), members.clone());
+            // What passes has a source.
+            let route = Route::Group { group: group.of_passing(), source: None, mtu };
+            passing.routes.insert(RouteKey { table: Table::Passing, ..*key }, route);
+        }
+        passing
     }
 
     /// The longest packet that all ways by segments carry that packets to the host take, in bytes; `None` if
@@ -101,20 +123,6 @@ impl Destination {
         }
         objects
     }
-}
-
-/// These routes and their groups, for packets that pass: of IPv6 all of them, of IPv4 the probes.
-fn of_passing(own: &Objects) -> Objects {
-    let mut passing = Objects::default();
-    for (key, route) in &own.routes {
-        let &Route::Group { group, mtu, .. } = route else { continue };
-        let Some(members) = own.groups.get(&group) else { continue };
-        passing.groups.insert(group.of_passing(), members.clone());
-        // What passes has a source.
-        let route = Route::Group { group: group.of_passing(), source: None, mtu };
-        passing.routes.insert(RouteKey { table: Table::Passing, ..*key }, route);
-    }
-    passing
 }
 
 /// The neighbour's address for packets of one kind.

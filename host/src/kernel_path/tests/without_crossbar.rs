@@ -170,6 +170,27 @@ fn packets_to_and_from_a_host_without_a_crossbar_go_on_for_a_while_when_an_agent
 }
 
 #[test]
+fn packets_to_a_host_whose_agent_is_back_go_on_while_the_map_that_lists_it_again_goes_round() {
+    // Xbars and hosts may stand in another order in that map.
+    for counter in 4..6 {
+        let mut ring = three_nodes_and_a_leaf();
+        let mut without = with_leaf(map(3, 3), 1);
+        without.hosts.retain(|host| host.mac != mac(LEAF));
+        ring.silent.insert(LEAF);
+        ring.complete(&without, &[0, 1, 2]);
+        let goes_on = |ring: &Ring, from: usize| {
+            let flows = ring.flows(from, LEAF, v4(LEAF));
+            !flows.is_empty() && flows.iter().all(Option::is_some)
+        };
+        for node in 0..3 {
+            ring.install(node, &table_of(&with_leaf(map(3, counter), 1), node));
+            ring.change(node);
+            assert!((0..=node).all(|from| goes_on(&ring, from)), "the map is at {node}");
+        }
+    }
+}
+
+#[test]
 fn packets_go_on_when_the_daemon_of_the_node_at_the_cable_has_crashed() {
     let mut ring = three_nodes_and_a_leaf();
     let alone = Host { mac: mac(LEAF), level: 1, host_type: host_type::ETHERNET, at: None };
