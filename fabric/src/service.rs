@@ -5,9 +5,11 @@ use super::spec::{Spec, SpecError};
 /// Which switches carry a service adapter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Service {
+    /// Each switch does.
     Every,
-    /// Those above the leaves.
+    /// The switches above the leaves do.
     Spines,
+    /// No switch does.
     None,
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use mapper_proto::Mac;
 
@@ -26,6 +27,10 @@ impl LeftNeighbours {
         wanted.neighbours.iter().filter(at_interface).any(|(_, mac)| !was(mac))
     }
 }
+
+/// How long objects that an earlier run left stay, so that packets go on by them until this run has proved its own
+/// ways.
+pub const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a kernel is to hold until this run has proved its own ways: what it holds already, and what is `wanted` of it; where
 /// both have an object of the same key, the wanted one counts.

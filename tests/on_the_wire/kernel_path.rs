@@ -154,35 +154,48 @@ fn who_chooses_the_tap_interface_and_who_chooses_segments_reach_each_other() {
     assert!(!ring.holds_something(0));
 }
 
+/// What somebody may take away or change on a machine, whatever its packets go by.
+const TAKEN_AWAY: [&str; 5] = [
+    "ip route flush proto 109",
+    "ip nexthop flush proto 109",
+    "ip neigh flush nud permanent",
+    "sysctl -w net.ipv6.conf.e1.force_forwarding=0",
+    "sysctl -w net.ipv4.conf.e1.forwarding=0",
+];
+
 #[test]
-fn what_somebody_takes_away_comes_back_and_the_board_says_so() {
-    if !can_carry_ip() {
-        return;
+fn what_somebody_takes_away_of_segments_comes_back_and_the_board_says_so() {
+    if can_carry_ip() {
+        let of_segments = ["ip -6 route flush table 28001", "ip -6 rule del lookup 28001"];
+        comes_back("srv6", &of_segments);
     }
+}
+
+#[test]
+fn what_somebody_takes_away_of_routes_by_destination_comes_back_and_the_board_says_so() {
+    if can_carry_ip() {
+        comes_back("routes", &["ip -6 route flush table 28003", "ip -6 rule del lookup 28003"]);
+    }
+}
+
+/// Somebody takes away what packets go by, beside what is taken away of any kind.
+fn comes_back(kind: &str, of_kind: &[&str]) {
     let ring = Ring::new(3);
-    let _daemons = ring.start_all(&[], "srv6");
-    for line in [
-        "ip route flush proto 109",
-        "ip nexthop flush proto 109",
-        "ip -6 route flush table 28001",
-        "ip -6 rule del lookup 28001",
-        "ip neigh flush nud permanent",
-        "sysctl -w net.ipv6.conf.e1.force_forwarding=0",
-        "sysctl -w net.ipv4.conf.e1.forwarding=0",
-        "sysctl -w net.ipv4.conf.e2.rp_filter=1",
-    ] {
+    let _daemons = ring.start_all(&["--data-path", kind], kind);
+    let changed = "sysctl -w net.ipv4.conf.e2.rp_filter=1";
+    for line in TAKEN_AWAY.iter().chain(of_kind).chain([&changed]) {
         let put_right = || ring.board(1, &[])["data_path"]["put_right"].as_u64().unwrap();
         let before = put_right();
         assert!(ring.run(1, line).status.success(), "{line}");
         wait_for(&format!("after `{line}`, what was taken away is there again"), || {
             (put_right() > before && pings(&ring.machines[1], "10.1.0.1") == 20).then_some(())
         });
-        ring.wait_for_kind(1, "srv6");
+        ring.wait_for_kind(1, kind);
     }
     // What others have stays.
     assert!(ring.run(1, "ip route add 192.0.2.0/24 dev e1 proto static").status.success());
     assert!(ring.run(1, "ip route flush proto 109").status.success());
-    ring.wait_for_kind(1, "srv6");
+    ring.wait_for_kind(1, kind);
     assert!(ring.text(1, "ip route show proto static").contains("192.0.2.0/24"));
 }
 

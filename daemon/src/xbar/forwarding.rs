@@ -10,13 +10,12 @@ mod recheck;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use std::path::Path;
-use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::{LeftNeighbours, first_free_number};
+use mapper_fib::takeover::{LeftNeighbours, TAKE_OVER_WITHIN, first_free_number};
 use mapper_fib::{Change, NexthopId, Objects, Table};
-use mapper_host::kernel_path::ByDestination;
+use mapper_host::kernel_path::{ByDestination, Preference};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, InUse, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
@@ -34,10 +33,6 @@ pub(crate) use left::take_away_what_is_left;
 pub(crate) use read_back::ReadBack;
 use read_back::Renewals;
 use recheck::RETRY_AFTER;
-
-/// How long objects that an earlier run left stay, so that packets go on by them until this run has proved its own
-/// ways.
-const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Why the kernel cannot be used where the user wants it to be.
 #[derive(Debug, Error)]
@@ -279,12 +274,12 @@ impl Forwarding {
     /// When routes by destination are used: where they were chosen, or where the kernel has no segments; and at a node, unless the
     /// user wants segments, with others whose kernels have none.
     pub(crate) const fn routes(&self) -> ByDestination {
-        match self.choice {
-            DataPathChoice::Routes => ByDestination::Always,
-            DataPathChoice::Auto if !self.segments() => ByDestination::Always,
-            DataPathChoice::Auto if self.needs.forwards => ByDestination::WithOthers,
-            DataPathChoice::Auto | DataPathChoice::Srv6 | DataPathChoice::Tap => ByDestination::Never,
-        }
+        let preference = match self.choice {
+            DataPathChoice::Auto => Preference::Best,
+            DataPathChoice::Routes => Preference::Destination,
+            DataPathChoice::Srv6 | DataPathChoice::Tap => Preference::NotDestination,
+        };
+        ByDestination::of(preference, self.segments(), self.needs.forwards)
     }
 
     /// What neighbours are told of the kernel of a crossbar alone, which knows no destinations.

@@ -24,12 +24,12 @@ pub(super) const UNPROVED_FOR: Duration = USED_LEFT_AFTER;
 pub(super) struct Left {
     /// Whose the addresses were to which they lead.
     pub(super) addresses: BTreeMap<IpAddr, Mac>,
-    /// These hosts.
+    /// The hosts that had them.
     hosts: BTreeSet<Mac>,
     /// From when on packets go on only along ways that this run has proved; `None` as long as not all hosts are known to have
     /// routes of the map in use.
     proof_from: Option<Instant>,
-    /// Whether that moment has come.
+    /// Whether packets go on only along such ways by now.
     needs_proof: bool,
 }
 

@@ -67,7 +67,7 @@ use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
 pub use status::{Behind, CarriedRoute, KernelPathStatus, NetworksApart, NotCarried, Shortened};
-pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort};
+pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort, Preference};
 use tap::Tap;
 use unlisted::Unlisted;
 

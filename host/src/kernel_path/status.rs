@@ -283,6 +283,11 @@ impl KernelPath {
         self.not_carried().all(|(_, _, why)| is_tried(why)) && !self.destinations.values().any(awaits_v4)
     }
 
+    /// Whether what an earlier run left in the kernel is needed no more, at a host whose agent is configured or is not.
+    pub fn has_taken_over(&self, is_configured: bool) -> bool {
+        is_configured && self.has_tried_all() && !self.misses_left_hosts()
+    }
+
     /// Whether there is a host of which no probe was answered on any of its ways.
     pub fn lacks_answers(&self) -> bool {
         self.not_carried()

@@ -6,6 +6,7 @@ use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::{LeftUnused, Packing};
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
+use mapper_proto::wire::{HelloEnd, HelloFlags};
 
 /// The port of a host that has no crossbar of its own: its one interface.
 pub const CABLE: u8 = 0;
@@ -37,7 +38,29 @@ pub enum ByDestination {
     Alone,
 }
 
+/// What the user of a machine wants its packets to go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preference {
+    /// What its kernel and those of others do best.
+    Best,
+    /// By their destination.
+    Destination,
+    /// By anything but their destination.
+    NotDestination,
+}
+
 impl ByDestination {
+    /// When a kernel goes by destination that obeys segments, or does not, at a host that has a crossbar of its own and `forwards`
+    /// for others, or none.
+    pub const fn of(preference: Preference, obeys_segments: bool, forwards: bool) -> Self {
+        match preference {
+            Preference::Destination => Self::Always,
+            Preference::Best if !obeys_segments => Self::Always,
+            Preference::Best if forwards => Self::WithOthers,
+            Preference::Best | Preference::NotDestination => Self::Never,
+        }
+    }
+
     /// What a host says of its kernel that goes so. One without a crossbar does so for nobody else's sake, as nobody's packets pass it.
     pub(crate) const fn told(self, has_crossbar: bool) -> Self {
         match self {
@@ -128,7 +151,63 @@ pub struct KernelPort {
     pub by_destination: bool,
 }
 
+impl KernelPort {
+    /// A port whose neighbour has told this of itself and its kernel.
+    pub fn of(cabled: CabledPort, mtu: u32, end: HelloEnd, flags: HelloFlags) -> Self {
+        let does = |flag| flags.contains(flag);
+        let (tag, host) = match end {
+            HelloEnd::Xbar { tag, .. } => (tag, None),
+            HelloEnd::Host { mac } => (None, Some(mac)),
+        };
+        // A host without a crossbar forwards nothing, and takes what is for itself.
+        let is_host = host.is_some();
+        let by_segments = does(HelloFlags::SRV6) || is_host && !does(HelloFlags::ROUTES);
+        Self { cabled, tag, host, mtu, by_segments, by_destination: does(HelloFlags::ROUTES) || is_host }
+    }
+}
+
 /// The neighbour's address and port.
 pub(super) const fn far_end(port: &KernelPort) -> (Mac, u8) {
     (port.cabled.neighbour, port.cabled.neighbour_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_neighbour_says_of_its_kernel_means_another_thing_where_it_has_no_crossbar() {
+        let mac = Mac::from_position(1);
+        let cabled = CabledPort {
+            port: 1,
+            interface: 11,
+            name: "e1".to_owned(),
+            neighbour: mac,
+            neighbour_port: 2,
+            sends_segments: true,
+        };
+        let does = |end, flags| {
+            let port = KernelPort::of(cabled.clone(), 1500, end, flags);
+            (port.tag, port.host, port.by_segments, port.by_destination)
+        };
+        let (xbar, host) = (HelloEnd::Xbar { tag: Some(7), port: 2 }, HelloEnd::Host { mac });
+        let both = HelloFlags::SRV6.with(HelloFlags::ROUTES);
+        assert_eq!(does(xbar, HelloFlags::NONE), (Some(7), None, false, false));
+        assert_eq!(does(xbar, HelloFlags::SRV6), (Some(7), None, true, false));
+        assert_eq!(does(xbar, both), (Some(7), None, true, true));
+        assert_eq!(does(host, HelloFlags::NONE), (None, Some(mac), true, true));
+        assert_eq!(does(host, HelloFlags::ROUTES), (None, Some(mac), false, true));
+    }
+
+    #[test]
+    fn a_kernel_without_segments_goes_by_destination_unless_its_user_does_not_want_that() {
+        use ByDestination::{Always, Never, WithOthers};
+        use Preference::{Best, Destination, NotDestination};
+        let of = |preference, obeys_segments| {
+            [true, false].map(|forwards| ByDestination::of(preference, obeys_segments, forwards))
+        };
+        assert_eq!([of(Best, true), of(Best, false)], [[WithOthers, Never], [Always; 2]]);
+        assert_eq!([of(Destination, true), of(Destination, false)], [[Always; 2]; 2]);
+        assert_eq!([of(NotDestination, true), of(NotDestination, false)], [[Never; 2]; 2]);
+    }
 }

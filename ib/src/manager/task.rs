@@ -37,7 +37,7 @@ pub struct TaskSwitch {
     pub lid: u16,
     /// How many ports it has, its own port 0 not counted.
     pub ports: u8,
-    /// Its ports that have a cable.
+    /// The switch's ports that have a cable.
     pub links: Vec<Link>,
     /// The table that it holds, a port for each LID; 0xFF where it leads nowhere.
     pub in_force: Vec<u8>,

@@ -138,13 +138,13 @@ impl Phases {
         is_empty(&self.activation) && !self.multicast.iter().all(is_empty)
     }
 
-    /// These without the trees of multicast groups.
+    /// The same phases without the trees of multicast groups.
     pub(crate) fn without_trees(mut self) -> Self {
         self.multicast = Default::default();
         self
     }
 
-    /// One after the other.
+    /// The phases in the order in which they are to be carried out, those of multicast groups beside those of tables.
     pub(crate) fn in_order(self) -> VecDeque<Phase> {
         let Self { addresses, tables: [mut empty, mut change, mut fill], multicast, activation } = self;
         let trees = if empty.drains { [&mut empty, &mut change] } else { [&mut change, &mut fill] };
@@ -157,7 +157,7 @@ impl Phases {
     }
 }
 
-/// What differs from what is wanted.
+/// What is to be written, so that switches and ports hold what is wanted.
 pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> Phases {
     let mut addresses = Phase::default();
     let mut activation = Phase::default();
@@ -169,7 +169,7 @@ pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> 
     Phases { addresses, tables, multicast: multicast::program(inventory, wanted.groups, held), activation }
 }
 
-/// Those of multicast groups alone.
+/// What is to be written for the trees of multicast groups alone.
 pub(crate) fn phases_of_groups(inventory: &Inventory, groups: &Groups, held: &Held) -> VecDeque<Phase> {
     multicast::program(inventory, groups, held).into()
 }

@@ -10,7 +10,7 @@ pub(super) fn tables(settings: &Settings) -> Option<&Tables> {
     settings.previous.as_ref().filter(|_| !settings.reassign)
 }
 
-/// The same, if they have the size of a subnet's.
+/// As [`tables`], if the tables have the size of this subnet's.
 pub(super) fn fitting<'a>(subnet: &Subnet, settings: &'a Settings) -> Option<&'a Tables> {
     tables(settings).filter(|tables| is_of_size(tables, subnet))
 }

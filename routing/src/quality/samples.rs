@@ -207,7 +207,7 @@ impl<'a, F: Flows> Scratch<'a, F> {
         }
     }
 
-    /// The same, pattern by pattern.
+    /// As [`Self::busiest`], pattern by pattern.
     fn busiest_in_turn(&mut self, block: Range<usize>) -> Vec<u32> {
         self.remember(block.clone());
         let busiest = |at| {
@@ -217,7 +217,7 @@ impl<'a, F: Flows> Scratch<'a, F> {
         (0..block.len()).map(busiest).collect()
     }
 
-    /// The same, all patterns together: flows are counted as soon as they are looked up.
+    /// As [`Self::busiest`], all patterns together: flows are counted as soon as they are looked up.
     fn busiest_together(&mut self, block: Range<usize>) -> Vec<u32> {
         let Self { flows, patterns, loads, loads_together, .. } = self;
         loads_together.clear();

@@ -85,15 +85,15 @@ enum AddressFormat {
 /// Which counters are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CounterChoice {
-    /// Those of all endpoints together, in a row.
+    /// The counters of all endpoints together, in a row.
     Row,
-    /// Those of all endpoints together, in a column.
+    /// The counters of all endpoints together, in a column.
     Column,
-    /// Those of each endpoint.
+    /// The counters of each endpoint.
     Each,
-    /// Those of the endpoint with the source's address.
+    /// The counters of the endpoint with the source's address.
     OfSource,
-    /// Those of one endpoint.
+    /// The counters of the endpoint with this number.
     Of(u8),
 }
 

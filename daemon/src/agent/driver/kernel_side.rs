@@ -11,7 +11,7 @@ use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, Kernel
 use mapper_machine::kernel::probing::{Arrived, EndedHop};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
-use mapper_proto::wire::{AgentState, HelloEnd, HelloFlags};
+use mapper_proto::wire::{AgentState, HelloFlags};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -200,23 +200,9 @@ impl Driver {
         let joined = side.neighbours.borrow_and_update().clone();
         let interfaces = self.attachment.outer.interfaces();
         let (interfaces, cabled) = side.acquaintances.cabled(now, interfaces, &joined);
-        let ports = cabled.into_iter().map(|Cabled { port, mtu, neighbour }| {
-            let does = |flag| neighbour.flags.contains(flag);
-            let (tag, host) = match neighbour.end {
-                HelloEnd::Xbar { tag, .. } => (tag, None),
-                HelloEnd::Host { mac } => (None, Some(mac)),
-            };
-            // A host without a crossbar forwards nothing, and takes what is for itself.
-            let is_host = host.is_some();
-            KernelPort {
-                cabled: port,
-                tag,
-                host,
-                mtu,
-                by_segments: does(HelloFlags::SRV6) || is_host && !does(HelloFlags::ROUTES),
-                by_destination: does(HelloFlags::ROUTES) || is_host,
-            }
-        });
+        let ports = cabled
+            .into_iter()
+            .map(|Cabled { port, mtu, neighbour }| KernelPort::of(port, mtu, neighbour.end, neighbour.flags));
         let ports = ports.collect();
         side.forwarding.set_without_carrier(side.acquaintances.without_carrier());
         side.forwarding.keep_settings_of(interfaces);
@@ -284,10 +270,7 @@ impl Driver {
     /// Lets go of what an earlier run left, once this one has tried all its ways.
     fn note_taken_over(&mut self) {
         let is_configured = self.host.agent().status().state == AgentState::Configured;
-        let has_all = self.host.kernel_path().is_some_and(|path| !path.misses_left_hosts());
-        if is_configured
-            && has_all
-            && !self.is_trying_ways()
+        if self.host.kernel_path().is_some_and(|path| path.has_taken_over(is_configured))
             && let Ok(side) = &mut self.kernel
         {
             side.forwarding.has_taken_over();

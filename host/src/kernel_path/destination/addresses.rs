@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The addresses of a host that packets are sent to.
 #[derive(Debug, Default)]
 pub(in super::super) struct Addresses {
-    /// Those that the host is known to have.
+    /// The addresses that the host is known to have.
     told: Vec<IpAddr>,
-    /// Those that it had when it last answered a probe, and has had ever since. While no address of it is known, these stay.
+    /// The addresses that it had when it last answered a probe, and has had ever since. While no address of it is known, these stay.
     proved: Vec<IpAddr>,
     /// The address of IPv4 that was told last to which probes of IPv4 went, or are to go.
     v4: Option<Ipv4Addr>,

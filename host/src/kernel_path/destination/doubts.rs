@@ -12,9 +12,9 @@ use mapper_proto::Instant;
 pub(super) struct Doubts {
     /// The numbers of the ways in doubt.
     ways: BTreeSet<u32>,
-    /// Those of all ways that are left for silence.
+    /// The numbers of all ways that are left for silence.
     left: BTreeSet<u32>,
-    /// When the latest of them was left.
+    /// When the latest of these ways was left.
     since: Instant,
 }
 

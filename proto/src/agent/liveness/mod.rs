@@ -351,12 +351,34 @@ impl Agent {
         }
     }
 
+    /// The longest frame that this host's own interface carries along a route, in bytes, as far as that is known: a port of a
+    /// node's crossbar may carry more than the one that carries least.
+    fn longest_along(&self, route: &Route) -> Option<usize> {
+        let LinkMtu { bytes, ports } = self.settings.mtu;
+        let carries_least = |port: u8| {
+            let bit = port.checked_sub(1).and_then(|place| 1_u32.checked_shl(place.into()));
+            bit.is_some_and(|bit| ports & bit != 0)
+        };
+        let is_known = ports == 0 || self.own_port_along(route).is_some_and(carries_least);
+        (bytes > 0 && is_known).then_some(bytes.into())
+    }
+
+    /// The port by which a route leaves this host's crossbar.
+    fn own_port_along(&self, route: &Route) -> Option<u8> {
+        let home = self.held.as_ref()?.at?;
+        match route.elements().next()? {
+            Element::Relative(turn) => u8::try_from(i16::from(home.port) + i16::from(turn)).ok(),
+            Element::Absolute(port) => Some(port),
+            Element::Identify => None,
+        }
+    }
+
     fn check_path(&mut self, now: Instant, name: PathId) {
+        let Some(path) = self.liveness.paths.get(&name) else { return };
+        let most_bytes = self.longest_along(&path.used.way.there);
         let Some(path) = self.liveness.paths.get_mut(&name) else { return };
-        // A port of a node's crossbar may carry more than the one that carries least.
-        let LinkMtu { bytes: most_bytes, ports } = self.settings.mtu;
-        if most_bytes > 0 && ports == 0 {
-            path.shorten_check(most_bytes.into());
+        if let Some(most_bytes) = most_bytes {
+            path.shorten_check(most_bytes);
         }
         let PathUse { way, to, .. } = path.used.clone();
         let bytes = path.check_bytes;

@@ -444,6 +444,23 @@ fn no_check_is_longer_than_the_interface_carries() {
 }
 
 #[test]
+fn no_test_of_a_cable_is_longer_than_the_own_interface_carries() {
+    let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
+    let mut pair = Pair::new(1, |_, transmit| link_bytes(transmit) <= 600);
+    pair.watcher.set_mtu(pair.now, crate::map::LinkMtu { bytes: 600, ports: 0 });
+    let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
+    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3, may_repeat: true };
+    for round in 1..=3 {
+        pair.watcher.test_cable(pair.now, version, at, test.clone());
+        pair.run_quietly_to(ms(300 * round));
+    }
+    let happened: Vec<&Event> = pair.events.iter().map(|(_, event)| event).collect();
+    let is_silent = |event: &&Event| matches!(event, Event::CableAsked { answered: false, .. });
+    assert!(!happened.iter().any(is_silent), "{happened:?}");
+    assert!(happened.contains(&&Event::CableUp { version, at }), "{happened:?}");
+}
+
+#[test]
 fn a_cable_lives_when_it_answers_so_many_tests_in_a_row() {
     let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
     let mut lost = 0;

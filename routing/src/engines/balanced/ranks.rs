@@ -19,7 +19,7 @@ pub(in crate::engines) struct Roots {
 }
 
 impl Roots {
-    /// Those of an engine whose routes need none.
+    /// The roots of an engine whose routes turn at none.
     pub(in crate::engines) fn none() -> Self {
         Self { xbars: Vec::new(), note: None, are_tops: false }
     }

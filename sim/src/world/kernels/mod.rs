@@ -13,10 +13,12 @@ use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::{LeftNeighbours, first_free_number, taking_over};
+use mapper_fib::takeover::{LeftNeighbours, TAKE_OVER_WITHIN, first_free_number, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
-use mapper_host::kernel_path::{ByDestination, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
-use mapper_proto::wire::AgentState;
+use mapper_host::kernel_path::{
+    ByDestination, KernelAbilities, KernelPath, KernelPort, LeftRoutes, Preference,
+};
+use mapper_proto::wire::{AgentState, HelloEnd, HelloFlags};
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use super::World;
@@ -31,8 +33,6 @@ const ABILITIES: u64 = 8;
 const PROBES: u64 = 9;
 /// How often a daemon counts what its kernel has sent.
 const COUNT_EVERY: Duration = Duration::from_millis(100);
-/// How long what an earlier run left stays at the longest.
-const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
 /// The number of the tap interface, which differs from those of all ports.
 const TAP: u32 = u32::MAX;
 /// The number of the interface of port 0; those of other ports follow.
@@ -106,14 +106,14 @@ const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
         KernelChoice::Auto | KernelChoice::Routes | KernelChoice::Mixed => drawn % 8,
     };
     let segments = !is_told_to && kind > 0;
+    let preference = match choice {
+        KernelChoice::Segments => Preference::NotDestination,
+        KernelChoice::Auto | KernelChoice::Routes | KernelChoice::Mixed => Preference::Best,
+    };
     KernelAbilities {
         segments,
         compressed: segments && kind > 1,
-        by_destination: match choice {
-            _ if !segments => ByDestination::Always,
-            KernelChoice::Segments => ByDestination::Never,
-            KernelChoice::Auto | KernelChoice::Routes | KernelChoice::Mixed => ByDestination::WithOthers,
-        },
+        by_destination: ByDestination::of(preference, segments, true),
         left_unused: LeftUnused::NOTHING,
     }
 }
@@ -249,6 +249,9 @@ impl World {
             let abilities = other.map(|other| self.kernels.hosts[other as usize].abilities);
             let by_segments = abilities.is_some_and(|abilities| abilities.segments);
             let by_destination = other.is_some_and(|other| self.says_to_forward(other));
+            let said = [(by_segments, HelloFlags::SRV6), (by_destination, HelloFlags::ROUTES)];
+            let said = said.into_iter().filter(|(is_so, _)| *is_so);
+            let flags = said.fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag));
             // A crashed daemon's kernel goes on as it went last.
             let stays_by_destination =
                 |host: u32| !self.is_live(host) && self.kernels.hosts[host as usize].said_to_forward;
@@ -260,8 +263,8 @@ impl World {
                 neighbour_port: far.port,
                 sends_segments: by_segments && !other.is_some_and(stays_by_destination),
             };
-            let (tag, mtu) = (self.plant.tag(xbar), self.cable_mtu(host, other));
-            Some(KernelPort { cabled, tag, host: None, mtu, by_segments, by_destination })
+            let end = HelloEnd::Xbar { tag: self.plant.tag(xbar), port: far.port };
+            Some(KernelPort::of(cabled, self.cable_mtu(host, other), end, flags))
         };
         let ports = self.plant.cabled_ports(own_xbar);
         ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
@@ -386,10 +389,9 @@ impl World {
         let kernel = &self.kernels.hosts[host as usize];
         let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
         let Some(path) = real.kernel_path() else { return };
-        let has_all = path.has_tried_all() && !path.misses_left_hosts();
-        let taken_over = kernel.taken_over
-            || self.now >= kernel.taking_over_until
-            || (real.agent().status().state == AgentState::Configured && has_all);
+        let is_configured = real.agent().status().state == AgentState::Configured;
+        let taken_over =
+            kernel.taken_over || self.now >= kernel.taking_over_until || path.has_taken_over(is_configured);
         let (mut objects, revision) = (path.wanted(), path.revision());
         if !taken_over {
             let is_cabled = |interface| kernel.ports.iter().any(|port| port.cabled.interface == interface);
