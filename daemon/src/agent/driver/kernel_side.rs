@@ -189,6 +189,7 @@ impl Driver {
                 if let Ok(side) = &mut self.kernel {
                     side.probes.close();
                 }
+                self.host.set_v4_probes_from(self.clock.now(), None);
             }
         }
     }

@@ -15,6 +15,11 @@ use tracing::warn;
 /// How long after an attempt to open the sockets of probes they may be opened again.
 const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// What it means that the sockets of IPv6 cannot be opened.
+const SENDS_NONE: &str = "cannot send probes through the kernel";
+/// What it means that those of IPv4 cannot be opened.
+const ASKS_NONE: &str = "cannot find out whether IPv4 gets through the kernels";
+
 /// The sockets of this host.
 #[derive(Debug)]
 pub(super) struct Probes {
@@ -22,7 +27,7 @@ pub(super) struct Probes {
     v6: Option<ProbeSockets>,
     /// Those by which it is found out whether packets of IPv4 get through, once it has an IPv4 address there.
     v4: Option<ProbeSocketsV4>,
-    /// When sockets that are not open may be opened next. Another program may have their port.
+    /// When those of IPv6 may be opened next. Another program may have their port.
     open_again_at: Instant,
 }
 
@@ -37,17 +42,17 @@ impl Probes {
     /// probes of IPv4 can be sent.
     pub(super) fn open(&mut self, v4: Option<Ipv4Addr>, v6: Option<Ipv6Addr>) -> Option<Ipv4Addr> {
         if let Some(own) = v6.filter(|&own| !self.are_open_for(own)) {
-            self.v6 = open(own);
+            self.v6 = opened(ProbeSockets::open(own), own.into(), SENDS_NONE);
         }
         if self.v4_own() != v4 {
             // What another address had goes first: one socket alone can have the port.
             self.v4 = None;
-            self.v4 = v4.and_then(open_v4);
+            self.v4 = v4.and_then(|own| opened(ProbeSocketsV4::open(own), own.into(), ASKS_NONE));
         }
         self.v4_own()
     }
 
-    /// Closes all.
+    /// Closes all. Those of IPv4 are opened again when this host's addresses change.
     pub(super) fn close(&mut self) {
         (self.v4, self.v6) = (None, None);
     }
@@ -87,17 +92,15 @@ impl Probes {
         }
     }
 
-    /// Sends a probe, from sockets that are opened again if they are not open.
+    /// Sends a probe. The sockets of IPv6 are opened again if they are not open.
     pub(super) fn send(&mut self, now: Instant, probe: &KernelProbe) {
-        let (v4, v6) = match probe.ends {
-            DatagramEnds::V4 { source, .. } => (Some(source), self.v6.as_ref().map(ProbeSockets::own)),
-            DatagramEnds::V6 { source, .. } => (self.v4_own(), Some(source)),
-        };
-        if self.v4_own() != v4 || v6.is_some_and(|own| !self.are_open_for(own)) {
+        if let DatagramEnds::V6 { source, .. } = probe.ends
+            && !self.are_open_for(source)
+        {
             if now < self.open_again_at {
                 return;
             }
-            let _v4_probes_from = self.open(v4, v6);
+            self.v6 = opened(ProbeSockets::open(source), source.into(), SENDS_NONE);
             self.open_again_at = now + OPEN_AGAIN_AFTER;
         }
         let Some(sockets) = &self.v6 else { return };
@@ -119,22 +122,7 @@ impl Probes {
     }
 }
 
-fn open(own: Ipv6Addr) -> Option<ProbeSockets> {
-    match ProbeSockets::open(own) {
-        Ok(sockets) => Some(sockets),
-        Err(error) => {
-            warn!(%own, "cannot send probes through the kernel: {}", with_causes(&error));
-            None
-        }
-    }
-}
-
-fn open_v4(own: Ipv4Addr) -> Option<ProbeSocketsV4> {
-    match ProbeSocketsV4::open(own) {
-        Ok(sockets) => Some(sockets),
-        Err(error) => {
-            warn!(%own, "cannot find out whether IPv4 gets through the kernels: {}", with_causes(&error));
-            None
-        }
-    }
+/// What was opened for an address of this host. If nothing was, it is logged why, and what that means.
+fn opened<T>(sockets: io::Result<T>, own: IpAddr, means: &str) -> Option<T> {
+    sockets.inspect_err(|error| warn!(%own, "{means}: {}", with_causes(error))).ok()
 }
