@@ -16,24 +16,21 @@ impl Built {
         static BUILT: OnceLock<Built> = OnceLock::new();
         BUILT.get_or_init(|| {
             let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
-            // The plugin is a workspace of its own.
-            let of_plugin = target.join("plugin");
-            cargo(&["build", "--manifest-path", "opensm/plugin/Cargo.toml"], &of_plugin);
-            // The program is built for its own test, and with the features that the whole workspace has: what `cargo
-            // test --workspace` has made is taken, and the engines need not be compiled once more.
-            cargo(&["test", "--workspace", "--no-run", "--test", "engine"], &target);
+            // They are built for tests of their own, and with the features that the whole workspace has: what `cargo test
+            // --workspace` has made is taken, and the engines need not be compiled once more.
+            let tests = ["--test", "engine", "--test", "library"];
+            cargo(&[&["test", "--workspace", "--no-run"][..], &tests].concat());
             Self {
-                plugin: of_plugin.join("debug/libmapper_plugin.so"),
+                plugin: target.join("debug/deps/libmapper_plugin.so"),
                 engine: target.join("debug/mapper-opensm-engine"),
             }
         })
     }
 }
 
-/// Runs Cargo in the folder of the workspace, for this folder of what it makes.
-fn cargo(arguments: &[&str], target: &Path) {
+/// Runs Cargo in the folder of the workspace.
+fn cargo(arguments: &[&str]) {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).args(["--quiet", "--locked"]);
-    let status = cargo.arg("--target-dir").arg(target).status().unwrap();
-    assert!(status.success(), "{arguments:?} fails");
+    assert!(cargo.status().unwrap().success(), "{arguments:?} fails");
 }

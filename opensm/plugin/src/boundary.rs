@@ -17,7 +17,7 @@ use crate::plugin::Plugin;
 type LogFunction = extern "C" fn(osm: *mut c_void, is_error: c_int, line: *const c_char);
 
 /// A plugin and the log of its OpenSM.
-pub struct Loaded {
+pub(crate) struct Loaded {
     plugin: Plugin,
     log: Log,
 }
