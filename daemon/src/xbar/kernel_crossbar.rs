@@ -9,7 +9,7 @@ use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::acquaintances::Acquaintances;
+use super::cabled_ports::CabledPorts;
 use super::data_path::XbarDataPath;
 use super::forwarding::{Forwarding, ForwardingError, KernelUse, Opened, take_away_what_is_left};
 use super::process::{XbarConfig, XbarKind};
@@ -24,7 +24,7 @@ pub(super) struct KernelCrossbar {
     forwarding: Box<Forwarding>,
     /// Who is at the other ends of the cables.
     neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
-    acquaintances: Acquaintances,
+    cabled_ports: CabledPorts,
     clock: Clock,
     /// What the kernel is to hold.
     wanted: Objects,
@@ -67,7 +67,7 @@ impl KernelCrossbar {
         Ok(Ok(Self {
             forwarding,
             neighbours,
-            acquaintances: Acquaintances::default(),
+            cabled_ports: CabledPorts::default(),
             clock: Clock::start(),
             wanted: Objects::default(),
             stale: true,
@@ -86,13 +86,13 @@ impl KernelCrossbar {
             return;
         }
         let joined = self.neighbours.borrow_and_update().clone();
-        let before = self.acquaintances.too_small();
-        let (names, cabled) = self.acquaintances.cabled(self.clock.now(), interfaces, &joined);
-        if let Some(too_small) = self.acquaintances.too_small().filter(|now| before.as_ref() != Some(now)) {
+        let before = self.cabled_ports.too_small();
+        let (names, cabled) = self.cabled_ports.look(self.clock.now(), interfaces, &joined);
+        if let Some(too_small) = self.cabled_ports.too_small().filter(|now| before.as_ref() != Some(now)) {
             warn!("{too_small}");
         }
         self.forwarding.keep_settings_of(names);
-        let ports: Vec<_> = cabled.into_iter().map(|cabled| cabled.port).collect();
+        let ports: Vec<_> = cabled.into_iter().map(|port| port.cabled).collect();
         let wanted = by_segments(&ports, true, Delivery::default(), self.forwarding.compressed());
         self.forwarding.carry_out(&changes(&self.wanted, &wanted));
         self.wanted = wanted;
@@ -100,9 +100,9 @@ impl KernelCrossbar {
 
     /// What the status tells of it.
     fn data_path(&self) -> XbarDataPath {
-        let Self { forwarding, wanted, acquaintances, .. } = self;
+        let Self { forwarding, wanted, cabled_ports, .. } = self;
         let mut path = XbarDataPath::of_kernel(forwarding.choice(), wanted.len(), forwarding.status());
-        path.troubles.extend(acquaintances.too_small());
+        path.troubles.extend(cabled_ports.too_small());
         path
     }
 

@@ -5,7 +5,7 @@
 //!
 //! - `switch`: the ports, and what goes from one to the other.
 //! - `forwarding`: the kernel as a crossbar of users' packets.
-//! - `acquaintances`: who is at the other end of each cable, for the kernel.
+//! - `cabled_ports`: the ports as the kernel is told of them, and who is at the other end of each cable.
 //! - `hellos`: what neighbours at the two ends of a cable tell each other.
 //! - [`cable`]: what is shown of the cable at a port, and what is wrong with it.
 //! - [`counters`]: what is counted at each port.
@@ -18,9 +18,9 @@
 //! - [`options`]: what the user may set of a crossbar.
 //! - [`ports`]: which interface is behind which port.
 
-pub(crate) mod acquaintances;
 mod bucket;
 pub mod cable;
+pub(crate) mod cabled_ports;
 pub mod counters;
 mod data_path;
 pub(crate) mod forwarding;

@@ -24,6 +24,7 @@
 //! What comes out are changes to the set of objects that the kernel is to hold. The driver carries them out
 //! before it sends any frame that was polled after them.
 
+mod acquaintances;
 mod company;
 mod destination;
 mod farewell;
@@ -56,6 +57,7 @@ use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
+pub use acquaintances::Acquaintances;
 use company::Company;
 pub(crate) use company::needed_by;
 use destination::Destination;
@@ -81,6 +83,11 @@ const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
 /// time until the way is tried again, which is at most a quarter more than 200 ms, and until enough probes got no answer.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
+/// How long packets of IPv4 at most take a way on which a kernel drops those alone, under the same conditions: one try of some is
+/// followed by a probe of IPv4, as long as these are answered.
+pub const V4_LEFT_WITHIN: Duration =
+    Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4 * way::TRY_V4_EVERY as u64)
+        .saturating_add(way::USED_LEFT_AFTER);
 /// New ways are tried at the latest this long after the routes of a map were put to use, even if not all hosts
 /// are known to have that map, as one of them may never have it.
 const NEW_WAYS_WITHIN: Duration = Duration::from_secs(1);

@@ -153,7 +153,7 @@ pub struct KernelPort {
 
 impl KernelPort {
     /// A port whose neighbour has told this of itself and its kernel.
-    pub fn of(cabled: CabledPort, mtu: u32, end: HelloEnd, flags: HelloFlags) -> Self {
+    pub(super) fn of(cabled: CabledPort, mtu: u32, end: HelloEnd, flags: HelloFlags) -> Self {
         let does = |flag| flags.contains(flag);
         let (tag, host) = match end {
             HelloEnd::Xbar { tag, .. } => (tag, None),

@@ -16,6 +16,7 @@ use mapper_proto::wire::RoundTrip;
 use super::RECHECK_USED_EVERY;
 pub(super) use course::{Course, Leaving};
 use of_v4::OfV4;
+pub(super) use of_v4::TRY_EVERY as TRY_V4_EVERY;
 
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_millis(60);

@@ -117,6 +117,8 @@ pub enum Fault {
     },
     /// The host's kernel forwards nothing, and takes nothing for itself from the fabric.
     Firewall(u32),
+    /// The host's kernel forwards no packets of IPv4, and takes none for itself from the fabric.
+    FirewallV4(u32),
     /// The host's kernel forwards (again).
     Open(u32),
     /// Somebody empties the tables of the host's kernel without telling its daemon.
@@ -172,6 +174,7 @@ impl Fault {
             Self::Alias { .. } => "alias",
             Self::Ask { .. } => "ask",
             Self::Firewall(_) => "firewall",
+            Self::FirewallV4(_) => "firewall-v4",
             Self::Open(_) => "open",
             Self::Flush(_) => "flush",
             Self::Heal => "heal",
@@ -203,6 +206,7 @@ impl Fault {
             | Self::Insert(h)
             | Self::Untwin(h)
             | Self::Firewall(h)
+            | Self::FirewallV4(h)
             | Self::Open(h)
             | Self::Flush(h)
             | Self::Rekey(h) => format!("{word} {}", host(h)),

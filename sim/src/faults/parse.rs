@@ -195,6 +195,7 @@ impl<'a> Words<'a> {
             }
             "ask" => Fault::Ask { host: self.host()?, number: self.number_of_name()? },
             "firewall" => Fault::Firewall(self.host()?),
+            "firewall-v4" => Fault::FirewallV4(self.host()?),
             "open" => Fault::Open(self.host()?),
             "flush" => Fault::Flush(self.host()?),
             "heal" => Fault::Heal,

@@ -30,12 +30,13 @@ pub enum RandomKind {
     Swap,
     Twin,
     Firewall,
+    FirewallV4,
     Flush,
 }
 
 impl RandomKind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Cut,
         Self::Silence,
         Self::Lossy,
@@ -49,6 +50,7 @@ impl RandomKind {
         Self::Swap,
         Self::Twin,
         Self::Firewall,
+        Self::FirewallV4,
         Self::Flush,
     ];
 
@@ -68,6 +70,7 @@ impl RandomKind {
             Self::Swap => "swap",
             Self::Twin => "twin",
             Self::Firewall => "firewall",
+            Self::FirewallV4 => "firewall-v4",
             Self::Flush => "flush",
         }
     }
@@ -143,6 +146,7 @@ impl Places {
             RandomKind::Off => xbar(rng).map(|x| (Fault::Off(x), Some(Fault::On(x))))?,
             RandomKind::Swap => xbar(rng).map(|x| (Fault::Swap(x), None))?,
             RandomKind::Firewall => host(rng).map(|h| (Fault::Firewall(h), Some(Fault::Open(h))))?,
+            RandomKind::FirewallV4 => host(rng).map(|h| (Fault::FirewallV4(h), Some(Fault::Open(h))))?,
             RandomKind::Flush => host(rng).map(|h| (Fault::Flush(h), None))?,
             RandomKind::Twin => {
                 let (host, of) = (host(rng)?, host(rng)?);

@@ -102,6 +102,9 @@ impl Scenario {
             });
         }
         draw_lossy(seed, &mut setup.faults.text, healed_ms);
+        if kernels {
+            draw_firewalls_of_v4(seed, &mut setup.faults.text, healed_ms);
+        }
         let healed_at = Instant::ZERO + Duration::from_millis(healed_ms);
         setup.limit = healed_at.since(Instant::ZERO) + Self::PATIENCE;
         Self { fabric, setup, healed_at, most_gap: None }
@@ -145,6 +148,18 @@ fn draw_kernel_faults(seed: u64, text: &mut String, healed_ms: u64) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "random 1 {word} between 0ms and {healed_ms}ms mend-after {mend_ms}ms");
         }
+    }
+}
+
+/// In half of the scenarios with kernels one or two of these drop packets of IPv4 alone for a while.
+fn draw_firewalls_of_v4(seed: u64, text: &mut String, healed_ms: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS.rotate_left(3));
+    if rng.random_bool(0.5) {
+        let (count, mend_ms) = (rng.random_range(1..3), rng.random_range(1..2 * LATEST_MEND_MS));
+        let word = RandomKind::FirewallV4.word();
+        // Faults are drawn in the order of their lines, so a line behind all others leaves those as they are. Writing to a
+        // string cannot fail.
+        let _ = writeln!(text, "random {count} {word} between 0ms and {healed_ms}ms mend-after {mend_ms}ms");
     }
 }
 

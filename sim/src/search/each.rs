@@ -20,18 +20,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use mapper_host::kernel_path::WAY_LEFT_WITHIN;
 use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use rayon::prelude::*;
 use thiserror::Error;
 
-use super::gaps::stops_a_kernel;
+use super::gaps::found_within;
 use super::{Outcome, Scenario, Violation};
 use crate::fabric::Plant;
 use crate::faults::Fault;
 use crate::setup::{FaultFile, Setup, SetupError, UserSetup};
-use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
+use crate::world::{FabricCount, Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
 use possible::{cases_of, changes_the_fabric, firsts, mendings, moves, struck};
 
 /// The most moments, with the last one among them, at which ends of cables move. There are many more such
@@ -152,7 +151,7 @@ impl Each {
         let ended_at = world.now() + VERIFIED;
         world.run(Until::After(ended_at.since(Instant::ZERO)), ended_at)?;
         let moments = moments.behind(ended_at);
-        let (plant, frames) = (world.plant().clone(), world.stats().sent);
+        let (plant, frames) = (world.plant().clone(), world.stats().frames[FabricCount::Sent]);
         let mut each = Self { fabric, setup, plant, moments, frames, ended_at, cases: Vec::new(), single: 0 };
         each.list()?;
         each.list_pairs()?;
@@ -225,12 +224,12 @@ impl Each {
         // This ends just before the fault, so that the moment of the fault itself counts.
         let before = self.ended_at.since(Instant::ZERO).saturating_sub(Duration::from_nanos(1));
         world.run(Until::After(before), self.ended_at)?;
-        let (moments, sent) = (Moments::default(), world.stats().sent);
+        let (moments, sent) = (Moments::default(), world.stats().frames[FabricCount::Sent]);
         world.record(Box::new(moments.clone()));
         let limit = self.ended_at + REMAPPED;
         world.run(Until::Configured, limit)?;
         let end = world.now();
-        Ok((moments.behind(end), world.stats().sent - sent))
+        Ok((moments.behind(end), world.stats().frames[FabricCount::Sent] - sent))
     }
 
     /// All cases: those of one fault stand together, in the order of their times.
@@ -293,15 +292,16 @@ impl Each {
         let promised = match case.fault {
             // All cables of the xbar go at once.
             Fault::Off(_) => MOST_GAP_OF_XBAR,
-            // As long as a host lies, or has the address of another, nothing is promised.
+            // As long as a host lies, or has the address of another, nothing is promised, and neither is it where frames are
+            // lost at random.
             Fault::Hostile(_) | Fault::Twin { .. } => return None,
+            Fault::Lossy { .. } | Fault::Loss(_) | Fault::Corrupt(_) => return None,
             // No other cable may lead where this one did.
             Fault::Move { .. } if case.mended_after.is_some() => return None,
             _ => MOST_GAP_OF_CABLE,
         };
         let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
-        let until_found = self.setup.kernels && stops_a_kernel(&case.fault);
-        let until_found = if until_found { WAY_LEFT_WITHIN } else { Duration::ZERO };
+        let until_found = if self.setup.kernels { found_within(&case.fault) } else { Duration::ZERO };
         Some(promised + until_found + Duration::from_secs_f64(users.partners as f64 / users.rate))
     }
 

@@ -17,7 +17,7 @@
 //!
 //! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that
 //! somebody emptied, or a node whose host is cabled to another crossbar), all of these times are longer by
-//! [`WAY_LEFT_WITHIN`]. No map shows such a kernel, and nobody tells of it, so each host finds it only by probes
+//! [`WAY_LEFT_WITHIN`], or by [`V4_LEFT_WITHIN`] where a firewall drops IPv4 alone. No map shows such a kernel, and nobody tells of it, so each host finds it only by probes
 //! that are not answered, and whenever routes change, some may lead there again. The times are not longer where
 //! an agent has let go of its routes, because another host has its address or no cable leads from it any more:
 //! it says so to its neighbours, which leave its kernel at once.
@@ -27,7 +27,7 @@
 
 use std::time::Duration;
 
-use mapper_host::kernel_path::WAY_LEFT_WITHIN;
+use mapper_host::kernel_path::{V4_LEFT_WITHIN, WAY_LEFT_WITHIN};
 use mapper_proto::Instant;
 
 use super::Scenario;
@@ -48,8 +48,8 @@ impl Scenario {
         let ends = report.faults.iter().skip(1).map(|next| next.at).chain([now]);
         let mut until_found = Duration::ZERO;
         for (effect, until) in report.faults.iter().zip(ends) {
-            if self.setup.kernels && stops_a_kernel(&effect.fault) {
-                until_found = WAY_LEFT_WITHIN;
+            if self.setup.kernels {
+                until_found = until_found.max(found_within(&effect.fault));
             }
             self.check_effect(effect, until, until_found)
                 .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
@@ -100,11 +100,14 @@ fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
         // No other cable may lead where this one did. A cable that loses frames now and then keeps nobody apart, and costs some
         // frames of a pair in a row by chance.
         Fault::Move { .. } | Fault::Lossy { .. } => None,
+        // Neither does noise on all cables.
+        Fault::Loss(_) | Fault::Corrupt(_) => None,
         Fault::Off(_)
         | Fault::Cut(_)
         | Fault::Mend(_)
         | Fault::Silence(_)
         | Fault::Firewall(_)
+        | Fault::FirewallV4(_)
         | Fault::Flush(_)
         | Fault::Kill(_)
         | Fault::Restart(_)
@@ -126,14 +129,18 @@ fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
         | Fault::Ask { .. }
         | Fault::Open(_)
         | Fault::Heal
-        | Fault::Loss(_)
-        | Fault::Corrupt(_)
         | Fault::Duplicate(_)
         | Fault::Jitter(_) => Some(left_after),
     }
 }
 
-/// Whether a kernel may forward no packets behind this fault, though the cables of its crossbar carry frames.
-pub(super) const fn stops_a_kernel(fault: &Fault) -> bool {
-    matches!(fault, Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. })
+/// How long it may take until hosts find that a kernel forwards no packets, or none of IPv4, if that may be so behind this fault
+/// though the cables of its crossbar carry frames.
+pub(super) const fn found_within(fault: &Fault) -> Duration {
+    match fault {
+        Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } => WAY_LEFT_WITHIN,
+        // Users' packets are of IPv4.
+        Fault::FirewallV4(_) => V4_LEFT_WITHIN,
+        _ => Duration::ZERO,
+    }
 }

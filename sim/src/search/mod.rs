@@ -15,7 +15,6 @@ mod gaps;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mapper_host::kernel_path::WAY_LEFT_WITHIN;
 use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use thiserror::Error;
@@ -129,10 +128,6 @@ impl Scenario {
     const MAX_REVIVAL: Duration = Duration::from_millis(250);
     /// How long after all agents agreed users' frames must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
-    /// The same where packets go through kernels, of which one may forward none: a node whose host was cabled
-    /// to another crossbar for a while does not forward until that host starts again. Only probes that are
-    /// not answered show this, and kernels send along such a way until enough probes were missed.
-    const SETTLED_AROUND_KERNELS: Duration = WAY_LEFT_WITHIN;
     /// How long users send after that. A longer time would show nothing new.
     const USED: Duration = Duration::from_secs(1);
     /// Most frames that agents may have under way at once, for each of them.
@@ -183,10 +178,13 @@ impl Scenario {
             let before = versions(world);
             let agreed_at = world.now();
             let struck = world.traffic().unwrap_or_default().faults;
-            let around_kernels =
-                self.setup.kernels && struck.iter().any(|it| gaps::stops_a_kernel(&it.fault));
+            // Where packets go through kernels, one of them may forward none: a node whose host was cabled to another crossbar for a
+            // while does not forward until that host starts again. Only probes that are not answered show this, and kernels send
+            // along such a way until enough probes were missed.
+            let found_within = struck.iter().filter(|_| self.setup.kernels);
+            let found_within = found_within.map(|it| gaps::found_within(&it.fault)).max();
             let settled_at =
-                agreed_at + if around_kernels { Self::SETTLED_AROUND_KERNELS } else { Self::SETTLED };
+                agreed_at + found_within.map_or(Self::SETTLED, |within| within.max(Self::SETTLED));
             self.run_checked(world, watch, settled_at)?;
             world.ask_for_all_names();
             // A frame that was sent before all had settled may be lost, and counts as lost only now.

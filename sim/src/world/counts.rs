@@ -1,27 +1,37 @@
 //! What is counted in a run.
 
+use enum_map::Enum;
 use mapper_proto::Tally;
 use mapper_proto::agent::{Purpose, Status};
+use strum::IntoStaticStr;
+
+/// What becomes of a frame in the simulated fabric, by which frames are counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum FabricCount {
+    /// An agent sent it.
+    Sent,
+    /// An agent received it.
+    Received,
+    /// It was sent into a port without carrier, or onto a cable that swallows frames.
+    LostOnDeadCables,
+    /// It was lost at random.
+    LostToNoise,
+    /// It was longer than the interface of the host that sent it, or that it came to, carries.
+    TooLong,
+    /// An xbar dropped it.
+    Misrouted,
+    /// It found a host's receive queue full.
+    Overflowed,
+    /// It reached a host without an agent.
+    Unheard,
+}
 
 /// What was counted in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Frames that agents sent.
-    pub sent: u64,
-    /// Frames that agents received.
-    pub received: u64,
-    /// Frames sent into ports without carrier, or onto cables that swallow frames.
-    pub lost_on_dead_cables: u64,
-    /// Frames lost at random.
-    pub lost_to_noise: u64,
-    /// Frames longer than the interface of the host that sent them, or that they came to, carries.
-    pub too_long: u64,
-    /// Frames that xbars dropped.
-    pub misrouted: u64,
-    /// Frames that found a host's receive queue full.
-    pub overflowed: u64,
-    /// Frames that reached a host without an agent.
-    pub unheard: u64,
+    /// Frames, by what became of them.
+    pub frames: Tally<FabricCount>,
     /// Users' packets that arrived through the kernels.
     pub by_kernel: u64,
     /// Routes that could not be computed.

@@ -8,6 +8,7 @@ use rand::RngExt;
 
 use super::World;
 use super::capture::{Direction, Undelivered};
+use super::counts::FabricCount;
 use super::queue::{Flight, What};
 use crate::fabric::{Fate, Loss};
 use crate::faults::Fault;
@@ -50,7 +51,7 @@ impl World {
 
     /// Sends a frame on its way, and shows it to whoever captures frames.
     fn send(&mut self, host: u32, payload: Vec<u8>) {
-        self.stats.sent += 1;
+        self.stats.frames.count(FabricCount::Sent);
         self.trace.frame(self.now, host, &payload);
         if self.routes_are_watched() {
             self.note_loops(host, &payload);
@@ -67,12 +68,12 @@ impl World {
     /// Walks a frame's whole way and books its arrival.
     fn carry(&mut self, host: u32, mut payload: Vec<u8>) -> Result<(), Undelivered> {
         if self.is_to_be_lost(host, &payload) {
-            self.stats.lost_to_noise += 1;
+            self.stats.frames.count(FabricCount::LostToNoise);
             self.flights.recycle(payload);
             return Err(Undelivered::ToBeLost);
         }
         if payload.len() > self.hosts[host as usize].mtu_bytes.into() {
-            self.stats.too_long += 1;
+            self.stats.frames.count(FabricCount::TooLong);
             self.flights.recycle(payload);
             return Err(Undelivered::TooLong);
         }
@@ -80,7 +81,7 @@ impl World {
         match self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng) {
             Fate::Returned { socket, notice, latency } => {
                 // The notice that comes back is another frame, which the xbar sends.
-                self.stats.lost_on_dead_cables += 1;
+                self.stats.frames.count(FabricCount::LostOnDeadCables);
                 self.flights.recycle(payload);
                 self.carry_notice(socket, notice, latency);
                 Err(Undelivered::Returned)
@@ -111,16 +112,16 @@ impl World {
             Fate::Arrives { host, stripped, latency } => (host, stripped, before + latency),
             Fate::Lost(loss) => {
                 match loss {
-                    Loss::NoCarrier | Loss::Silent => self.stats.lost_on_dead_cables += 1,
-                    Loss::Noise | Loss::Lossy => self.stats.lost_to_noise += 1,
-                    Loss::Misrouted => self.stats.misrouted += 1,
+                    Loss::NoCarrier | Loss::Silent => self.stats.frames.count(FabricCount::LostOnDeadCables),
+                    Loss::Noise | Loss::Lossy => self.stats.frames.count(FabricCount::LostToNoise),
+                    Loss::Misrouted => self.stats.frames.count(FabricCount::Misrouted),
                 }
                 self.flights.recycle(payload);
                 return Err(Undelivered::OnTheWay(loss));
             }
             // No notice is sent about a notice that cannot be delivered.
             Fate::Returned { .. } => {
-                self.stats.lost_on_dead_cables += 1;
+                self.stats.frames.count(FabricCount::LostOnDeadCables);
                 return Err(Undelivered::Returned);
             }
         };
@@ -141,7 +142,7 @@ impl World {
     fn is_to_be_lost(&mut self, host: u32, payload: &[u8]) -> bool {
         let now = self.now;
         self.deaf_ways.retain(|&(_, _, until)| until >= now);
-        let named = self.to_lose.remove(&self.stats.sent);
+        let named = self.to_lose.remove(&self.stats.frames[FabricCount::Sent]);
         if named != Some(true) && self.deaf_ways.is_empty() {
             return named.is_some();
         }
@@ -167,14 +168,14 @@ impl World {
         let present = self.plant.is_present(host);
         let slot = &mut self.hosts[host as usize];
         if slot.node.is_none() || !present {
-            self.stats.unheard += 1;
+            self.stats.frames.count(FabricCount::Unheard);
             self.discard(host, flight, Undelivered::Unheard);
         } else if self.flights.len_bytes(flight) > usize::from(slot.mtu_bytes) {
-            self.stats.too_long += 1;
+            self.stats.frames.count(FabricCount::TooLong);
             self.discard(host, flight, Undelivered::TooLong);
         } else if slot.busy_until > self.now || !slot.waiting.is_empty() {
             if slot.waiting.len() >= self.options.timing.receive_queue {
-                self.stats.overflowed += 1;
+                self.stats.frames.count(FabricCount::Overflowed);
                 self.discard(host, flight, Undelivered::Overflowed);
                 return;
             }
@@ -208,7 +209,7 @@ impl World {
         let slot = &mut self.hosts[host as usize];
         slot.busy_until = self.now + self.options.timing.service;
         if let Some(node) = &mut slot.node {
-            self.stats.received += 1;
+            self.stats.frames.count(FabricCount::Received);
             let payload = flight.payload.get(flight.stripped..).unwrap_or_default();
             self.trace.frame(self.now, host, payload);
             self.capture.frame(self.now, host, Direction::Received, payload, None);

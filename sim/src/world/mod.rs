@@ -27,7 +27,7 @@ mod union;
 
 pub use capture::{CapturedFrame, Direction, FrameSink};
 pub use check::{Leader, Verdict};
-pub use counts::{Stats, Totals};
+pub use counts::{FabricCount, Stats, Totals};
 pub(crate) use keys::KeyStep;
 pub use options::{KernelChoice, Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};

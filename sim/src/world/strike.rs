@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use mapper_proto::Mac;
 
+use super::counts::FabricCount;
+use super::kernels::Firewall;
 use super::names::alias;
 use super::options::derive_seed;
 use super::trace::TraceEvent;
@@ -89,8 +91,9 @@ impl World {
             Fault::Off(xbar) => self.plant.set_power(xbar, false),
             Fault::On(xbar) => self.plant.set_power(xbar, true),
             Fault::Swap(xbar) => self.plant.swap_xbar(xbar),
-            Fault::Firewall(host) => self.set_firewall(host, true),
-            Fault::Open(host) => self.set_firewall(host, false),
+            Fault::Firewall(host) => self.set_firewall(host, Firewall::DropsAll),
+            Fault::FirewallV4(host) => self.set_firewall(host, Firewall::DropsV4),
+            Fault::Open(host) => self.set_firewall(host, Firewall::Open),
             Fault::Flush(host) => self.flush_kernel(host),
             Fault::Heal => self.heal(),
             Fault::Rekey(host) => self.rekey(host),
@@ -98,10 +101,10 @@ impl World {
             Fault::Level { host, level } => self.set_level(host, level),
             Fault::Passes { host, passes } => self.set_passes(host, passes),
             Fault::Lose(number) => {
-                self.to_lose.insert(self.stats.sent.saturating_add(number), false);
+                self.to_lose.insert(self.stats.frames[FabricCount::Sent].saturating_add(number), false);
             }
             Fault::LoseTries(number) => {
-                self.to_lose.insert(self.stats.sent.saturating_add(number), true);
+                self.to_lose.insert(self.stats.frames[FabricCount::Sent].saturating_add(number), true);
             }
             Fault::Alias { number, to } => self.move_name(&alias(number), to),
             Fault::Ask { host, number } => self.ask_who_has(host, &alias(number)),

@@ -165,7 +165,15 @@ fn frames_follow_their_route_and_the_rest_of_it_arrives() {
     let heard: Vec<_> = heard.lock().unwrap().iter().map(|h| (h.1, h.2.clone())).collect();
     assert_eq!(heard, [(1, vec![1]), (2, vec![0x80, 0x89, 2]), (1, vec![3])]);
     let stats = world.stats();
-    assert_eq!((stats.sent, stats.received, stats.misrouted, stats.lost_on_dead_cables), (6, 3, 2, 1));
+    assert_eq!(
+        (
+            stats.frames[FabricCount::Sent],
+            stats.frames[FabricCount::Received],
+            stats.frames[FabricCount::Misrouted],
+            stats.frames[FabricCount::LostOnDeadCables]
+        ),
+        (6, 3, 2, 1)
+    );
 }
 
 #[test]
@@ -211,7 +219,7 @@ fn a_busy_host_queues_and_then_loses_frames() {
     let heard = heard.lock().unwrap();
     let gaps: Vec<u64> = heard.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     assert_eq!(gaps, [10_000; 3]);
-    assert_eq!((world.stats().overflowed, world.stats().peak_receive_queue), (2, 3));
+    assert_eq!((world.stats().frames[FabricCount::Overflowed], world.stats().peak_receive_queue), (2, 3));
 }
 
 #[test]
@@ -258,11 +266,14 @@ fn noise_loses_flips_and_doubles() {
     run_to(&mut world, ms(2100));
     let stats = world.stats();
     // A frame crosses two cables, so 1 - 0.9^2 of 2,000 frames are lost.
-    assert!((300..460).contains(&stats.lost_to_noise), "{stats:?}");
+    assert!((300..460).contains(&stats.frames[FabricCount::LostToNoise]), "{stats:?}");
     let heard = heard.lock().unwrap().clone();
     let flipped = heard.iter().filter(|h| h.2.iter().any(|&b| b != 0)).count();
     assert!((200..420).contains(&flipped), "{flipped}");
-    assert!(heard.len() as u64 + stats.lost_to_noise + stats.misrouted > 2100);
+    assert!(
+        heard.len() as u64 + stats.frames[FabricCount::LostToNoise] + stats.frames[FabricCount::Misrouted]
+            > 2100
+    );
     let (mut again, _) = scripted(Xbars::Plain, noisy, Vec::new(), sends());
     run_to(&mut again, ms(2100));
     assert_eq!(again.digest(), world.digest());

@@ -53,6 +53,7 @@ pub(super) struct Traffic {
     /// For each host the place in `pairs` of the one whose turn it is.
     turns: Vec<usize>,
     duplicated: u64,
+    late: u64,
     reordered: u64,
     effects: Vec<FaultEffect>,
     gaps: Vec<PairGap>,
@@ -96,6 +97,7 @@ impl Traffic {
             sent: vec![0; hosts],
             turns: vec![0; hosts],
             duplicated: 0,
+            late: 0,
             reordered: 0,
             effects: Vec::new(),
             gaps: Vec::new(),
@@ -189,9 +191,13 @@ impl Traffic {
         let pair = self.pairs_to(frame.from, frame.to).find(|pair| pair.to == to)?;
         let (sent_at, wrong) = match pair.arrive(frame.number) {
             Arrival::InOrder => return None,
-            Arrival::Late => {
-                self.duplicated += 1;
+            Arrival::Forgotten => {
+                self.late += 1;
                 return None;
+            }
+            Arrival::Late { sent_at } => {
+                self.late += 1;
+                (sent_at, "arrived more than 250 ms after it was sent")
             }
             Arrival::Overtaken { sent_at, upheavals: when_sent, relay } => {
                 self.reordered += 1;

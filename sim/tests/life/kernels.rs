@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mapper_fabric::generate;
+use mapper_host::kernel_path::V4_LEFT_WITHIN;
 use mapper_proto::Instant;
 use mapper_sim::fabric::{PlantNode, Xbars};
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
@@ -74,6 +75,34 @@ fn a_kernel_that_forwards_nothing_is_left_and_comes_back() {
         lost,
         "the others go around it, and to it by its tap interface"
     );
+}
+
+#[test]
+fn a_kernel_that_drops_ipv4_alone_is_left_by_packets_of_it_and_comes_back() {
+    for choice in [KernelChoice::Auto, KernelChoice::Routes] {
+        let mut world = ring_by(choice, "at 4s firewall-v4 h1\nat 14s open h1\n");
+        run_to(&mut world, 11_000);
+        let (lost, by_kernel) = (world.traffic().unwrap().lost, world.stats().by_kernel);
+        assert!(lost > 0, "{choice:?}: packets went that way");
+        let gap = gap_behind_the_first_fault(&mut world);
+        assert!(gap <= V4_LEFT_WITHIN, "{choice:?}: users heard nothing of each other for {gap:?}");
+        run_to(&mut world, 14_000);
+        assert_eq!(
+            world.traffic().unwrap().lost,
+            lost,
+            "{choice:?}: they go around it, and to it by its tap"
+        );
+        let meanwhile = world.stats().by_kernel - by_kernel;
+        run_to(&mut world, 44_000);
+        let before = world.stats().by_kernel;
+        run_to(&mut world, 47_000);
+        let again = world.stats().by_kernel - before;
+        assert!(
+            meanwhile > 0 && again > meanwhile,
+            "{choice:?}: {meanwhile} in three seconds, later {again}"
+        );
+        assert_eq!(world.traffic().unwrap().lost, lost, "{choice:?}");
+    }
 }
 
 #[test]

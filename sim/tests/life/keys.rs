@@ -14,7 +14,7 @@ use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
 use mapper_sim::node::{SimulatedHost, Spawn, Start};
-use mapper_sim::world::{Options, Until, World};
+use mapper_sim::world::{FabricCount, Options, Until, World};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -279,7 +279,7 @@ fn keys_cost_little_of_the_time_to_map() {
         let cost = |keys: Option<KeyRing>| {
             let mut lab = Plan::new(spec, kinds).agents(move |agent| agent.keys = keys.clone()).start();
             lab.settle_by(ms(10_000));
-            (lab.world.configured_at().unwrap().as_millis_f64(), lab.world.stats().sent)
+            (lab.world.configured_at().unwrap().as_millis_f64(), lab.world.stats().frames[FabricCount::Sent])
         };
         let (without, with) = (cost(None), cost(Some(ring(1, 1))));
         println!(

@@ -3,6 +3,7 @@
 use mapper_proto::agent::{MappingCost, Purpose, Status};
 use mapper_proto::wire::AgentState;
 use mapper_sim::fabric::Xbars;
+use mapper_sim::world::FabricCount;
 
 use crate::lab::{Lab, Plan, exploration, millis, ms};
 
@@ -192,8 +193,8 @@ fn verification_fills_no_short_queue() {
         plan.options.timing.receive_queue = 8;
         let mut lab = plan.start();
         lab.agree_at(ms(5000));
-        let before = lab.world.stats().overflowed;
+        let before = lab.world.stats().frames[FabricCount::Overflowed];
         lab.agree_at(ms(15_000));
-        assert_eq!(lab.world.stats().overflowed, before, "{kinds:?}");
+        assert_eq!(lab.world.stats().frames[FabricCount::Overflowed], before, "{kinds:?}");
     }
 }

@@ -21,11 +21,12 @@ const MOST_IN_JSON: usize = 1000;
 /// The options of `--each-fault` alone.
 #[derive(Debug, clap::Args)]
 pub(super) struct EachFault {
-    /// Try every single fault, one run each: every cable cut or silent, every host and xbar gone, hung, hostile, new,
-    /// with another's address, with another MTU, key or name, at every moment at which an agent does something, mended
-    /// soon, later, late or never; with --data-path every kernel with a firewall or emptied tables; every cable's end moved to every free port, and back, at some of them; every frame
-    /// lost once, alone and with its retries. Then pairs: every frame lost, and every
-    /// change, while agents map because a cable was moved or cut. Exit status 1 if anything fails.
+    /// Try every single fault, one run each: every cable cut, silent or losing some of its frames, every host and xbar gone, hung,
+    /// hostile, new, with another's address, with another MTU, key, name, level or number of routes, and noise on all cables, at
+    /// every moment at which an agent does something, mended soon, later, late or never; with --data-path every kernel with a
+    /// firewall, for all packets or those of IPv4, or emptied tables; every cable's end moved to every free port, and back, at some of them; every frame lost once,
+    /// alone and with its retries. Then pairs: every frame lost, and every change, while agents map because a cable was moved or
+    /// cut. Exit status 1 if anything fails.
     #[arg(long, conflicts_with_all = EXCLUDED)]
     pub(super) each_fault: bool,
     /// Run the case of this number alone; --trace and --pcapng record it.

@@ -8,7 +8,7 @@ use mapper_proto::agent::Purpose;
 use mapper_proto::map::{Fabric, Map};
 use mapper_routing::Shape;
 use mapper_sim::fabric::PlantNode;
-use mapper_sim::world::{FaultEffect, Leader, TrafficReport, World};
+use mapper_sim::world::{FabricCount, FaultEffect, Leader, TrafficReport, World};
 use serde_json::{Value, json};
 
 /// The results of a finished run.
@@ -125,17 +125,7 @@ impl RunReport {
                 "probes_per_port": self.probes_per_port(),
             })),
             "messages": self.messages(),
-            "frames": {
-                "sent": self.stats.sent,
-                "received": self.stats.received,
-                "lost_on_dead_cables": self.stats.lost_on_dead_cables,
-                "lost_to_noise": self.stats.lost_to_noise,
-                "misrouted": self.stats.misrouted,
-                "overflowed": self.stats.overflowed,
-                "unheard": self.stats.unheard,
-                "peak_receive_queue": self.stats.peak_receive_queue,
-                "peak_in_flight": self.stats.peak_in_flight,
-            },
+            "frames": self.frames(),
             "seed": self.seed,
             "digest": format!("{:016x}", self.digest),
         });
@@ -176,12 +166,12 @@ impl RunReport {
             "frames",
             format!(
                 "{} sent, {} received; lost: {} on dead cables, {} at random, {} misrouted, {} to full queues",
-                stats.sent,
-                stats.received,
-                stats.lost_on_dead_cables,
-                stats.lost_to_noise,
-                stats.misrouted,
-                stats.overflowed
+                stats.frames[FabricCount::Sent],
+                stats.frames[FabricCount::Received],
+                stats.frames[FabricCount::LostOnDeadCables],
+                stats.frames[FabricCount::LostToNoise],
+                stats.frames[FabricCount::Misrouted],
+                stats.frames[FabricCount::Overflowed]
             ),
         ));
         if let Some(traffic) = &self.traffic {
@@ -220,13 +210,23 @@ impl RunReport {
         format!("mapped {mapped}, configured {configured} of virtual time; {wall:.2} s of wall time")
     }
 
+    /// What became of frames.
+    fn frames(&self) -> Value {
+        let counts = self.stats.frames.iter();
+        let mut frames: serde_json::Map<String, Value> =
+            counts.map(|(_, name, number)| (name.to_owned(), number.into())).collect();
+        frames.insert("peak_receive_queue".to_owned(), self.stats.peak_receive_queue.into());
+        frames.insert("peak_in_flight".to_owned(), self.stats.peak_in_flight.into());
+        frames.into()
+    }
+
     /// How many messages all agents sent for each purpose. A message that was sent again counts once.
     fn messages(&self) -> Value {
         let sent = self.totals.sent.iter().filter(|(purpose, ..)| *purpose != Purpose::Retry);
         let mut messages: serde_json::Map<String, Value> =
             sent.map(|(_, name, number)| (name.to_owned(), number.into())).collect();
         messages.insert("dropped".to_owned(), self.totals.dropped.into());
-        messages.insert("total".to_owned(), self.stats.sent.into());
+        messages.insert("total".to_owned(), self.stats.frames[FabricCount::Sent].into());
         messages.into()
     }
 
@@ -261,6 +261,7 @@ fn traffic_json(traffic: &TrafficReport, by_kernel: u64) -> Value {
         "out_of_reach": traffic.out_of_reach,
         "undecided": traffic.undecided,
         "duplicated": traffic.duplicated,
+        "late": traffic.late,
         "reordered": traffic.reordered,
         "by_kernel": by_kernel,
         "longest_gap_ms": ms(traffic.longest_gap),
@@ -269,7 +270,12 @@ fn traffic_json(traffic: &TrafficReport, by_kernel: u64) -> Value {
 }
 
 fn traffic_words(traffic: &TrafficReport, by_kernel: u64) -> String {
-    let TrafficReport { sent, delivered, lost, out_of_reach, undecided, duplicated, reordered, .. } = traffic;
+    let TrafficReport { sent, delivered, lost, out_of_reach, undecided, duplicated, reordered, late, .. } =
+        traffic;
+    let late = match late {
+        0 => String::new(),
+        _ => format!(", {late} late"),
+    };
     let why_lost = match out_of_reach {
         0 => String::new(),
         _ => format!(" ({out_of_reach} of them to hosts that no cables led to, or where no agent ran)"),
@@ -284,7 +290,7 @@ fn traffic_words(traffic: &TrafficReport, by_kernel: u64) -> String {
     };
     format!(
         "{sent} frames sent, {delivered} delivered{by_kernel}, {lost} lost{why_lost}{undecided}, {duplicated} duplicated, \
-         {reordered} reordered; the longest gap of a pair that cables joined {:.1} ms",
+         {reordered} reordered{late}; the longest gap of a pair that cables joined {:.1} ms",
         ms(traffic.longest_gap)
     )
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::IpAddr;
 
 use mapper_fabric::wording::with_causes;
-use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, LeftRoutes};
+use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, LeftRoutes};
 use mapper_machine::kernel::probing::{Arrived, EndedHop};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
@@ -20,7 +20,7 @@ use super::state::Driver;
 use crate::agent::DaemonError;
 use crate::agent::options::Config;
 use crate::agent::status::DataPath;
-use crate::xbar::acquaintances::{Acquaintances, Cabled};
+use crate::xbar::cabled_ports::CabledPorts;
 use crate::xbar::forwarding::{Forwarding, KernelUse, Opened, take_away_what_is_left};
 use probes::Probes;
 
@@ -35,7 +35,7 @@ pub(super) struct KernelSide {
     said: Option<HelloFlags>,
     /// Who is at the other ends of the cables.
     neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
-    pub(super) acquaintances: Acquaintances,
+    pub(super) cabled_ports: CabledPorts,
     /// When the packets that the kernel sent are counted next.
     count_at: Instant,
     probes: Probes,
@@ -67,7 +67,7 @@ impl KernelSide {
                 forwarding,
                 said: None,
                 neighbours,
-                acquaintances: Acquaintances::default(),
+                cabled_ports: CabledPorts::default(),
                 count_at: Instant::ZERO,
                 probes: Probes::default(),
                 revision: 0,
@@ -200,12 +200,8 @@ impl Driver {
         let Ok(side) = &mut self.kernel else { return };
         let joined = side.neighbours.borrow_and_update().clone();
         let interfaces = self.attachment.outer.interfaces();
-        let (interfaces, cabled) = side.acquaintances.cabled(now, interfaces, &joined);
-        let ports = cabled
-            .into_iter()
-            .map(|Cabled { port, mtu, neighbour }| KernelPort::of(port, mtu, neighbour.end, neighbour.flags));
-        let ports = ports.collect();
-        side.forwarding.set_without_carrier(side.acquaintances.without_carrier());
+        let (interfaces, ports) = side.cabled_ports.look(now, interfaces, &joined);
+        side.forwarding.set_without_carrier(side.cabled_ports.without_carrier());
         side.forwarding.keep_settings_of(interfaces);
         self.host.set_kernel_ports(now, ports);
     }

@@ -45,7 +45,7 @@ impl Driver {
         let of_host = |mac: &str| mac.parse().map_or_else(|_| mac.to_owned(), called);
         let narrow = NarrowCable::warning(&self.narrow_cables(), &of_host);
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
-        warnings.extend(self.kernel.as_ref().ok().and_then(|side| side.acquaintances.too_small()));
+        warnings.extend(self.kernel.as_ref().ok().and_then(|side| side.cabled_ports.too_small()));
         warnings.extend(self.shortened_warnings(called));
         warnings.extend(self.warning_without_v4(called));
         warnings.extend(self.address_warnings());

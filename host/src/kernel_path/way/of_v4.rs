@@ -4,7 +4,7 @@
 use super::{MISSES, MISSES_OF_USED};
 
 /// Of so many tries of a way along which IPv4 gets through, one is followed by a probe of IPv4.
-const TRY_EVERY: u8 = 4;
+pub(in crate::kernel_path) const TRY_EVERY: u8 = 4;
 /// Of so many tries of a way along which IPv4 does not get through, one is followed by a probe of IPv4.
 const TRY_AGAIN_EVERY: u8 = 4;
 

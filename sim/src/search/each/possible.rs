@@ -12,6 +12,14 @@ use crate::faults::Fault;
 /// that was silent for too long is held for dead, and when all have settled without what is gone.
 const MENDED_AFTER: [Duration; 3] =
     [Duration::from_millis(20), Duration::from_millis(120), Duration::from_millis(1500)];
+/// The time after which a cable that loses frames is mended in one more case: when hosts have found it and have gone around it.
+const LOSSY_FOUND: Duration = Duration::from_secs(6);
+/// How many of its frames a cable loses by a fault.
+const CABLE_LOSES: f64 = 0.3;
+/// How many of all frames are lost, garbled or doubled by a fault.
+const NOISE: f64 = 0.05;
+/// How late frames are by a fault. It is longer than what a sender waits between two frames of a window.
+const JITTER: Duration = Duration::from_micros(200);
 /// What an interface is set to by a fault, in bytes.
 const OTHER_MTU: u16 = 9000;
 /// The level that a host is set to by a fault: higher than that of all others.
@@ -26,10 +34,12 @@ pub(super) fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item 
     })
 }
 
-/// Every fault of cables, hosts and xbars that can strike at any moment. If hosts sign, changes of keys are
-/// among them, and if users' packets go through kernels, firewalls and tables that somebody empties.
+/// Every fault of cables, hosts and xbars that can strike at any moment, and noise on all cables. If hosts sign, changes of keys
+/// are among them, and if users' packets go through kernels, firewalls and tables that somebody empties.
 pub(super) fn struck(plant: &Plant, signed: bool, kernels: bool) -> Vec<Fault> {
-    let cables = cables(plant).into_iter().flat_map(|[end, _]| [Fault::Cut(end), Fault::Silence(end)]);
+    let cables = cables(plant)
+        .into_iter()
+        .flat_map(|[at, _]| [Fault::Cut(at), Fault::Silence(at), Fault::Lossy { at, rate: CABLE_LOSES }]);
     let count = plant.hosts() as u32;
     let hosts = (0..count).flat_map(move |host| {
         let of = (host + 1) % count;
@@ -45,11 +55,13 @@ pub(super) fn struck(plant: &Plant, signed: bool, kernels: bool) -> Vec<Fault> {
             Fault::Alias { number: 0, to: host },
         ];
         let twin = (of != host).then_some(Fault::Twin { host, of });
-        let of_kernels = [Fault::Firewall(host), Fault::Flush(host)].into_iter().filter(move |_| kernels);
+        let of_kernels = [Fault::Firewall(host), Fault::FirewallV4(host), Fault::Flush(host)];
+        let of_kernels = of_kernels.into_iter().filter(move |_| kernels);
         always.into_iter().chain(twin).chain(signed.then_some(Fault::Rekey(host))).chain(of_kernels)
     });
     let xbars = (0..plant.xbars() as u32).flat_map(|xbar| [Fault::Off(xbar), Fault::Swap(xbar)]);
-    cables.chain(hosts).chain(xbars).collect()
+    let noise = [Fault::Loss(NOISE), Fault::Corrupt(NOISE), Fault::Duplicate(NOISE), Fault::Jitter(JITTER)];
+    cables.chain(hosts).chain(xbars).chain(noise).collect()
 }
 
 /// Whether a fault changes only what is cabled to what, or which hosts run.
@@ -81,11 +93,14 @@ pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
         | Fault::Rekey(_)
         | Fault::Flush(_) => (false, true),
         // Nothing can be demanded of a fabric as long as one of its hosts is hostile or has another's
-        // address.
+        // address, or frames are lost at random.
         Fault::Hostile(_) | Fault::Twin { .. } => (true, false),
+        Fault::Lossy { .. } | Fault::Loss(_) | Fault::Corrupt(_) => (true, false),
+        Fault::Duplicate(_) | Fault::Jitter(_) => (true, false),
         _ => (true, true),
     };
-    let mended = MENDED_AFTER.into_iter().filter(move |_| mended).map(Some);
+    let found = matches!(fault, Fault::Lossy { .. }).then_some(LOSSY_FOUND);
+    let mended = MENDED_AFTER.into_iter().filter(move |_| mended).chain(found).map(Some);
     mended.chain(left.then_some(None))
 }
 

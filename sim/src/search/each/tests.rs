@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::fabric::{PlantNode, PlantPort, Xbars};
+use crate::world::KernelChoice;
 use mapper_fabric::generate;
 
 fn each(spec: &str, xbars: Xbars) -> Each {
@@ -19,12 +20,17 @@ fn every_fault_of_every_place_strikes_at_every_moment() {
     assert!(moving.len() > 1 && moving.len() <= MOVING_MOMENTS && moving.last() == Some(&each.ended_at));
     let expected = [
         ("alias", 2 * moments),
+        ("corrupt", 3 * moments),
         ("cut", 8 * moments),
+        ("duplicate", 3 * moments),
         ("hostile", 6 * moments),
+        ("jitter", 3 * moments),
         ("kill", 8 * moments),
         ("level", 2 * moments),
         ("lose", frames),
         ("lose-tries", frames),
+        ("loss", 3 * moments),
+        ("lossy", 8 * moments),
         ("move", 8 * 4 * moving.len()),
         ("mtu", 2 * moments),
         ("mute", 8 * moments),
@@ -74,7 +80,7 @@ fn one_frame_is_lost_and_the_run_goes_on_otherwise() {
         let mut world = scenario.setup.world(&scenario.fabric).unwrap();
         let end = each.ended_at.since(Instant::ZERO);
         world.run(Until::After(end), each.ended_at).unwrap();
-        assert_eq!(world.stats().lost_to_noise, 1, "frame {number}");
+        assert_eq!(world.stats().frames[FabricCount::LostToNoise], 1, "frame {number}");
         scenario.run(None).unwrap();
     }
 }
@@ -99,6 +105,22 @@ fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
     let failed = run(&each);
     assert!(!failed.is_empty() && failed.is_sorted(), "{failed:?}");
     assert_eq!(run(&each), failed);
+}
+
+#[test]
+fn what_strikes_the_settled_has_the_time_that_it_takes_to_be_found_and_noise_all_of_it() {
+    let fabric = || generate("ring:n=4,hosts=1").unwrap();
+    let kernel_choice = KernelChoice::Mixed;
+    let nodes = Setup { xbars: Xbars::Tagged, nodes: true, kernels: true, kernel_choice, ..Setup::default() };
+    for (setup, kinds) in [(nodes, &["firewall-v4"][..]), (Setup::default(), &["corrupt", "loss", "lossy"])] {
+        let each = Each::of(fabric(), setup).unwrap();
+        let strikes = |case: &Case| case.at >= each.ended_at && kinds.contains(&case.kind());
+        let cases = each.cases().iter().enumerate().filter(|(_, case)| strikes(case));
+        let numbers: Vec<usize> = cases.map(|(number, _)| number).collect();
+        assert!(!numbers.is_empty(), "{kinds:?}");
+        let failures = each.run(&numbers, || ()).failures;
+        assert!(failures.is_empty(), "{failures:?}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! hold, and forwards IP packets by these, hop by hop through the kernels of other nodes. A kernel goes on
 //! when its host's agent is gone.
 
+mod neighbours;
 mod packets;
 mod tap_datagram;
 
@@ -11,20 +12,19 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::LeftUnused;
 use mapper_fib::takeover::{LeftNeighbours, TAKE_OVER_WITHIN, first_free_number, taking_over};
 use mapper_fib::{Nexthop, Objects, Route, Table};
 use mapper_host::kernel_path::{
-    ByDestination, KernelAbilities, KernelPath, KernelPort, LeftRoutes, Preference,
+    Acquaintances, ByDestination, KernelAbilities, KernelPath, KernelPort, LeftRoutes, Preference,
 };
-use mapper_proto::wire::{AgentState, HelloEnd, HelloFlags};
-use mapper_proto::{Instant, IpNetworkAddress, Mac};
+use mapper_proto::wire::AgentState;
+use mapper_proto::{Instant, IpNetworkAddress};
 
 use super::World;
 use super::options::{KernelChoice, derive_seed};
 use super::queue::What;
-use crate::fabric::{PlantNode, PlantPort};
+use crate::fabric::PlantPort;
 use packets::Packets;
 
 /// Names the stream of what kernels can do.
@@ -35,8 +35,17 @@ const PROBES: u64 = 9;
 const COUNT_EVERY: Duration = Duration::from_millis(100);
 /// The number of the tap interface, which differs from those of all ports.
 const TAP: u32 = u32::MAX;
-/// The number of the interface of port 0; those of other ports follow.
-const FIRST_INTERFACE: u32 = 10;
+
+/// What a firewall drops of what comes in by a kernel's ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Firewall {
+    /// Nothing.
+    Open,
+    /// Packets of IPv4, but not those inside of packets by segments that go on.
+    DropsV4,
+    /// All.
+    DropsAll,
+}
 
 /// The kernel of a node.
 #[derive(Debug)]
@@ -47,12 +56,15 @@ struct Kernel {
     objects: Objects,
     /// The ports that its host was told of last.
     ports: Vec<KernelPort>,
+    /// The neighbours that its host has heard.
+    acquaintances: Acquaintances,
+    /// When its host's agent ran last, as far as anybody looked.
+    ran_at: Option<Instant>,
     /// How often its objects changed.
     changes: u64,
     /// The port of the crossbar to which its host was cabled when the host started.
     home: Option<PlantPort>,
-    /// Whether a firewall drops all that comes in by its ports.
-    drops: bool,
+    firewall: Firewall,
     /// Whether its host said last that it sends packets on by their destination.
     said_to_forward: bool,
     /// Whether its packets are counted.
@@ -133,9 +145,11 @@ impl Kernel {
             addresses,
             objects: Objects::default(),
             ports: Vec::new(),
+            acquaintances: Acquaintances::default(),
+            ran_at: None,
             changes: 0,
             home: None,
-            drops: false,
+            firewall: Firewall::Open,
             said_to_forward: false,
             counted: false,
             taken_over: false,
@@ -161,11 +175,6 @@ const fn v6_of(host: u32) -> Ipv6Addr {
     Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, (host + 1) as u16)
 }
 
-/// The link address of a crossbar's port.
-fn link_address(xbar: u32, port: u8) -> Mac {
-    Mac::from_u64(0x0600_0000_0000 | u64::from(xbar) << 8 | u64::from(port))
-}
-
 impl World {
     /// Has a host that starts use its kernel. What the kernel holds of an earlier run stays for now, as
     /// packets go by it.
@@ -178,6 +187,7 @@ impl World {
         let agent_port = home.map(|end| end.port);
         let kernel = &mut self.kernels.hosts[host as usize];
         kernel.ports.clear();
+        kernel.acquaintances = Acquaintances::default();
         kernel.taken_over = false;
         kernel.taking_over_until = now + TAKE_OVER_WITHIN;
         kernel.home = home;
@@ -216,86 +226,6 @@ impl World {
         self.drain(host);
     }
 
-    /// Tells all hosts which of their ports lead where now, if that is new to them.
-    pub(super) fn show_all_kernel_ports(&mut self) {
-        (0..self.hosts.len() as u32).for_each(|host| self.show_kernel_ports(host));
-    }
-
-    /// Tells a host which of its ports lead where now, if that is new to it.
-    pub(super) fn show_kernel_ports(&mut self, host: u32) {
-        if !self.kernels.are_there() {
-            return;
-        }
-        let ports = self.kernel_ports(host);
-        let (now, kernel) = (self.now, &mut self.kernels.hosts[host as usize]);
-        if kernel.ports == ports {
-            return;
-        }
-        kernel.ports.clone_from(&ports);
-        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
-            real.set_kernel_ports(now, ports);
-        }
-        self.drain(host);
-    }
-
-    /// The ports of a host's own crossbar that have carrier and lead to another crossbar. Hellos take no time
-    /// in this model.
-    fn kernel_ports(&self, host: u32) -> Vec<KernelPort> {
-        let Some(own) = self.home_of(host) else { return Vec::new() };
-        let PlantNode::Xbar(own_xbar) = own.node else { return Vec::new() };
-        let port = |near: PlantPort, far: PlantPort| {
-            let PlantNode::Xbar(xbar) = far.node else { return None };
-            let other = self.kernel_at(xbar);
-            let abilities = other.map(|other| self.kernels.hosts[other as usize].abilities);
-            let by_segments = abilities.is_some_and(|abilities| abilities.segments);
-            let by_destination = other.is_some_and(|other| self.says_to_forward(other));
-            let said = [(by_segments, HelloFlags::SRV6), (by_destination, HelloFlags::ROUTES)];
-            let said = said.into_iter().filter(|(is_so, _)| *is_so);
-            let flags = said.fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag));
-            // A crashed daemon's kernel goes on as it went last.
-            let stays_by_destination =
-                |host: u32| !self.is_live(host) && self.kernels.hosts[host as usize].said_to_forward;
-            let cabled = CabledPort {
-                port: near.port,
-                interface: FIRST_INTERFACE + u32::from(near.port),
-                name: interface_name(near.port),
-                neighbour: link_address(xbar, far.port),
-                neighbour_port: far.port,
-                sends_segments: by_segments && !other.is_some_and(stays_by_destination),
-            };
-            let end = HelloEnd::Xbar { tag: self.plant.tag(xbar), port: far.port };
-            Some(KernelPort::of(cabled, self.cable_mtu(host, other), end, flags))
-        };
-        let ports = self.plant.cabled_ports(own_xbar);
-        ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
-    }
-
-    /// Whether a host says that its kernel sends packets on by their destination. A real node's crossbar ends with
-    /// its agent, as both are one process. Here the crossbar stays, and the map's cables with it, but no agent
-    /// keeps the tables of its kernel.
-    fn says_to_forward(&self, host: u32) -> bool {
-        let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
-        self.is_live(host) && path.is_some_and(KernelPath::forwards_by_destination)
-    }
-
-    /// The port of a host's own crossbar that it is cabled to. It is also `None` if the host's cable has
-    /// moved since it started, as a node and its crossbar are one machine, which cannot be taken apart.
-    fn home_of(&self, host: u32) -> Option<PlantPort> {
-        let home = self.kernels.hosts[host as usize].home;
-        self.plant.own_xbar(host).filter(|own| home == Some(*own))
-    }
-
-    /// The host whose kernel takes what comes in by the ports of a crossbar.
-    fn kernel_at(&self, xbar: u32) -> Option<u32> {
-        self.plant.node_of(xbar).filter(|&host| self.home_of(host).is_some())
-    }
-
-    /// The longest packet on the cable between two nodes.
-    fn cable_mtu(&self, one: u32, other: Option<u32>) -> u32 {
-        let mtu = |host: u32| u32::from(self.hosts[host as usize].mtu_bytes);
-        other.map_or_else(|| mtu(one), |other| mtu(one).min(mtu(other)))
-    }
-
     /// Has a host's kernel hold what the host wants now. To be called before any frame of the host leaves
     /// that may depend on it.
     pub(super) fn serve_kernel(&mut self, host: u32) {
@@ -323,16 +253,15 @@ impl World {
         if !kernel.taken_over && path.is_some_and(|path| path.revision() != kernel.revision) {
             self.mend_kernel(host);
         }
-        let says = self.says_to_forward(host);
-        if std::mem::replace(&mut self.kernels.hosts[host as usize].said_to_forward, says) != says {
-            self.show_all_kernel_ports();
-        }
+        self.note_what_is_said(host);
     }
 
     /// Counts what a host's kernel has sent, as it is time to.
     pub(super) fn look_at_kernel(&mut self, host: u32) {
         let now = self.now;
         self.queue.push(now + COUNT_EVERY, What::Kernel { host });
+        // Some neighbour may have been silent for too long by now.
+        self.show_kernel_ports(host);
         let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
             return;
         };
@@ -343,15 +272,15 @@ impl World {
     }
 
     /// Puts up a firewall at a host's kernel, or takes it down.
-    pub(super) fn set_firewall(&mut self, host: u32, drops: bool) {
+    pub(super) fn set_firewall(&mut self, host: u32, firewall: Firewall) {
         if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
-            kernel.drops = drops;
+            kernel.firewall = firewall;
         }
     }
 
     /// Takes down all firewalls.
     pub(super) fn open_firewalls(&mut self) {
-        self.kernels.hosts.iter_mut().for_each(|kernel| kernel.drops = false);
+        self.kernels.hosts.iter_mut().for_each(|kernel| kernel.firewall = Firewall::Open);
     }
 
     /// Empties the tables of a host's kernel, as somebody else on the machine may do.
@@ -416,8 +345,4 @@ impl World {
         }
         self.kernels.hosts.get(host as usize).map_or(0, |kernel| kernel.changes)
     }
-}
-
-fn interface_name(port: u8) -> String {
-    format!("e{port}")
 }

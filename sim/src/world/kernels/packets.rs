@@ -12,10 +12,12 @@ use mapper_proto::{Instant, Mac};
 use rand::RngExt;
 
 use super::super::World;
+use super::super::counts::FabricCount;
 use super::super::queue::What;
 use super::super::traffic::UserFrame;
+use super::Firewall;
+use super::neighbours::{FIRST_INTERFACE, interface_name, link_address};
 use super::tap_datagram::{self, headers_bytes};
-use super::{FIRST_INTERFACE, interface_name, link_address};
 use crate::fabric::{PlantNode, PlantPort};
 
 /// What a packet carries.
@@ -140,7 +142,7 @@ impl World {
         for &channel in &followed.channels {
             let lost = lost + self.plant.loss_at(channel);
             if lost > 0.0 && self.rng.random_bool(lost.min(1.0)) {
-                self.stats.lost_to_noise += 1;
+                self.stats.frames.count(FabricCount::LostToNoise);
                 return;
             }
         }
@@ -250,6 +252,10 @@ impl World {
         // A packet has a hop limit, and each step takes one off it.
         loop {
             let kernel = &self.kernels.hosts[at as usize];
+            let drops_v4 = arrival.is_some() && kernel.firewall == Firewall::DropsV4;
+            if drops_v4 && packet.segments.is_empty() && packet.inner.is_ipv4() {
+                return followed;
+            }
             // A packet that no route of the kernel to a single host fits goes out by the tap interface.
             let takes_tap =
                 arrival.is_some() && packet.segments.is_empty() && kernel.mtu_towards(packet.inner).is_none();
@@ -265,6 +271,8 @@ impl World {
                 },
             };
             match step {
+                // What is for the machine itself passes its firewall once it is unwrapped.
+                Step::Delivered { inner } if drops_v4 && inner.is_ipv4() => return followed,
                 Step::Dropped(_) => {
                     followed.relayed = takes_tap.then_some(at);
                     return followed;
@@ -302,8 +310,10 @@ impl World {
         followed.channels.push(self.plant.channel(near)?);
         let far = self.plant.peer(near).filter(|_| self.plant.carries(near))?;
         let PlantNode::Xbar(xbar) = far.node else { return None };
-        let next = self.kernel_at(xbar).filter(|&next| !self.kernels.hosts[next as usize].drops)?;
-        let fits = bytes <= self.cable_mtu(at, Some(next)) as usize;
+        let is_open = |next: &u32| self.kernels.hosts[*next as usize].firewall != Firewall::DropsAll;
+        let next = self.kernel_at(xbar).filter(is_open)?;
+        // A packet crosses a cable if the interfaces at both ends carry it.
+        let fits = [at, next].iter().all(|&end| bytes <= usize::from(self.hosts[end as usize].mtu_bytes));
         (fits && link_address(xbar, far.port) == to).then_some((next, far.port))
     }
 

@@ -8,6 +8,8 @@ use mapper_proto::Instant;
 /// How long after it was sent a frame that has not arrived counts as lost. A frame that a host sends again
 /// waits for at most 50 ms, and at most twice.
 pub const LOST_AFTER: Duration = Duration::from_millis(250);
+/// How long after it was sent a frame is remembered, so that one which arrives later than it may is told from one that arrives again.
+const REMEMBERED_FOR: Duration = Duration::from_secs(5);
 
 /// A time in which all frames from one host to another were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +67,20 @@ pub(super) enum Arrival {
         /// When it was sent.
         sent_at: Instant,
     },
-    /// When it was counted already, as lost or as delivered.
-    Late,
+    /// It counted as lost already.
+    Late {
+        /// When it was sent.
+        sent_at: Instant,
+    },
+    /// It was sent so long ago that nobody knows whether it has arrived before, or was never sent.
+    Forgotten,
+}
+
+/// A frame that is no longer under way.
+#[derive(Debug, Clone, Copy)]
+struct Old {
+    sent_at: Instant,
+    arrived: bool,
 }
 
 /// A frame that may be under way still.
@@ -104,6 +118,8 @@ pub(super) struct Pair {
     pub(super) no_safe_route_at: Option<Instant>,
     /// The frames that may be under way still, oldest first.
     young: VecDeque<Young>,
+    /// The frames before those that were sent within [`REMEMBERED_FOR`], oldest first.
+    old: VecDeque<Old>,
     /// Since when all frames were lost.
     lost_since: Option<Instant>,
     /// The moment of the last fault that made this pair lose frames.
@@ -125,6 +141,7 @@ impl Pair {
             renewed_at: None,
             no_safe_route_at: None,
             young: VecDeque::new(),
+            old: VecDeque::new(),
             lost_since: None,
             hit_at: None,
         }
@@ -165,9 +182,18 @@ impl Pair {
         self.young.get_mut(number.checked_sub(first)? as usize)
     }
 
+    /// How a frame arrived that is no longer under way.
+    fn arrive_old(&mut self, number: u64) -> Arrival {
+        let first = self.sent - (self.young.len() + self.old.len()) as u64;
+        let frame = number.checked_sub(first).and_then(|index| self.old.get_mut(index as usize));
+        let Some(Old { sent_at, arrived }) = frame else { return Arrival::Forgotten };
+        let sent_at = *sent_at;
+        if std::mem::replace(arrived, true) { Arrival::Again { sent_at } } else { Arrival::Late { sent_at } }
+    }
+
     /// Takes in that the frame of this number arrived.
     pub(super) fn arrive(&mut self, number: u64) -> Arrival {
-        let Some(frame) = self.young(number) else { return Arrival::Late };
+        let Some(frame) = self.young(number) else { return self.arrive_old(number) };
         let Young { sent_at, upheavals, relay, .. } = *frame;
         if std::mem::replace(&mut frame.arrived, true) {
             return Arrival::Again { sent_at };
@@ -189,6 +215,10 @@ impl Pair {
             self.young.front().filter(|frame| now.since(frame.sent_at) >= LOST_AFTER)
         {
             self.young.pop_front();
+            self.old.push_back(Old { sent_at, arrived });
+            while self.old.front().is_some_and(|oldest| now.since(oldest.sent_at) >= REMEMBERED_FOR) {
+                self.old.pop_front();
+            }
             self.lost += u64::from(!arrived);
             // A gap does not reach back beyond a time in which a host was gone, as it sent nothing meanwhile.
             self.lost_since = self.lost_since.filter(|&since| renewed_at.is_none_or(|anew| since >= anew));
@@ -239,12 +269,12 @@ mod tests {
         let mut pair = Pair::new(1, 1);
         (0..5).for_each(|n| assert_eq!(pair.send(ms(10 * n)), n));
         let arrivals = [0, 3, 2, 3, 7].map(|number| pair.arrive(number));
-        use Arrival::{Again, InOrder, Late, Overtaken};
+        use Arrival::{Again, Forgotten, InOrder, Late, Overtaken};
         let (overtaken, again) = (
             Overtaken { sent_at: ms(20), upheavals: Upheavals::default(), relay: None },
             Again { sent_at: ms(30) },
         );
-        assert_eq!(arrivals, [InOrder, InOrder, overtaken, again, Late]);
+        assert_eq!(arrivals, [InOrder, InOrder, overtaken, again, Forgotten]);
         assert_eq!(pair.expire(ms(249)), None);
         assert_eq!(pair.lost, 0);
         assert_eq!(
@@ -257,6 +287,12 @@ mod tests {
             pair.open_gap(ms(1000)),
             Some(Gap { from: ms(40), to: ms(1000), renewed_at: None, no_safe_route_at: None })
         );
+        let arrivals = [1, 1, 2].map(|number| pair.arrive(number));
+        let again = |at| Again { sent_at: ms(at) };
+        assert_eq!(arrivals, [Late { sent_at: ms(10) }, again(10), again(20)]);
+        pair.send(ms(6000));
+        pair.expire(ms(6300));
+        assert_eq!(pair.arrive(1), Forgotten);
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct TrafficReport {
     pub undecided: u64,
     /// Frames that arrived again.
     pub duplicated: u64,
+    /// Frames that arrived when they had counted as lost.
+    pub late: u64,
     /// Frames that arrived behind one that was sent after them.
     pub reordered: u64,
     /// The longest time that a pair lost all frames while cables led from one to the other.
@@ -85,6 +87,7 @@ impl World {
         let traffic = self.traffic.as_ref()?;
         let mut report = TrafficReport {
             duplicated: traffic.duplicated,
+            late: traffic.late,
             reordered: traffic.reordered,
             longest_gap: traffic.longest_gap,
             faults: traffic.effects.clone(),

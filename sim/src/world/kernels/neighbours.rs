@@ -1,0 +1,116 @@
+//! What hosts know of the neighbours at their kernels' ports.
+//!
+//! Hellos take no time in this model, and a host whose agent does not run is heard for as long as nobody would miss a hello of it.
+
+use mapper_host::kernel_path::{KernelPath, KernelPort};
+use mapper_proto::Mac;
+use mapper_proto::neighbours::{Neighbour, SILENCE};
+use mapper_proto::wire::{HelloEnd, HelloFlags};
+
+use super::Kernel;
+use crate::fabric::{PlantNode, PlantPort};
+use crate::world::World;
+
+/// The number of the interface of port 0; those of other ports follow.
+pub(super) const FIRST_INTERFACE: u32 = 10;
+
+impl World {
+    /// Tells all hosts which of their ports lead where now, if that is new to them.
+    pub(in crate::world) fn show_all_kernel_ports(&mut self) {
+        (0..self.hosts.len() as u32).for_each(|host| self.show_kernel_ports(host));
+    }
+
+    /// Tells a host which of its ports lead where now, if that is new to it.
+    pub(in crate::world) fn show_kernel_ports(&mut self, host: u32) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        let runs = self.is_live(host);
+        let now = self.now;
+        let kernel = &mut self.kernels.hosts[host as usize];
+        kernel.ran_at = if runs { Some(now) } else { kernel.ran_at };
+        let ports = self.kernel_ports(host);
+        let kernel = &mut self.kernels.hosts[host as usize];
+        if kernel.ports == ports {
+            return;
+        }
+        kernel.ports.clone_from(&ports);
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.set_kernel_ports(now, ports);
+        }
+        self.drain(host);
+    }
+
+    /// The ports of a host's own crossbar that have carrier, and whose neighbours the host knows.
+    fn kernel_ports(&mut self, host: u32) -> Vec<KernelPort> {
+        let Some(own) = self.home_of(host) else { return Vec::new() };
+        let PlantNode::Xbar(own_xbar) = own.node else { return Vec::new() };
+        let cabled = self.plant.cabled_ports(own_xbar);
+        let neighbour = |&(near, far): &(PlantPort, PlantPort)| Some((near.port, self.neighbour_at(far)?));
+        let heard: Vec<(u8, Neighbour)> = cabled.iter().filter_map(neighbour).collect();
+        let (now, mtu) = (self.now, u32::from(self.hosts[host as usize].mtu_bytes));
+        let Kernel { acquaintances, ports: before, .. } = &mut self.kernels.hosts[host as usize];
+        acquaintances.hear(now, heard);
+        let has_carrier = |port: u8| cabled.iter().any(|(near, _)| near.port == port);
+        let lost = before.iter().map(|port| port.cabled.port).filter(|&port| !has_carrier(port));
+        lost.for_each(|port| acquaintances.lose_carrier(port));
+        let ports = cabled.iter().map(|(near, _)| near.port);
+        let interface = |port| FIRST_INTERFACE + u32::from(port);
+        ports
+            .filter_map(|port| acquaintances.kernel_port(port, interface(port), interface_name(port), mtu))
+            .collect()
+    }
+
+    /// Who is heard at a port of a crossbar, if somebody is.
+    fn neighbour_at(&self, far: PlantPort) -> Option<Neighbour> {
+        let PlantNode::Xbar(xbar) = far.node else { return None };
+        let end = HelloEnd::Xbar { tag: self.plant.tag(xbar), port: far.port };
+        let mac = link_address(xbar, far.port);
+        let Some(other) = self.kernel_at(xbar) else {
+            // A crossbar alone has no kernel here.
+            return Some(Neighbour { end, mac, mtu: u32::MAX, flags: HelloFlags::NONE });
+        };
+        let kernel = &self.kernels.hosts[other as usize];
+        let is_heard = |ran_at| self.now.since(ran_at) < SILENCE;
+        if !self.is_live(other) && !kernel.ran_at.is_some_and(is_heard) {
+            return None;
+        }
+        let said =
+            [(kernel.abilities.segments, HelloFlags::SRV6), (kernel.said_to_forward, HelloFlags::ROUTES)];
+        let said = said.into_iter().filter(|(is_so, _)| *is_so);
+        let flags = said.fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag));
+        Some(Neighbour { end, mac, mtu: u32::from(self.hosts[other as usize].mtu_bytes), flags })
+    }
+
+    /// Takes in whether a host says now that its kernel sends packets on by their destination. What a host whose agent does not run
+    /// said last stands.
+    pub(super) fn note_what_is_said(&mut self, host: u32) {
+        let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
+        let says = self.is_live(host) && path.is_some_and(KernelPath::forwards_by_destination);
+        if std::mem::replace(&mut self.kernels.hosts[host as usize].said_to_forward, says) != says {
+            self.show_all_kernel_ports();
+        }
+    }
+
+    /// The port of a host's own crossbar that it is cabled to. It is also `None` if the host's cable has
+    /// moved since it started, as a node and its crossbar are one machine, which cannot be taken apart.
+    pub(super) fn home_of(&self, host: u32) -> Option<PlantPort> {
+        let home = self.kernels.hosts[host as usize].home;
+        self.plant.own_xbar(host).filter(|own| home == Some(*own))
+    }
+
+    /// The host whose kernel takes what comes in by the ports of a crossbar.
+    pub(super) fn kernel_at(&self, xbar: u32) -> Option<u32> {
+        self.plant.node_of(xbar).filter(|&host| self.home_of(host).is_some())
+    }
+}
+
+/// The link address of a crossbar's port.
+pub(super) fn link_address(xbar: u32, port: u8) -> Mac {
+    Mac::from_u64(0x0600_0000_0000 | u64::from(xbar) << 8 | u64::from(port))
+}
+
+/// The name of the interface of a port.
+pub(super) fn interface_name(port: u8) -> String {
+    format!("e{port}")
+}
