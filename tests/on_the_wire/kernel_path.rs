@@ -43,17 +43,20 @@ impl Ring {
             || self.text(at, "ip -6 rule").contains("proto 109")
     }
 
+    /// What the kernel of a machine holds of ours, for a test that fails.
+    pub(crate) fn held(&self, at: usize) -> String {
+        let lines = [
+            "ip -4 route show table all proto 109",
+            "ip -6 route show table all proto 109",
+            "ip nexthop show proto 109",
+        ];
+        let texts: String = lines.iter().map(|line| self.text(at, line)).collect();
+        format!("n{} holds\n{texts}", at + 1)
+    }
+
     /// What the kernels of all machines hold of ours and what agents say, for a test that fails. The agents end with it.
     fn told(&self, daemons: Vec<Daemon>) -> String {
-        let held = |at| {
-            let lines = [
-                "ip -4 route show proto 109",
-                "ip -6 route show proto 109 table all",
-                "ip nexthop show proto 109",
-            ];
-            let texts: String = lines.iter().map(|line| self.text(at, line)).collect();
-            format!("n{} holds\n{texts}and says {:#}\n", at + 1, self.board(at, &[])["data_path"])
-        };
+        let held = |at| format!("{}and says {:#}\n", self.held(at), self.board(at, &[])["data_path"]);
         let kernels: String = (0..self.machines.len()).map(held).collect();
         let logs: Vec<String> = daemons.into_iter().map(Daemon::end).collect();
         format!("{kernels}logs:\n{}", logs.join("\n"))

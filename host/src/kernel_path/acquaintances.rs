@@ -42,8 +42,8 @@ impl Acquaintances {
         self.send_segments.remove(&port);
     }
 
-    /// What the kernel is told of a port with carrier, which is the interface of this number, name and MTU in bytes. `None` if its
-    /// neighbour is not known.
+    /// What the kernel is told of a port, which is the interface of this number, name and MTU in bytes. `None` if its neighbour is
+    /// not known.
     pub fn kernel_port(&mut self, port: u8, interface: u32, name: String, mtu: u32) -> Option<KernelPort> {
         let &(neighbour, _) = self.known.get(&port)?;
         let before = self.send_segments.get(&port).copied();

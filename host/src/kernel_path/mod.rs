@@ -83,8 +83,8 @@ const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
 /// time until the way is tried again, which is at most a quarter more than 200 ms, and until enough probes got no answer.
 pub const WAY_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4).saturating_add(way::USED_LEFT_AFTER);
-/// How long packets of IPv4 at most take a way on which a kernel drops those alone, under the same conditions: one try of some is
-/// followed by a probe of IPv4, as long as these are answered.
+/// How long packets of IPv4 at most take a way on which a kernel drops those alone, under the same conditions: as long as
+/// probes of IPv4 are answered, one of them follows one in four tries of the way.
 pub const V4_LEFT_WITHIN: Duration =
     Duration::from_millis(RECHECK_USED_EVERY.as_millis() as u64 * 5 / 4 * way::TRY_V4_EVERY as u64)
         .saturating_add(way::USED_LEFT_AFTER);

@@ -53,7 +53,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (33, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (34, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }
@@ -74,6 +74,8 @@ fn a_fault_is_described_as_it_is_read() {
         "mtu h3 1500",
         "level h3 0",
         "passes h3 1",
+        "firewall h3",
+        "firewall-v4 h3",
     ] {
         assert_eq!(one(&format!("at 1s {line}")).fault.describe(&plant), line);
     }

@@ -18,7 +18,7 @@ const LOSSY_FOUND: Duration = Duration::from_secs(6);
 const CABLE_LOSES: f64 = 0.3;
 /// How many of all frames are lost, garbled or doubled by a fault.
 const NOISE: f64 = 0.05;
-/// How late frames are by a fault. It is longer than what a sender waits between two frames of a window.
+/// How late frames are by a fault, at most. From host to host they take half of that, so they overtake each other.
 const JITTER: Duration = Duration::from_micros(200);
 /// What an interface is set to by a fault, in bytes.
 const OTHER_MTU: u16 = 9000;
@@ -93,7 +93,7 @@ pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
         | Fault::Rekey(_)
         | Fault::Flush(_) => (false, true),
         // Nothing can be demanded of a fabric as long as one of its hosts is hostile or has another's
-        // address, or frames are lost at random.
+        // address, or there is noise.
         Fault::Hostile(_) | Fault::Twin { .. } => (true, false),
         Fault::Lossy { .. } | Fault::Loss(_) | Fault::Corrupt(_) => (true, false),
         Fault::Duplicate(_) | Fault::Jitter(_) => (true, false),
