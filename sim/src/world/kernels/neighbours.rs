@@ -1,6 +1,8 @@
 //! What hosts know of the neighbours at their kernels' ports.
 //!
-//! Hellos take no time in this model, and a host whose agent does not run is heard for as long as nobody would miss a hello of it.
+//! Hellos take no time in this model. A crossbar says them as long as it runs, so that of a node whose agent has crashed or hangs is
+//! heard for as long as nobody would miss one, and that of a hostile host on and on: it stays in maps. But nobody keeps the tables of
+//! its kernel, so if packets went by these it says nothing of its kernel any more.
 
 use mapper_host::kernel_path::{KernelPath, KernelPort};
 use mapper_proto::Mac;
@@ -25,7 +27,7 @@ impl World {
         if !self.kernels.are_there() {
             return;
         }
-        let runs = self.is_live(host);
+        let runs = self.runs_crossbar(host);
         let now = self.now;
         let kernel = &mut self.kernels.hosts[host as usize];
         kernel.ran_at = if runs { Some(now) } else { kernel.ran_at };
@@ -72,14 +74,21 @@ impl World {
         };
         let kernel = &self.kernels.hosts[other as usize];
         let is_heard = |ran_at| self.now.since(ran_at) < SILENCE;
-        if !self.is_live(other) && !kernel.ran_at.is_some_and(is_heard) {
+        let runs = self.runs_crossbar(other);
+        if !runs && !kernel.ran_at.is_some_and(is_heard) {
             return None;
         }
+        let is_out_of_date = runs && !self.is_live(other) && kernel.said_to_forward;
         let said =
             [(kernel.abilities.segments, HelloFlags::SRV6), (kernel.said_to_forward, HelloFlags::ROUTES)];
-        let said = said.into_iter().filter(|(is_so, _)| *is_so);
+        let said = said.into_iter().filter(|(is_so, _)| *is_so && !is_out_of_date);
         let flags = said.fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag));
         Some(Neighbour { end, mac, mtu: u32::from(self.hosts[other as usize].mtu_bytes), flags })
+    }
+
+    /// Whether a host runs the crossbar of its node.
+    fn runs_crossbar(&self, host: u32) -> bool {
+        self.hosts[host as usize].node.as_ref().is_some_and(|node| node.runs_crossbar())
     }
 
     /// Takes in whether a host says now that its kernel sends packets on by their destination. What a host whose agent does not run
