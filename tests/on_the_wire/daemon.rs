@@ -90,12 +90,14 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
-            return;
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            self.signal(rustix::process::Signal::TERM);
         }
-        self.signal(rustix::process::Signal::TERM);
         let mut rest = Vec::new();
         let _all_that_it_wrote = self.log.read_to_end(&mut rest);
         let _ended = self.child.wait();
+        if std::thread::panicking() && !rest.is_empty() {
+            eprintln!("a daemon wrote:\n{}", String::from_utf8_lossy(&rest));
+        }
     }
 }

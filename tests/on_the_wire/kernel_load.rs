@@ -71,7 +71,6 @@ fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_
         goes_on("before the crash");
         let crashed = daemons.remove(1);
         crashed.signal(Signal::KILL);
-        drop(crashed);
         goes_on("while the others hold the agent for alive, or its cables for dead");
         wait_for("the others have a map without it", || (ring.board(0, &[])["hosts"] == 2).then_some(()));
         goes_on("by a map without the host");

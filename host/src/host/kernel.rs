@@ -11,7 +11,7 @@ use mapper_proto::IpNetworkAddress;
 use super::Host;
 use crate::event::HostEvent;
 use crate::kernel_path::{
-    KernelAbilities, KernelPath, KernelPathStatus, KernelPort, KernelProbe, LeftRoutes, needed_by,
+    Heard, KernelAbilities, KernelPath, KernelPathStatus, KernelPort, KernelProbe, LeftRoutes, needed_by,
 };
 
 impl Host {
@@ -193,7 +193,10 @@ impl Host {
     /// Does what is due of the kernel path, and has the paths watched that the kernel sends packets along.
     pub(super) fn settle_kernel(&mut self, now: Instant) {
         let (Some(kernel), Some(data)) = (&mut self.kernel, &mut self.data) else { return };
-        kernel.handle_timeout(now, |mac| self.agent.path_answered_at(mac));
+        kernel.handle_timeout(now, |mac| Heard {
+            is_listened_for: self.agent.watches_path_to(mac),
+            at: self.agent.path_answered_at(mac),
+        });
         // What passes no longer in the kernels' packets passes no longer in frames of users either.
         if let Some(shortened) = kernel.take_shortened() {
             data.set_shortened(shortened);

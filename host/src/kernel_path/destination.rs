@@ -16,11 +16,11 @@ use mapper_fib::{Change, NexthopId, Objects, RouteKey, Table};
 use mapper_proto::map::MapVersion;
 use mapper_proto::{Instant, PortSet};
 
-use super::Numbers;
 use super::farewell::Farewell;
 use super::slots::Slots;
 use super::status::Shortened;
 use super::way::{Course, Way};
+use super::{Heard, Numbers};
 use crate::routes::{RoutePath, RouteTable};
 use addresses::{Addresses, Taken};
 use counted::Counted;
@@ -355,10 +355,9 @@ impl Destination {
         self.doubts.follow(now, left);
     }
 
-    /// Takes in when the host last answered a check of a path; `None` if its paths are not watched. Returns whether packets
-    /// to it may have to take other ways now.
-    pub(super) fn settle_doubts(&mut self, heard_at: Option<Instant>) -> bool {
-        self.doubts.settle(heard_at)
+    /// Takes in what is heard of the host. Returns whether packets to it may have to take other ways now.
+    pub(super) fn settle_doubts(&mut self, heard: Heard) -> bool {
+        self.doubts.settle(heard)
     }
 
     /// Whether it is not known of some way whether a cable on it is dead or the host's agent.

@@ -71,6 +71,7 @@ use prober::Prober;
 pub use status::{Behind, CarriedRoute, KernelPathStatus, NetworksApart, NotCarried, Shortened};
 pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort, Preference};
 use tap::Tap;
+pub(crate) use trying::Heard;
 use unlisted::Unlisted;
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.

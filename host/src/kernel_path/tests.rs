@@ -299,7 +299,7 @@ impl Ring {
             return;
         }
         let kernel = &mut self.nodes[node].kernel;
-        kernel.handle_timeout(self.now, |_| None);
+        kernel.handle_timeout(self.now, |_| Heard::default());
         self.change(node);
         while let Some(probe) = self.nodes[node].kernel.poll_probe() {
             let to: IpAddr = match probe.ends {

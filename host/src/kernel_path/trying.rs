@@ -8,11 +8,20 @@ use super::prober::{Ends, Probed};
 use super::way::{FarEnd, Way};
 use super::{KernelPath, KernelProbe, ways};
 
+/// What is heard of the agent of a host by the checks of paths that are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Heard {
+    /// Whether a path to the host is checked.
+    pub(crate) is_listened_for: bool,
+    /// When the agent last answered a check of such a path.
+    pub(crate) at: Option<Instant>,
+}
+
 impl KernelPath {
-    /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
+    /// Does what is due. `heard` says what is heard of the agent of a host.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, heard: impl Fn(Mac) -> Heard) {
         self.part_company(now);
-        self.settle_doubts(&heard_at);
+        self.settle_doubts(&heard);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
         let Self { prober, destinations, own, agent_port, left, v4_probes_from, .. } = self;
         let left_needs_proof = left.handle_timeout(now);
@@ -24,10 +33,12 @@ impl KernelPath {
         let mut any_refuted = false;
         while let Some((mac, number)) = prober.next_due(now, new_from) {
             let Some(destination) = destinations.get_mut(&mac) else { continue };
+            let heard = heard(mac);
             let end = FarEnd {
                 may_turn: sees_dead_cables && destination.has_answered_lately(now),
                 is_used: destination.is_used(now),
-                heard_at: heard_at(mac).max(destination.answered_at),
+                is_listened_for: heard.is_listened_for,
+                heard_at: heard.at.max(destination.answered_at),
             };
             let target = destination.target();
             let v4 = destination.ends_of_v4(*v4_probes_from);
@@ -55,11 +66,11 @@ impl KernelPath {
 
     /// Has packets leave ways over silent cables whose hosts are heard by other ways. Of a host that nobody listens for it
     /// would never be known, so its packets leave them at once.
-    fn settle_doubts(&mut self, heard_at: &impl Fn(Mac) -> Option<Instant>) {
+    fn settle_doubts(&mut self, heard: impl Fn(Mac) -> Heard) {
         let mut settled = Vec::new();
         self.doubtful.retain(|&mac| {
             let Some(destination) = self.destinations.get_mut(&mac) else { return false };
-            if destination.settle_doubts(heard_at(mac)) {
+            if destination.settle_doubts(heard(mac)) {
                 settled.push(mac);
             }
             destination.has_doubts()
@@ -83,7 +94,7 @@ impl KernelPath {
         // What turned before the host says nothing of what the host would answer.
         let tries_v4 = !turns && destination.ends_of_v4(self.v4_probes_from).is_some();
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
-        way.set_tries_v4(tries_v4);
+        way.note_answer(turns, tries_v4);
         let (is_news, due) = way.answered(now, every);
         // As long as it is not known whether packets of IPv4 get through, they go by the tap interface.
         let is_pressing = is_used || tries_v4 && way.is_v4_unknown();

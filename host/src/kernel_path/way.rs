@@ -14,6 +14,7 @@ use mapper_proto::map::PortRef;
 use mapper_proto::wire::RoundTrip;
 
 use super::RECHECK_USED_EVERY;
+use super::unlisted::UNLISTED_FOR;
 pub(super) use course::{Course, Leaving};
 use of_v4::OfV4;
 pub(super) use of_v4::TRY_EVERY as TRY_V4_EVERY;
@@ -28,6 +29,10 @@ const RECHECK_WITHIN: Duration = Duration::from_millis(500);
 /// takes until there is a map without a host whose daemon has crashed, as that host's kernel may go on while nobody there
 /// answers probes.
 const UNANSWERED_FOR: Duration = Duration::from_secs(4);
+/// As [`UNANSWERED_FOR`], if packets were sent to the host meanwhile and its agent was listened for in vain. No other way is better
+/// then: that agent would have to deliver what the tap interface carries. On a busy machine it can take very long until there is a
+/// map without the host, from which on its ways are kept for so long as well.
+const SILENT_FOR: Duration = UNLISTED_FOR;
 /// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row. If one
 /// is waited for longer, it is looked at after each such time whether the host's agent is heard again.
 const USED_WITHIN: Duration = Duration::from_millis(100);
@@ -92,6 +97,8 @@ pub(super) struct Way {
     answer_by: Instant,
     /// When the first of the latest probes in a row that were not answered was sent.
     missing_since: Instant,
+    /// Whether one of these was given up while packets were sent to the host and its agent was listened for.
+    missing_in_use: bool,
     /// What the probe under way has otherwise than packets, if it is a trial.
     trial: Option<Trial>,
     /// The trial that is to be the next probe. It follows an answer at once and takes no other probe's turn, as its own
@@ -105,6 +112,8 @@ pub(super) struct Way {
     of_v4: OfV4,
     /// Whether that can be asked, as both hosts have addresses of IPv4 and the one at the end answers there.
     tries_v4: bool,
+    /// See [`Self::has_turned`].
+    has_turned: bool,
 }
 
 /// What a probe has otherwise than the packets that go along its way, to find whether these could have it, too.
@@ -143,6 +152,8 @@ pub(super) struct FarEnd {
     pub(super) may_turn: bool,
     /// Whether packets are sent to the host.
     pub(super) is_used: bool,
+    /// Whether the agent is asked by its own frames whether it is there.
+    pub(super) is_listened_for: bool,
     /// When the host's agent was last heard to answer anything; `None` for never.
     pub(super) heard_at: Option<Instant>,
 }
@@ -193,12 +204,14 @@ impl Way {
             probed_at: Instant::ZERO,
             answer_by: Instant::ZERO,
             missing_since: Instant::ZERO,
+            missing_in_use: false,
             trial: None,
             next_trial: None,
             tries_length: false,
             preferred,
             of_v4: OfV4::UNKNOWN,
             tries_v4: false,
+            has_turned: false,
         }
     }
 
@@ -237,9 +250,15 @@ impl Way {
         self.trial == Some(Trial::Version4)
     }
 
-    /// Says whether it can be asked from now on whether packets of IPv4 get through.
-    pub(super) const fn set_tries_v4(&mut self, tries_v4: bool) {
-        self.tries_v4 = tries_v4;
+    /// Whether the last probe that was answered turned before the host, so that nobody says whether packets of IPv4 get through.
+    pub(super) const fn has_turned(&self) -> bool {
+        self.has_turned
+    }
+
+    /// Takes in whether the probe that is answered now turned before the host, and whether it can be asked from now on whether
+    /// packets of IPv4 get through.
+    pub(super) const fn note_answer(&mut self, has_turned: bool, tries_v4: bool) {
+        (self.has_turned, self.tries_v4) = (has_turned, tries_v4);
     }
 
     /// Forgets whether packets of IPv4 get through, as another address of IPv4 is at its end.
@@ -397,8 +416,9 @@ impl Way {
         (misses, while_heard): (u8, u8),
     ) -> (Due, Instant) {
         if misses == 0 {
-            self.missing_since = self.probed_at;
+            (self.missing_since, self.missing_in_use) = (self.probed_at, false);
         }
+        self.missing_in_use |= end.is_used && end.is_listened_for;
         let misses = misses.saturating_add(1);
         let was_heard = self.was_heard(end);
         // An agent that was silent and has only just been heard again may not have been there yet when the probe came.
@@ -406,7 +426,8 @@ impl Way {
         let while_heard = if was_heard && counts { while_heard + 1 } else { 0 };
         // While cables look dead, hosts map, which takes a busy machine longer. An agent that is heard again is asked anew.
         let is_to_wait = end.may_turn || was_heard;
-        let is_unanswered = !is_to_wait && now.since(self.missing_since) >= UNANSWERED_FOR;
+        let kept_for = if self.missing_in_use { SILENT_FOR } else { UNANSWERED_FOR };
+        let is_unanswered = !is_to_wait && now.since(self.missing_since) >= kept_for;
         if while_heard >= MISSES_OF_USED || is_unanswered {
             self.proof = Proof::Sought { misses: 0, refuted: 1 };
             return (Due::Lost, now + RETRY_AFTER);

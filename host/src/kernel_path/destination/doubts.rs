@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use mapper_proto::Instant;
 
+use crate::kernel_path::Heard;
+
 /// The ways that were left since the host at their end was last heard. As long as it is not heard, the kernels on these ways
 /// are likelier to reach it than frames are, which its agent would have to deliver: where that has crashed, its kernel goes
 /// on. Once it is heard, by another way, it is the cable that is dead.
@@ -30,10 +32,10 @@ impl Doubts {
         }
     }
 
-    /// Takes in when the host last answered a check of a path; `None` if its paths are not watched, so that nobody would
-    /// hear it. Returns whether this ends doubts.
-    pub(super) fn settle(&mut self, heard_at: Option<Instant>) -> bool {
-        let is_over = self.are_there() && heard_at.is_none_or(|at| at > self.since);
+    /// Takes in what is heard of the host. If nobody listens for it, nobody would ever hear it. Returns whether this ends doubts.
+    pub(super) fn settle(&mut self, heard: Heard) -> bool {
+        let is_heard = heard.at.is_some_and(|at| at > self.since);
+        let is_over = self.are_there() && (is_heard || !heard.is_listened_for);
         if is_over {
             self.ways.clear();
         }

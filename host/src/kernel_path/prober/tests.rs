@@ -68,7 +68,7 @@ fn the_answer_to_a_probe_that_is_waited_for_longer_counts() {
     let mut prober = Prober::new(1);
     let mut way = way(7, 0);
     let mut now = START;
-    let silent = FarEnd { is_used: true, heard_at: None, may_turn: false };
+    let silent = FarEnd { is_used: true, ..FarEnd::default() };
     let _news = way.answered(now, RECHECK_EVERY);
     prober.schedule(now, mac(1), &way);
     let mut sent = Vec::new();

@@ -157,7 +157,7 @@ fn lose_probes_until(kernel: &mut KernelPath, until: Instant) {
     let mut last = None;
     while let Some(at) = kernel.poll_timeout().filter(|&at| at <= until) {
         assert!(last.replace(at).is_none_or(|last| at > last), "time passes");
-        kernel.handle_timeout(at, |_| None);
+        kernel.handle_timeout(at, |_| Heard::default());
         while kernel.poll_probe().is_some() {}
     }
 }

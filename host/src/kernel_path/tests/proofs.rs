@@ -72,7 +72,7 @@ fn probes_come_from_the_address_that_is_told_first_whatever_addresses_the_ports_
         [(v4(0), 24), (v6(0), 64), (port, 128)].map(|(ip, bits)| IpNetworkAddress::new(ip, bits).unwrap());
     ring.nodes[0].kernel.set_own_addresses(ring.now, own.to_vec());
     ring.now = ring.now + Duration::from_secs(3);
-    ring.nodes[0].kernel.handle_timeout(ring.now, |_| None);
+    ring.nodes[0].kernel.handle_timeout(ring.now, |_| Heard::default());
     let probe = ring.nodes[0].kernel.poll_probe().unwrap();
     assert!(matches!(probe.ends, DatagramEnds::V6 { source, .. } if IpAddr::from(source) == v6(0)));
 }

@@ -76,3 +76,20 @@ fn an_address_of_ipv4_that_comes_later_is_tried_at_once() {
     }
     assert!(ring.pairs().all(|(from, to)| is_sent(&ring, from, v4(to))), "without waiting");
 }
+
+#[test]
+fn packets_of_ipv4_take_a_new_way_to_a_host_whose_agent_is_silent_if_probes_turn_before_it() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    ring.settle();
+    assert!(is_sent(&ring, 0, v4(1)));
+    // The agent of node 1 has crashed, and the cable to it looks dead. Nobody listens for the host, so its packets leave the cable.
+    ring.nodes[1].addresses.clear();
+    let dead = DeadCables::from(BTreeSet::from([PortRef { xbar: 0, port: 1 }]));
+    let repaired = Arc::new(ring.nodes[0].table.repair(&dead).unwrap());
+    ring.install(0, &repaired);
+    ring.change(0);
+    assert!(!is_sent(&ring, 0, v6(1)), "the way around the cable is not proved");
+    ring.settle();
+    assert!(is_sent(&ring, 0, v6(1)), "a probe turned before the host");
+    assert!(is_sent(&ring, 0, v4(1)), "nobody can say whether those of IPv4 get through");
+}

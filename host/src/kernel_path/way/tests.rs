@@ -45,7 +45,7 @@ fn fire_until_lost(way: &mut Way, mut now: Instant, heard_from: Instant) -> (u32
     loop {
         let heard_at = Some(now).filter(|&now| now > heard_from);
         let fired_at = now;
-        match fire_at(way, &mut now, FarEnd { is_used: true, heard_at, may_turn: false }) {
+        match fire_at(way, &mut now, FarEnd { is_used: true, heard_at, ..FarEnd::default() }) {
             Due::Lost => return (short, fired_at),
             due => short += u32::from(due == SHORT),
         }
@@ -79,12 +79,33 @@ fn a_way_is_proved_by_an_answer_and_lost_after_four_seconds_without_one() {
 }
 
 #[test]
+fn a_way_in_use_is_kept_for_a_minute_if_its_host_is_listened_for_and_neither_agent_nor_probes_are_heard() {
+    for is_listened_for in [true, false] {
+        let (mut way, mut now) = (way(), Instant::ZERO);
+        fire(&mut way, &mut now);
+        way.answered(now, RECHECK_EVERY);
+        let since = now;
+        let silent = FarEnd { is_used: true, is_listened_for, ..FarEnd::default() };
+        let kept_for = if is_listened_for { SILENT_FOR } else { UNANSWERED_FOR };
+        fire_through(&mut way, &mut now, silent);
+        fire_through(&mut way, &mut now, silent);
+        // Packets of a connection come less and less often if none is answered.
+        while now < since + kept_for {
+            assert!(way.is_proved());
+            fire_through(&mut way, &mut now, FarEnd { is_used: false, ..silent });
+        }
+        fire_through(&mut way, &mut now, silent);
+        assert!(!way.is_proved());
+    }
+}
+
+#[test]
 fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
     let (mut way, mut now) = (way(), Instant::ZERO);
     fire(&mut way, &mut now);
     way.answered(now, RECHECK_EVERY);
     let since = now;
-    let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false };
+    let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), ..FarEnd::default() };
     // An agent that was heard before the probes and not since may have crashed.
     for _ in 0..10 {
         assert_eq!(fire_through(&mut way, &mut now, end(since)), SHORT);
@@ -100,7 +121,7 @@ fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
 
 #[test]
 fn a_way_in_use_whose_host_was_silent_is_tried_often_as_soon_as_its_agent_is_heard_again() {
-    let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false };
+    let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), ..FarEnd::default() };
     for silent_looks in MISSES_OF_USED.into()..=25_u32 {
         let (mut way, mut now) = (way(), Instant::ZERO);
         fire(&mut way, &mut now);
@@ -127,7 +148,12 @@ fn an_agent_that_is_heard_again_after_many_seconds_is_asked_before_its_way_is_le
     fire(&mut way, &mut now);
     way.answered(now, RECHECK_EVERY);
     let silent_since = now;
-    let end = |heard_at, may_turn| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn };
+    let end = |heard_at, may_turn| FarEnd {
+        is_used: true,
+        heard_at: Some(heard_at),
+        may_turn,
+        ..FarEnd::default()
+    };
     while now.since(silent_since) < 2 * UNANSWERED_FOR {
         fire_at(&mut way, &mut now, end(silent_since, true));
     }

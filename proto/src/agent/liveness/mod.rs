@@ -315,6 +315,11 @@ impl Agent {
         there.filter_map(|path| path.answered_at).max()
     }
 
+    /// Whether a path to this host is watched.
+    pub fn watches_path_to(&self, to: Mac) -> bool {
+        self.liveness.paths.values().any(|path| path.used.to == to)
+    }
+
     /// The path that the check with this token was sent along. A crossbar says by such a notice that it could not send
     /// the check on, or that it did and could not do so again: nobody knows the token who did not see the check. A token
     /// counts once.
