@@ -29,9 +29,7 @@ fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_
         return;
     }
     let ring = Ring::new(3);
-    // Agents are patient, as on a busy machine none must hold a live cable for dead at the moment of the crash.
-    let options = ["--liveness-misses", "10"];
-    let mut daemons = ring.start_all(&options, "srv6");
+    let mut daemons = ring.start_all(&[], "srv6");
     let listener = ring.machines[1].enter(|| TcpListener::bind("10.1.0.2:0").unwrap());
     let address = listener.local_addr().unwrap();
     let mut sender = ring.machines[0].enter(|| TcpStream::connect(address).unwrap());
@@ -74,7 +72,7 @@ fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_
         goes_on("while the others hold the agent for alive, or its cables for dead");
         wait_for("the others have a map without it", || (ring.board(0, &[])["hosts"] == 2).then_some(()));
         goes_on("by a map without the host");
-        let _again = ring.start_addressed(1, &options);
+        let _again = ring.start_addressed(1, &[]);
         ring.wait_for_kind(1, "srv6");
         ring.wait_for_kind(0, "srv6");
         goes_on("by what the next run has installed");
