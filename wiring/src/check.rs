@@ -42,22 +42,11 @@ pub struct PlanCheck {
 
 impl PlanCheck {
     /// Checks found wiring against a plan.
-    ///
-    /// Ids that maps and files give by position count only if they leave fewer cables that are not as planned.
     pub fn of(plan: &Fabric, found: &Fabric) -> Self {
-        let by_all = Matching::new(plan, found, |_| true);
-        let mut wirings = Wirings::of(&by_all);
-        let matched_by = by_all.by;
-        let has_positions = || plan.xbars.iter().chain(&found.xbars).any(|label| is_by_position(&label.name));
-        if matched_by == MatchedBy::Ids && has_positions() {
-            let by_given = Wirings::of(&Matching::new(plan, found, |name| !is_by_position(name)));
-            if wrong(&by_given) < wrong(&wirings) {
-                wirings = by_given;
-            }
-        }
+        let (matched_by, wirings, actions) = recognised(plan, found);
         let mut losses = Losses::of(&wirings);
         let mut differences: Vec<(usize, Difference)> = Vec::new();
-        for action in advice::find(&wirings) {
+        for action in actions {
             let cost = losses.cost(&action);
             let difference = Difference {
                 kind: advice::kind(&action, &wirings),
@@ -109,6 +98,36 @@ impl PlanCheck {
             "differences": self.differences.iter().map(difference).collect::<Vec<_>>(),
         })
     }
+}
+
+/// How the nodes of a plan are recognised in what was found, and what is to be done then.
+///
+/// Ids that maps and files give by position count only if they leave fewer cables that are not as planned. Fabrics are taken to
+/// number ports otherwise only if that leaves as little to do as if they numbered them alike: where the plugs of most xbars are one
+/// port off, that may be a mistake made several times.
+fn recognised(plan: &Fabric, found: &Fabric) -> (MatchedBy, Wirings, Vec<advice::Action>) {
+    let mut counts: fn(&str) -> bool = |_| true;
+    let mut matching = Matching::new(plan, found, counts);
+    let mut wirings = Wirings::of(&matching);
+    let matched_by = matching.by;
+    let has_positions = || plan.xbars.iter().chain(&found.xbars).any(|label| is_by_position(&label.name));
+    if matched_by == MatchedBy::Ids && has_positions() {
+        let given: fn(&str) -> bool = |name| !is_by_position(name);
+        let by_given = Matching::new(plan, found, given);
+        let wirings_by_given = Wirings::of(&by_given);
+        if wrong(&wirings_by_given) < wrong(&wirings) {
+            (counts, matching, wirings) = (given, by_given, wirings_by_given);
+        }
+    }
+    let actions = advice::find(&wirings);
+    if matched_by != MatchedBy::Structure && matching.is_numbered_otherwise() {
+        let alike = Wirings::of(&Matching::numbered_alike(plan, found, counts));
+        let actions_alike = advice::find(&alike);
+        if actions_alike.len() < actions.len() {
+            return (matched_by, alike, actions_alike);
+        }
+    }
+    (matched_by, wirings, actions)
 }
 
 /// How many cables are not as planned.

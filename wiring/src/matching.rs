@@ -43,8 +43,28 @@ pub struct Matching<'a> {
 type Guess = (usize, usize, i16);
 
 impl<'a> Matching<'a> {
-    /// Matches two fabrics. `counts` says which ids of xbars mean the same xbar in both.
+    /// Matches two fabrics. `counts` says which ids of xbars mean the same xbar in both. Where ports of most xbars fit if all are
+    /// one higher or lower, the fabrics are taken to number them so, from 0 and from 1.
     pub fn new(a: &'a Fabric, b: &'a Fabric, counts: fn(&str) -> bool) -> Self {
+        Self::with_offsets(a, b, counts, numbering::offsets)
+    }
+
+    /// As [`Self::new`], of two fabrics that number ports alike.
+    pub(crate) fn numbered_alike(a: &'a Fabric, b: &'a Fabric, counts: fn(&str) -> bool) -> Self {
+        Self::with_offsets(a, b, counts, |_, b, _, _| (vec![0; b.xbars.len()], 0))
+    }
+
+    /// Whether the fabrics number ports of some xbar otherwise.
+    pub(crate) fn is_numbered_otherwise(&self) -> bool {
+        self.offset.iter().any(|&offset| offset != 0)
+    }
+
+    fn with_offsets(
+        a: &'a Fabric,
+        b: &'a Fabric,
+        counts: fn(&str) -> bool,
+        offsets: impl Fn(&Fabric, &Fabric, &[Option<usize>], &[(PortRef, PortRef)]) -> (Vec<i16>, i16),
+    ) -> Self {
         let mut matching = Self {
             a,
             b,
@@ -78,7 +98,7 @@ impl<'a> Matching<'a> {
             matching.by = MatchedBy::Structure;
         }
         matching.named_xbars = matching.xbar_in_b.iter().map(Option::is_some).collect();
-        let (offset, numbering) = numbering::offsets(a, b, &matching.xbar_in_b, &matching.common_hosts());
+        let (offset, numbering) = offsets(a, b, &matching.xbar_in_b, &matching.common_hosts());
         matching.offset = offset;
         while matching.match_by_cables(numbering) {}
         if matching.by == MatchedBy::Structure {

@@ -48,9 +48,8 @@ fn two_rails() -> Fabric {
 
 /// The fabric after everything was done that is advised, and how many moves that took.
 fn mended(plan: &Fabric, found: &Fabric) -> (Fabric, usize) {
-    let wirings = wirings(plan, found);
+    let (_, wirings, actions) = recognised(plan, found);
     let mut wiring = wirings.found.clone();
-    let actions = advice::find(&wirings);
     actions.iter().for_each(|action| action.apply(&mut wiring));
     (cabled(plan, &wiring), actions.len())
 }
@@ -85,6 +84,15 @@ proptest! {
         let (whole, _) = mended(plan, &found);
         prop_assert!(PlanCheck::of(plan, &whole).is_as_planned());
     }
+}
+
+#[test]
+fn the_same_mistake_at_most_xbars_is_no_other_numbering_of_ports() {
+    let plan = &plans()[1];
+    let (found, mistakes) = fumbled(plan, 6, 15_619_940_341_253_195_204, true);
+    assert_eq!(mistakes.iter().filter(|(kind, _)| *kind == "shifted-plugs").count(), 4, "of six leaves");
+    let (_, moves) = mended(plan, &found);
+    assert_eq!(moves, 6, "{}", PlanCheck::of(plan, &found));
 }
 
 #[test]
