@@ -4,11 +4,11 @@
 //! hold, and forwards IP packets by these, hop by hop through the kernels of other nodes. A kernel goes on
 //! when its host's agent is gone.
 
+mod counts;
 mod neighbours;
 mod packets;
 mod tap_datagram;
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -25,14 +25,15 @@ use super::World;
 use super::options::{KernelChoice, derive_seed};
 use super::queue::What;
 use crate::fabric::PlantPort;
+use counts::Counts;
 use packets::Packets;
 
 /// Names the stream of what kernels can do.
 const ABILITIES: u64 = 8;
 /// Names the stream of seeds of probes.
 const PROBES: u64 = 9;
-/// How often a daemon counts what its kernel has sent.
-const COUNT_EVERY: Duration = Duration::from_millis(100);
+/// How often it is looked whether a kernel holds what its host wants, and who its neighbours are.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The number of the tap interface, which differs from those of all ports.
 const TAP: u32 = u32::MAX;
 
@@ -67,8 +68,9 @@ struct Kernel {
     firewall: Firewall,
     /// Whether its host said last that it sends packets on by their destination.
     said_to_forward: bool,
-    /// Whether its packets are counted.
-    counted: bool,
+    counts: Counts,
+    /// Whether somebody looks at it now and then.
+    is_looked_at: bool,
     /// Whether it holds nothing of an earlier run any more.
     taken_over: bool,
     /// Until when it holds what an earlier run left at the longest.
@@ -90,7 +92,12 @@ impl Kernels {
     /// The kernels of so many hosts. Some can do less than others, which `seed` decides.
     pub(super) fn new(hosts: usize, choice: KernelChoice, seed: u64) -> Self {
         let drawn = |host: u32| derive_seed(seed, ABILITIES, host.into());
-        let hosts = (0..hosts as u32).map(|host| Kernel::new(host, abilities(choice, drawn(host))));
+        // Of four kernels three count packets.
+        let kernel = |host| {
+            let drawn = drawn(host);
+            Kernel::new(host, abilities(choice, drawn), !(drawn / 16).is_multiple_of(4))
+        };
+        let hosts = (0..hosts as u32).map(kernel);
         Self { hosts: hosts.collect(), packets: Packets::default() }
     }
 
@@ -131,7 +138,7 @@ const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
 }
 
 impl Kernel {
-    fn new(host: u32, abilities: KernelAbilities) -> Self {
+    fn new(host: u32, abilities: KernelAbilities, is_counting: bool) -> Self {
         let [.., high, low] = (host + 1).to_be_bytes();
         let v4 = Ipv4Addr::new(10, 77, high, low);
         let addresses: Vec<_> =
@@ -151,12 +158,19 @@ impl Kernel {
             home: None,
             firewall: Firewall::Open,
             said_to_forward: false,
-            counted: false,
+            counts: Counts::new(is_counting),
+            is_looked_at: false,
             taken_over: false,
             taking_over_until: Instant::ZERO,
             left: LeftNeighbours::default(),
             revision: 0,
         }
+    }
+
+    /// Holds other objects from now on.
+    fn hold(&mut self, objects: Objects) {
+        self.counts.replace(&self.objects, &objects);
+        self.objects = objects;
     }
 
     /// The longest packet that it sends to an address, in bytes; `None` if the host has installed no route
@@ -193,7 +207,7 @@ impl World {
         kernel.home = home;
         if home.is_none() {
             // The host does not use the kernel any more, so what an earlier run has left is removed.
-            kernel.objects = Objects::default();
+            kernel.hold(Objects::default());
         }
         kernel.left = LeftNeighbours::of(&kernel.objects);
         let first_number = first_free_number(&kernel.objects);
@@ -202,9 +216,9 @@ impl World {
             let host = u32::from(ip.segments()[7]).checked_sub(1).filter(|&host| v6_of(host) == ip)?;
             Some(self.hosts.get(host as usize)?.own_mac)
         });
-        let is_counted = std::mem::replace(&mut kernel.counted, true);
-        if !is_counted {
-            self.queue.push(now + COUNT_EVERY, What::Kernel { host });
+        let is_looked_at = std::mem::replace(&mut kernel.is_looked_at, true);
+        if !is_looked_at {
+            self.queue.push(now + LOOK_EVERY, What::Kernel { host });
         }
         let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
             return;
@@ -238,7 +252,10 @@ impl World {
         let changes = real.take_kernel_changes();
         if !changes.is_empty() {
             let kernel = &mut self.kernels.hosts[host as usize];
-            changes.iter().for_each(|change| kernel.objects.apply(change));
+            for change in &changes {
+                kernel.objects.apply(change);
+                kernel.counts.apply(change);
+            }
             kernel.changes += 1;
             if self.kernels.go_by_destination() {
                 // Packets of other hosts may be forwarded otherwise from here on.
@@ -256,17 +273,18 @@ impl World {
         self.note_what_is_said(host);
     }
 
-    /// Counts what a host's kernel has sent, as it is time to.
+    /// Looks at a host's kernel, as it is time to, and counts what it has sent.
     pub(super) fn look_at_kernel(&mut self, host: u32) {
         let now = self.now;
-        self.queue.push(now + COUNT_EVERY, What::Kernel { host });
         // Some neighbour may have been silent for too long by now.
         self.show_kernel_ports(host);
-        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
-            return;
-        };
-        // A kernel that does not count gives no counts, and the host takes all its ways to be used.
-        real.count_kernel_packets(now, &BTreeMap::new());
+        let kernel = &mut self.kernels.hosts[host as usize];
+        let real = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut());
+        if now >= kernel.counts.at {
+            let counts = kernel.counts.read(&kernel.objects);
+            kernel.counts.was_read(now, real.is_some_and(|real| real.count_kernel_packets(now, &counts)));
+        }
+        self.queue.push(kernel.counts.at.min(now + LOOK_EVERY), What::Kernel { host });
         self.drain(host);
         self.mend_kernel(host);
     }
@@ -287,7 +305,7 @@ impl World {
     pub(super) fn flush_kernel(&mut self, host: u32) {
         let all = 0..self.hosts.len() as u32;
         if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
-            kernel.objects = Objects::default();
+            kernel.hold(Objects::default());
             kernel.changes += 1;
             self.united.touch_kernels(all);
         }
@@ -332,7 +350,7 @@ impl World {
         (kernel.taken_over, kernel.revision) = (taken_over, revision);
         if kernel.objects != objects {
             kernel.changes += 1;
-            kernel.objects = objects;
+            kernel.hold(objects);
             // Packets of all hosts may go through this kernel.
             self.united.touch_kernels(all);
         }

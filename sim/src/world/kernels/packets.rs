@@ -15,9 +15,9 @@ use super::super::World;
 use super::super::counts::FabricCount;
 use super::super::queue::What;
 use super::super::traffic::UserFrame;
-use super::Firewall;
 use super::neighbours::{FIRST_INTERFACE, interface_name, link_address};
 use super::tap_datagram::{self, headers_bytes};
+use super::{Firewall, Kernel};
 use crate::fabric::{PlantNode, PlantPort};
 
 /// What a packet carries.
@@ -57,6 +57,8 @@ pub(in crate::world) struct Followed {
     pub(in crate::world) channels: Vec<u32>,
     /// Where it is delivered, if it is.
     delivered: Option<u32>,
+    /// The hosts that it passes, going by its destination alone.
+    passed: Vec<u32>,
     /// The host on its way whose kernel has no table for its destination, if the packet goes by its
     /// destination alone.
     relayed: Option<u32>,
@@ -135,6 +137,9 @@ impl World {
         // cross a cable again. It does not circle for ever, as its segments come to an end.
         let finds_out = !packet.segments.is_empty();
         let followed = self.follow(from, leaves, packet, bytes, flow);
+        if !finds_out && matches!(leaves, Leaves::AsRouted) {
+            self.count_packet(from, (meant, flow), &followed.passed, &carried);
+        }
         if !finds_out {
             self.note_circle(from, &followed.channels);
         }
@@ -168,6 +173,22 @@ impl World {
             self.book_packet(arrival + self.options.timing.host_receive, host, carried.clone());
         }
         self.book_packet(arrival, host, carried);
+    }
+
+    /// Has the kernels count a packet to an address that look up where it goes: that of the host which sends it, and those which
+    /// it passes by its destination.
+    fn count_packet(&mut self, from: u32, (to, flow): (IpAddr, usize), passed: &[u32], carried: &Carried) {
+        let is_users = matches!(carried, Carried::User(_) | Carried::Relayed(_));
+        let Kernel { counts, objects, .. } = &mut self.kernels.hosts[from as usize];
+        if is_users {
+            counts.sent(objects, to, flow);
+        } else {
+            counts.answered(objects, to);
+        }
+        for &host in passed.iter().filter(|_| is_users) {
+            let Kernel { counts, objects, .. } = &mut self.kernels.hosts[host as usize];
+            counts.passed(objects, to, flow);
+        }
     }
 
     fn book_packet(&mut self, at: Instant, host: u32, carried: Carried) {
@@ -259,6 +280,9 @@ impl World {
             // A packet that no route of the kernel to a single host fits goes out by the tap interface.
             let takes_tap =
                 arrival.is_some() && packet.segments.is_empty() && kernel.mtu_towards(packet.inner).is_none();
+            if arrival.is_some() && packet.segments.is_empty() {
+                followed.passed.push(at);
+            }
             let machine = Machine { objects: &kernel.objects, addresses: &kernel.ips };
             let step = match by.take() {
                 None => machine.step(arrival.map(interface_name).as_deref(), packet, flow),
