@@ -70,6 +70,9 @@ pub struct AgentSetup {
     pub verify_pause: Duration,
     pub piece_bytes: usize,
     pub piece_window: usize,
+    pub pause: bool,
+    pub query_interval: Duration,
+    pub silence_limit: Duration,
 }
 
 impl AgentSetup {
@@ -86,6 +89,9 @@ impl AgentSetup {
             verify_pause: agent.verify_pause,
             piece_bytes: agent.piece_bytes,
             piece_window: agent.piece_window,
+            pause: agent.pause,
+            query_interval: agent.query_interval,
+            silence_limit: agent.silence_limit,
         }
     }
 }
@@ -214,12 +220,18 @@ impl Setup {
             verify_pause,
             piece_bytes,
             piece_window,
+            pause,
+            query_interval,
+            silence_limit,
         } = self.agents;
         options.agent.liveness_interval = liveness_interval;
         options.agent.liveness_misses = liveness_misses;
         options.agent.verify_pause = verify_pause;
         options.agent.piece_bytes = piece_bytes;
         options.agent.piece_window = piece_window;
+        options.agent.pause = pause;
+        options.agent.query_interval = query_interval;
+        options.agent.silence_limit = silence_limit;
         options.agent.probe_timeout = probe_timeout;
         options.agent.probe_tries = probe_tries;
         options.agent.probe_window = probe_window;

@@ -3,6 +3,7 @@
 use super::cause::Cause;
 use super::event::Event;
 use super::machine::Agent;
+use super::pause::Asker;
 use super::requests::{Asked, Request, Requests};
 use super::status::FrameDrop;
 use crate::Instant;
@@ -24,6 +25,7 @@ impl Agent {
             // Checks of paths come by the hundred a second: they are answered, and that is all.
             self.contact(now, &scout.info, &way);
         }
+        let asker = Asker::of(&scout);
         let answer = match scout.reason {
             Reason::Mapping => Answer::Mapping,
             Reason::QueryMapVersion { seen, suspects } => {
@@ -40,12 +42,12 @@ impl Agent {
             }
             Reason::MapRequest { version, piece, room_bytes } => self.serve(version, piece, room_bytes),
             Reason::Pause { max_ms } => {
-                self.hear_pause(now, scout.info.rank.mac, max_ms);
+                self.hear_pause(now, asker, max_ms);
                 Answer::Pause
             }
             Reason::Alive { answer_bytes } => return self.answer_alive(scout, answer_bytes),
             Reason::Resume => {
-                self.hear_resume(now, scout.info.rank.mac);
+                self.hear_resume(now, asker);
                 Answer::Resume
             }
             Reason::AddressConflict { places } => {

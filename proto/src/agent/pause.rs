@@ -13,7 +13,7 @@ use super::machine::Agent;
 use super::requests::Asked;
 use super::timers::Timer;
 use crate::map::Map;
-use crate::wire::{Reason, RoundTrip};
+use crate::wire::{Reason, RoundTrip, Scout};
 use crate::{Instant, Mac};
 
 use super::held::short_ways;
@@ -22,6 +22,9 @@ use super::held::short_ways;
 /// message has asked: until it has been quiet for so long and has mapped then, others may have to go on with routes
 /// of a map that no longer holds, which the fault search allows for 5 s.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+/// Of how many mappers it is remembered that they said that a pause is over.
+const MOST_ENDED: usize = 8;
 
 /// What this agent, as a mapper, wants of others.
 #[derive(Debug, Default)]
@@ -41,6 +44,28 @@ impl Quiet {
     }
 }
 
+/// Who asks for a pause or ends it, and by which scout.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asker {
+    mac: Mac,
+    /// Its run.
+    session: u32,
+    /// The number of the scout. Those that an agent sends later have higher ones.
+    id: u32,
+}
+
+impl Asker {
+    pub(super) const fn of(scout: &Scout) -> Self {
+        Self { mac: scout.info.rank.mac, session: scout.info.session, id: scout.id }
+    }
+
+    /// Whether the same run of the same agent asked so before it asked the other.
+    fn is_before(&self, other: &Self) -> bool {
+        let later_by = other.id.wrapping_sub(self.id) & (u32::MAX >> 1);
+        self.mac == other.mac && self.session == other.session && later_by < 1 << 30
+    }
+}
+
 /// The pause that this agent keeps.
 #[derive(Debug)]
 pub(super) struct Pause {
@@ -50,12 +75,14 @@ pub(super) struct Pause {
     since: Instant,
     /// For how long this agent was ready to be quiet at that moment: what it has saved up.
     saved: Duration,
+    /// Who said last that it is over, the latest last. As that may come by another way, it may overtake what asked for the pause.
+    ended: VecDeque<Asker>,
 }
 
 impl Pause {
     /// No pause has been asked for yet.
     pub(super) const fn none(now: Instant) -> Self {
-        Self { by: None, since: now, saved: LONGEST_PAUSE }
+        Self { by: None, since: now, saved: LONGEST_PAUSE, ended: VecDeque::new() }
     }
 
     /// Whether this agent is to be quiet.
@@ -63,8 +90,11 @@ impl Pause {
         self.by.is_some()
     }
 
-    /// Begins a pause for `by`, or prolongs one. Returns when it ends; `None` if nothing is saved up.
-    fn begin(&mut self, now: Instant, by: Mac, asked_for: Duration) -> Option<Instant> {
+    /// Begins a pause for `by`, or prolongs one. Returns when it ends; `None` if nothing is saved up, or it is known to be over.
+    fn begin(&mut self, now: Instant, by: Asker, asked_for: Duration) -> Option<Instant> {
+        if self.ended.iter().any(|ended| by.is_before(ended)) {
+            return None;
+        }
         if self.by.is_none() {
             self.saved = (self.saved + now.since(self.since)).min(LONGEST_PAUSE);
             self.since = now;
@@ -72,8 +102,18 @@ impl Pause {
         if self.saved.is_zero() {
             return None;
         }
-        self.by = Some(by);
+        self.by = Some(by.mac);
         Some((now + asked_for).min(self.since + self.saved))
+    }
+
+    /// Takes in that the pauses that this mapper has asked for so far are over. Returns whether one of them is kept.
+    fn note_end(&mut self, by: Asker) -> bool {
+        self.ended.retain(|ended| ended.mac != by.mac);
+        if self.ended.len() == MOST_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(by);
+        self.by == Some(by.mac)
     }
 
     fn end(&mut self, now: Instant) {
@@ -141,15 +181,15 @@ impl Agent {
     }
 
     /// Handles a mapper's request for quiet.
-    pub(super) fn hear_pause(&mut self, now: Instant, by: Mac, max_ms: u16) {
+    pub(super) fn hear_pause(&mut self, now: Instant, by: Asker, max_ms: u16) {
         if let Some(until) = self.pause.begin(now, by, Duration::from_millis(max_ms.into())) {
             self.set_timer(Timer::PauseEnd, until);
         }
     }
 
     /// Ends the pause if `by` is the mapper that asked for it.
-    pub(super) fn hear_resume(&mut self, now: Instant, by: Mac) {
-        if self.pause.by == Some(by) {
+    pub(super) fn hear_resume(&mut self, now: Instant, by: Asker) {
+        if self.pause.note_end(by) {
             self.end_pause(now);
         }
     }
@@ -168,17 +208,21 @@ mod tests {
     use super::*;
     use crate::agent::Settings;
     use crate::map::Rank;
-    use crate::wire::{Info, Message, Scout};
+    use crate::wire::{Info, Message};
 
     fn agent() -> Agent {
         Agent::new(Settings::new(Mac::from_position(9)), 1, Instant::ZERO)
     }
 
-    /// A message of a lower-ranked mapper.
+    /// A message of a lower-ranked mapper, later than all before.
     fn hear(agent: &mut Agent, now: Instant, reason: Reason) {
-        let rank = Rank { level: 1, mac: Mac::from_position(2) };
+        hear_from(agent, now, 2, (1 << 31) | (now.as_nanos() / 1_000_000) as u32, reason);
+    }
+
+    fn hear_from(agent: &mut Agent, now: Instant, position: u32, id: u32, reason: Reason) {
+        let rank = Rank { level: 1, mac: Mac::from_position(position) };
         let info = Info { rank, host_type: 4, session: 5, ..Info::default() };
-        let scout = Scout { id: 1, info, way: RoundTrip::default(), reason };
+        let scout = Scout { id, info, way: RoundTrip::default(), reason };
         agent.handle_frame(now, &Message::Scout(scout).encode());
     }
 
@@ -189,6 +233,25 @@ mod tests {
         assert!(agent.pause.is_on());
         hear(&mut agent, now + Duration::from_millis(5), Reason::Resume);
         assert!(!agent.pause.is_on());
+    }
+
+    #[test]
+    fn what_ends_a_pause_may_overtake_what_asks_for_it() {
+        let (mut agent, now) = (agent(), Instant::ZERO);
+        let pause = Reason::Pause { max_ms: 1000 };
+        // Numbers of scouts begin anew behind the highest one.
+        for [before, after] in [[1, 2], [(1 << 31) - 1, 0]].map(|ids| ids.map(|id: u32| id | 1 << 31)) {
+            hear_from(&mut agent, now, 3, 7 | 1 << 31, pause.clone());
+            hear_from(&mut agent, now, 2, after, Reason::Resume);
+            hear_from(&mut agent, now, 2, before, pause.clone());
+            assert_eq!(agent.pause.by, Some(Mac::from_position(3)));
+            hear_from(&mut agent, now, 3, 8 | 1 << 31, Reason::Resume);
+            assert!(!agent.pause.is_on(), "nobody maps any more");
+            agent = self::agent();
+        }
+        hear_from(&mut agent, now, 2, 4 | 1 << 31, Reason::Resume);
+        hear_from(&mut agent, now, 2, 5 | 1 << 31, pause);
+        assert!(agent.pause.is_on(), "it maps again");
     }
 
     #[test]

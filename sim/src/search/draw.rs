@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Scenario;
 use crate::fabric::Xbars;
 use crate::faults::RandomKind;
-use crate::setup::{FaultFile, Setup, UserSetup};
+use crate::setup::{AgentSetup, FaultFile, Setup, UserSetup};
 use crate::world::{KernelChoice, KeyStep};
 
 /// Names the stream of settings, so that it differs from that of fabrics and faults.
@@ -23,6 +23,10 @@ const HASTE: u64 = 0x0068_6173_7465;
 const NAMES: u64 = 0x006e_616d_6573;
 /// Names the stream of further settings, of twins and of how users send.
 const MORE_SETTINGS: u64 = 0x6d6f_7265;
+/// Names the stream of how probes and questions are tried, and of whether agents pause others.
+const PROBING: u64 = 0x0070_726f_6269_6e67;
+/// The first seed for which these are drawn. Seeds that once failed are below, and would not be the same scenarios any more.
+pub const PROBING_DRAWN_FROM: u64 = 8_000_000_000;
 /// Names the stream that says whether kernels forward.
 const KERNELS: u64 = 0x006b_6572_6e65_6c73;
 /// Names the stream of cables that lose frames.
@@ -87,6 +91,7 @@ impl Scenario {
         draw_haste(seed, healed_ms, &mut setup.faults.text);
         draw_names(seed, healed_ms, &fabric, &mut setup.faults.text);
         draw_more_settings(seed, &mut setup, healed_ms);
+        draw_probing(seed, &mut setup.agents);
         draw_reloads(seed, healed_ms, &fabric, &mut setup.faults.text);
         if kernels {
             (setup.xbars, setup.nodes, setup.kernels) = (Xbars::Tagged, true, true);
@@ -199,6 +204,20 @@ fn draw_more_settings(seed: u64, setup: &mut Setup, healed_ms: u64) {
         users.flows = [1, 2, 5][rng.random_range(0..3)];
         users.broadcasts = rng.random_bool(0.3);
     }
+}
+
+/// In half of all scenarios from [`PROBING_DRAWN_FROM`] on, draws how probes and questions are tried, and has agents pause others
+/// while they map in some of these.
+fn draw_probing(seed: u64, agents: &mut AgentSetup) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ PROBING);
+    if seed < PROBING_DRAWN_FROM || rng.random_bool(0.5) {
+        return;
+    }
+    agents.probe_timeout = Duration::from_millis([1, 3, 10, 10][rng.random_range(0..4)]);
+    agents.probe_tries = [2, 3, 3, 5][rng.random_range(0..4)];
+    agents.pause = rng.random_bool(0.2);
+    agents.query_interval = Duration::from_millis([200, 1000, 1000, 2000][rng.random_range(0..4)]);
+    agents.silence_limit = Duration::from_millis([2000, 3000][rng.random_range(0..2)]);
 }
 
 /// Draws how hosts are set and what users send, from a stream of its own, so that a seed keeps its fabric and

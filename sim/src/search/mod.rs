@@ -12,6 +12,8 @@ mod draw;
 pub mod each;
 mod gaps;
 
+pub use draw::PROBING_DRAWN_FROM;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

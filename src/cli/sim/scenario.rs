@@ -117,14 +117,26 @@ fn settings(setup: &Setup) -> Vec<String> {
 
 fn of_agents(agents: &AgentSetup) -> Vec<String> {
     let mut said = vec![
-        format!("probe window {}", agents.probe_window),
+        format!(
+            "{} probes under way at most, each tried {} and waited for {:?}",
+            agents.probe_window,
+            plural(agents.probe_tries, "time"),
+            agents.probe_timeout
+        ),
         format!("at most {}", plural(agents.max_hops as u64, "hop")),
         format!("liveness {} times {:?}", agents.liveness_misses, agents.liveness_interval),
         format!("verify pause {:?}", agents.verify_pause),
+        format!(
+            "parents are asked each {:?} and left after {:?} of silence",
+            agents.query_interval, agents.silence_limit
+        ),
         format!("pieces of {} bytes, {} under way", agents.piece_bytes, agents.piece_window),
     ];
     if agents.map_incrementally {
         said.push("incremental mapping".to_owned());
+    }
+    if agents.pause {
+        said.push("others pause while one maps".to_owned());
     }
     if !agents.xbar_check {
         said.push("no check of cables between xbars".to_owned());
