@@ -62,6 +62,7 @@ mod signals;
 mod soundings;
 mod strangers;
 mod tap;
+mod urgency;
 
 /// The program under test.
 const MAPPER: &str = env!("CARGO_BIN_EXE_mapper");
