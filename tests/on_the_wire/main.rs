@@ -38,6 +38,7 @@ mod kernel_left;
 mod kernel_load;
 mod kernel_path;
 mod kernel_ports;
+mod kernel_refusals;
 mod kernel_routes_of_others;
 mod kernel_tables;
 mod lab;
