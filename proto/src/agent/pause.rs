@@ -3,6 +3,9 @@
 //! A mapper first asks all hosts of its last map and waits for their answers; whom it meets as it maps
 //! it asks then. However its mapping ends, it tells all of them that they may go on.
 //!
+//! What ends a pause may come by another way than what asked for it, and before it, or so late that the same mapper has asked
+//! again. The numbers of both scouts tell which was sent first.
+//!
 //! Whoever is asked obeys, of whatever rank: but never for longer than [`LONGEST_PAUSE`], and not for
 //! more than half of the time, whoever asks and however often. So a forged message delays, and no more.
 
@@ -50,7 +53,7 @@ pub(super) struct Asker {
     mac: Mac,
     /// Its run.
     session: u32,
-    /// The number of the scout. Those that an agent sends later have higher ones.
+    /// The number of the scout: see [`Requests::begin`](super::requests::Requests::begin).
     id: u32,
 }
 
@@ -59,7 +62,7 @@ impl Asker {
         Self { mac: scout.info.rank.mac, session: scout.info.session, id: scout.id }
     }
 
-    /// Whether the same run of the same agent asked so before it asked the other.
+    /// Whether the same run of the same agent sent this scout before the other, or it is the same one.
     fn is_before(&self, other: &Self) -> bool {
         let later_by = other.id.wrapping_sub(self.id) & (u32::MAX >> 1);
         self.mac == other.mac && self.session == other.session && later_by < 1 << 30
@@ -70,7 +73,7 @@ impl Asker {
 #[derive(Debug)]
 pub(super) struct Pause {
     /// Who asked for it last; `None` while there is none.
-    by: Option<Mac>,
+    by: Option<Asker>,
     /// When it began, or the last one ended.
     since: Instant,
     /// For how long this agent was ready to be quiet at that moment: what it has saved up.
@@ -102,18 +105,21 @@ impl Pause {
         if self.saved.is_zero() {
             return None;
         }
-        self.by = Some(by.mac);
+        self.by = Some(by);
         Some((now + asked_for).min(self.since + self.saved))
     }
 
     /// Takes in that the pauses that this mapper has asked for so far are over. Returns whether one of them is kept.
     fn note_end(&mut self, by: Asker) -> bool {
-        self.ended.retain(|ended| ended.mac != by.mac);
-        if self.ended.len() == MOST_ENDED {
-            self.ended.pop_front();
+        // It may be late: its mapper may have asked for another pause since, and have ended that, too.
+        if !self.ended.iter().any(|ended| by.is_before(ended)) {
+            self.ended.retain(|ended| ended.mac != by.mac);
+            if self.ended.len() == MOST_ENDED {
+                self.ended.pop_front();
+            }
+            self.ended.push_back(by);
         }
-        self.ended.push_back(by);
-        self.by == Some(by.mac)
+        self.by.is_some_and(|kept| kept.mac == by.mac && !by.is_before(&kept))
     }
 
     fn end(&mut self, now: Instant) {
@@ -239,12 +245,12 @@ mod tests {
     fn what_ends_a_pause_may_overtake_what_asks_for_it() {
         let (mut agent, now) = (agent(), Instant::ZERO);
         let pause = Reason::Pause { max_ms: 1000 };
-        // Numbers of scouts begin anew behind the highest one.
+        // After the highest number of a scout comes the lowest.
         for [before, after] in [[1, 2], [(1 << 31) - 1, 0]].map(|ids| ids.map(|id: u32| id | 1 << 31)) {
             hear_from(&mut agent, now, 3, 7 | 1 << 31, pause.clone());
             hear_from(&mut agent, now, 2, after, Reason::Resume);
             hear_from(&mut agent, now, 2, before, pause.clone());
-            assert_eq!(agent.pause.by, Some(Mac::from_position(3)));
+            assert_eq!(agent.pause.by.map(|by| by.mac), Some(Mac::from_position(3)));
             hear_from(&mut agent, now, 3, 8 | 1 << 31, Reason::Resume);
             assert!(!agent.pause.is_on(), "nobody maps any more");
             agent = self::agent();
@@ -252,6 +258,21 @@ mod tests {
         hear_from(&mut agent, now, 2, 4 | 1 << 31, Reason::Resume);
         hear_from(&mut agent, now, 2, 5 | 1 << 31, pause);
         assert!(agent.pause.is_on(), "it maps again");
+    }
+
+    #[test]
+    fn what_ends_a_pause_late_ends_no_later_one() {
+        let (mut agent, now) = (agent(), Instant::ZERO);
+        let pause = Reason::Pause { max_ms: 1000 };
+        let mut hear = |id: u32, reason: Reason| {
+            hear_from(&mut agent, now, 2, id | 1 << 31, reason);
+            agent.pause.is_on()
+        };
+        assert!(hear(5, pause.clone()));
+        assert!(hear(4, Reason::Resume), "of the mapping before");
+        assert!(!hear(7, Reason::Resume));
+        assert!(!hear(5, Reason::Resume), "once more");
+        assert!(!hear(6, pause), "that is over, which is still known");
     }
 
     #[test]

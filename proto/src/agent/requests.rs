@@ -139,7 +139,8 @@ impl Requests {
     }
 
     /// Notes a scout, whose answer is waited for as long as `wait`, and says under which id to send it. `None` if there are
-    /// too many.
+    /// too many. Ids grow by less than half of all numbers of 31 bits while any scout matters, and after the highest comes the
+    /// lowest, so who gets two scouts of one run can tell which was begun first.
     pub(super) fn begin(
         &mut self,
         now: Instant,

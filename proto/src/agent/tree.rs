@@ -21,6 +21,10 @@ impl Agent {
     /// Puts a map in force, asks the driver for routes, and tells the children that there is a map to
     /// collect: they need not wait for routes that only this host needs.
     pub(super) fn install(&mut self, now: Instant, held: Held, map: Map) {
+        // Whoever hands down a map has mapped. What ended the pause before may be lost, as with a cable that was cut meanwhile.
+        if self.pause.is_on() {
+            self.end_pause(now);
+        }
         let neighbours = held.neighbours();
         self.parent = None;
         self.suspects.clear();
