@@ -103,7 +103,7 @@ impl PlanCheck {
 /// How the nodes of a plan are recognised in what was found, and what is to be done then.
 ///
 /// Ids that maps and files give by position count only if they leave fewer cables that are not as planned. Fabrics are taken to
-/// number ports otherwise only if that leaves as little to do as if they numbered them alike: where the plugs of most xbars are one
+/// number ports otherwise only if that leaves no more to do than if they numbered them alike: where the plugs of most xbars are one
 /// port off, that may be a mistake made several times.
 fn recognised(plan: &Fabric, found: &Fabric) -> (MatchedBy, Wirings, Vec<advice::Action>) {
     let mut counts: fn(&str) -> bool = |_| true;
@@ -120,11 +120,10 @@ fn recognised(plan: &Fabric, found: &Fabric) -> (MatchedBy, Wirings, Vec<advice:
         }
     }
     let actions = advice::find(&wirings);
-    if matched_by != MatchedBy::Structure && matching.is_numbered_otherwise() {
+    if matched_by != MatchedBy::Structure && matching.is_numbered_otherwise() && !actions.is_empty() {
         let alike = Wirings::of(&Matching::numbered_alike(plan, found, counts));
-        let actions_alike = advice::find(&alike);
-        if actions_alike.len() < actions.len() {
-            return (matched_by, alike, actions_alike);
+        if let Some(fewer) = advice::find_fewer_than(&alike, actions.len()) {
+            return (matched_by, alike, fewer);
         }
     }
     (matched_by, wirings, actions)

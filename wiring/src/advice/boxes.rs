@@ -16,6 +16,9 @@ impl Search<'_> {
     /// Finds boxes to be turned or exchanged, each time the one that mends most.
     pub(super) fn boxes(&mut self) {
         for _ in 0..MOST_BOXES {
+            if self.is_enough() {
+                return;
+            }
             let candidates = self.candidates();
             let gains = candidates.into_iter().map(|action| (self.gain(&action), action));
             // Of moves that mend as much the first one counts.

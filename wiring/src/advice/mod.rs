@@ -162,13 +162,13 @@ impl Action {
 
 /// What is to be done, in an order in which it can be done.
 pub(super) fn find(wirings: &Wirings) -> Vec<Action> {
-    let mut search =
-        Search { wirings, planned: wirings.planned.clone(), now: wirings.found.clone(), actions: Vec::new() };
-    search.names();
-    search.nodes();
-    search.boxes();
-    search.plugs();
-    search.actions
+    Search::of(wirings, usize::MAX).run()
+}
+
+/// As [`find`], if that is less than so many actions.
+pub(super) fn find_fewer_than(wirings: &Wirings, count: usize) -> Option<Vec<Action>> {
+    let actions = Search::of(wirings, count).run();
+    (actions.len() < count).then_some(actions)
 }
 
 /// A search under way.
@@ -179,9 +179,29 @@ struct Search<'a> {
     /// What there is once all actions are carried out.
     now: Wiring,
     actions: Vec<Action>,
+    /// The search ends when there are so many actions.
+    most: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn of(wirings: &'a Wirings, most: usize) -> Self {
+        let (planned, now) = (wirings.planned.clone(), wirings.found.clone());
+        Self { wirings, planned, now, actions: Vec::new(), most }
+    }
+
+    fn run(mut self) -> Vec<Action> {
+        self.names();
+        self.nodes();
+        self.boxes();
+        self.plugs();
+        self.actions
+    }
+
+    /// Whether nobody wants to know of further actions.
+    const fn is_enough(&self) -> bool {
+        self.actions.len() >= self.most
+    }
+
     fn act(&mut self, action: Action) {
         action.apply(&mut self.now);
         self.actions.push(action);

@@ -14,7 +14,7 @@ impl Search<'_> {
         let mut wrong: BTreeSet<(Socket, Socket)> =
             self.planned.cables().filter(|&(a, b)| self.now.far(a) != Some(b)).collect();
         let mut to_see: Vec<(Socket, Socket)> = wrong.iter().rev().copied().collect();
-        loop {
+        while !self.is_enough() {
             // A plug that moves frees a socket, and so the next cable of the chain: that is seen next.
             while let Some((a, b)) = to_see.pop() {
                 if !wrong.contains(&(a, b)) {

@@ -96,6 +96,27 @@ fn the_same_mistake_at_most_xbars_is_no_other_numbering_of_ports() {
 }
 
 #[test]
+fn a_fabric_whose_ports_count_from_another_number_is_checked_by_that() {
+    let plan = &plans()[1];
+    for wrong in [0, 1, 3] {
+        let mut found = plan.clone();
+        found.map.hosts.iter_mut().for_each(|host| host.at.iter_mut().for_each(|at| at.port -= 1));
+        found.map.cables = found
+            .map
+            .cables
+            .iter()
+            .map(|cable| [cable.a, cable.b])
+            .map(|ends| {
+                let [a, b] = ends.map(|end| PortRef { port: end.port - 1, ..end });
+                Cable::new(a, b)
+            })
+            .collect();
+        found.map.cables.truncate(plan.map.cables.len() - wrong);
+        assert_eq!(PlanCheck::of(plan, &found).differences.len(), wrong, "{}", PlanCheck::of(plan, &found));
+    }
+}
+
+#[test]
 fn of_ten_thousand_cables_fifty_mistakes_are_named_and_none_invented() {
     let plan = generate("clos:hosts=3456,ports=24").unwrap();
     assert_eq!(plan.map.cables.len() + plan.map.hosts.len(), 10_368);
