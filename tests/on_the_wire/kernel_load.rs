@@ -67,6 +67,7 @@ fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_
             }
         };
         goes_on("before the crash");
+        // It is kept, as it tells its log if the test fails.
         let crashed = daemons.remove(1);
         crashed.signal(Signal::KILL);
         goes_on("while the others hold the agent for alive, or its cables for dead");

@@ -11,13 +11,16 @@ const COUNT: &str = "add table netdev urgent; \
                      add rule netdev urgent out ether type 0x88b5 counter";
 
 #[test]
-fn frames_of_agents_and_crossbars_are_sent_before_those_that_the_kernel_forwards() {
+fn frames_of_agents_and_crossbars_are_marked_as_urgent() {
     if !can_make_namespaces() || !mapper_needs::programs(&["nft"]) {
         return;
     }
     for words in [&["agent", "--interface", "eth1"][..], &["node", "--ports", "eth1"]] {
         let namespace = cable();
-        assert!(namespace.command("nft").arg(COUNT).status().unwrap().success());
+        let counts = namespace.command("nft").arg(COUNT).status().unwrap().success();
+        if !mapper_needs::or_skip(counts, "a kernel whose interfaces have hooks for what they send") {
+            return;
+        }
         let run_dir = tempfile::tempdir().unwrap();
         let words = [words, &["--run-dir", run_dir.path().to_str().unwrap()]].concat();
         let _daemon = Daemon::start(&namespace, &words, "the agent runs");

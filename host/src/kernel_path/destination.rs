@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use mapper_fib::{Change, NexthopId, Objects, RouteKey, Table};
+use mapper_fib::{Change, GroupId, NexthopId, Objects, RouteKey, Table};
 use mapper_proto::map::MapVersion;
 use mapper_proto::{Instant, PortSet};
 
@@ -204,7 +204,18 @@ impl Destination {
     pub(super) fn answer(&mut self, is_v6: bool) {
         let passes = |key: &RouteKey| key.table == Table::Passing && key.to.ip.is_ipv4();
         let is_apart = !is_v6 && self.installed.routes.keys().any(passes);
-        self.answers[usize::from(is_v6)] += u64::from(!is_apart);
+        // Where the kernel has no route it goes by the tap interface, and is not counted.
+        let is_carried = self.installed.groups.contains_key(&GroupId(2 * self.number + u32::from(is_v6)));
+        self.answers[usize::from(is_v6)] += u64::from(is_carried && !is_apart);
+    }
+
+    /// Takes in that a group is put, so that the kernel counts its members from 0. Answers to probes that were counted before are
+    /// not among what it counts from now on, and would hide users' packets: of a connection no more than one may be counted.
+    fn counts_begin_anew(&mut self, group: GroupId, members: &[NexthopId]) {
+        if !group.is_of_passing() {
+            self.counted.begin_at_0(members);
+            self.answers[(group.0 % 2) as usize] = 0;
+        }
     }
 
     /// Whether the kernel has sent packets to the host lately.

@@ -92,13 +92,22 @@ impl KernelPath {
         let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
         let mut is_changed = !turns && destination.set_answers_v4(answers_v4);
         // What turned before the host says nothing of what the host would answer.
-        let tries_v4 = !turns && destination.ends_of_v4(self.v4_probes_from).is_some();
+        let has_v4 = destination.ends_of_v4(self.v4_probes_from).is_some();
+        let tries_v4 = !turns && has_v4;
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
+        let was_silent = way.is_silent_behind();
         way.note_answer(turns, tries_v4);
+        is_changed |= way.is_silent_behind() != was_silent;
         let (is_news, due) = way.answered(now, every);
-        // As long as it is not known whether packets of IPv4 get through, they go by the tap interface.
+        // As long as it is not known whether packets of IPv4 get through, they go by the tap interface. So the host itself is asked
+        // as soon as a probe has turned before it.
+        let asks_host = turns && has_v4 && !way.is_silent_behind();
         let is_pressing = is_used || tries_v4 && way.is_v4_unknown();
-        let next = if is_pressing { due } else { self.prober.try_together(due) };
+        let next = match () {
+            () if asks_host && way.is_v4_unknown() => now,
+            () if is_pressing => due,
+            () => self.prober.try_together(due),
+        };
         self.prober.schedule(next, mac, way);
         is_changed |= is_news;
         if !turns {

@@ -97,7 +97,8 @@ pub(super) struct Way {
     answer_by: Instant,
     /// When the first of the latest probes in a row that were not answered was sent.
     missing_since: Instant,
-    /// Whether one of these was given up while packets were sent to the host and its agent was listened for.
+    /// Whether one of these was given up while packets were sent to the host and its agent was listened for, and the agent was not
+    /// heard since.
     missing_in_use: bool,
     /// What the probe under way has otherwise than packets, if it is a trial.
     trial: Option<Trial>,
@@ -112,8 +113,8 @@ pub(super) struct Way {
     of_v4: OfV4,
     /// Whether that can be asked, as both hosts have addresses of IPv4 and the one at the end answers there.
     tries_v4: bool,
-    /// See [`Self::has_turned`].
-    has_turned: bool,
+    /// See [`Self::is_silent_behind`].
+    is_silent_behind: bool,
 }
 
 /// What a probe has otherwise than the packets that go along its way, to find whether these could have it, too.
@@ -211,7 +212,7 @@ impl Way {
             preferred,
             of_v4: OfV4::UNKNOWN,
             tries_v4: false,
-            has_turned: false,
+            is_silent_behind: false,
         }
     }
 
@@ -250,15 +251,20 @@ impl Way {
         self.trial == Some(Trial::Version4)
     }
 
-    /// Whether the last probe that was answered turned before the host, so that nobody says whether packets of IPv4 get through.
-    pub(super) const fn has_turned(&self) -> bool {
-        self.has_turned
+    /// Whether the last probe that was answered turned before the host, and one to the host was not answered before it. So the
+    /// host's agent is silent, and nobody says whether packets of IPv4 get through.
+    pub(super) const fn is_silent_behind(&self) -> bool {
+        self.is_silent_behind
     }
 
     /// Takes in whether the probe that is answered now turned before the host, and whether it can be asked from now on whether
     /// packets of IPv4 get through.
-    pub(super) const fn note_answer(&mut self, has_turned: bool, tries_v4: bool) {
-        (self.has_turned, self.tries_v4) = (has_turned, tries_v4);
+    pub(super) const fn note_answer(&mut self, turned: bool, tries_v4: bool) {
+        let has_missed = match self.proof {
+            Proof::Sought { misses, .. } | Proof::Found { misses, .. } => misses > 0,
+            Proof::Refuted { .. } => false,
+        };
+        (self.is_silent_behind, self.tries_v4) = (turned && has_missed, tries_v4);
     }
 
     /// Forgets whether packets of IPv4 get through, as another address of IPv4 is at its end.
@@ -418,9 +424,9 @@ impl Way {
         if misses == 0 {
             (self.missing_since, self.missing_in_use) = (self.probed_at, false);
         }
-        self.missing_in_use |= end.is_used && end.is_listened_for;
         let misses = misses.saturating_add(1);
         let was_heard = self.was_heard(end);
+        self.missing_in_use = !was_heard && (self.missing_in_use || end.is_used && end.is_listened_for);
         // An agent that was silent and has only just been heard again may not have been there yet when the probe came.
         let counts = now >= self.answer_by || misses <= MISSES_OF_USED;
         let while_heard = if was_heard && counts { while_heard + 1 } else { 0 };

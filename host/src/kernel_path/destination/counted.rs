@@ -49,6 +49,13 @@ impl Counted {
         sent
     }
 
+    /// Takes in that the kernel's counts of these nexthops begin at 0 again.
+    pub(super) fn begin_at_0(&mut self, nexthops: &[NexthopId]) {
+        for id in nexthops {
+            self.nexthops.entry(*id).or_default().last = 0;
+        }
+    }
+
     /// Whether the kernel's counts may begin anew now.
     pub(super) fn may_begin_anew(&self, now: Instant) -> bool {
         self.anew_at.is_none_or(|at| now.since(at) >= ANEW_EVERY)

@@ -30,6 +30,11 @@ impl Destination {
         }
         let changes = changes(&self.installed, &wanted);
         self.installed = wanted;
+        for change in &changes {
+            if let Change::PutGroup(group, members) = change {
+                self.counts_begin_anew(*group, members);
+            }
+        }
         changes
     }
 
@@ -93,9 +98,9 @@ impl Destination {
             // Packets that take the kernel's routes already go on by ways of which it is not known yet: new ways, and those to a host
             // that has only just said that it answers probes of IPv4.
             let goes_on = self.installed.groups.contains_key(&GroupId(2 * self.number));
-            // So do those by ways that a probe has proved which turned before the host, as the host's agent is silent: it would have to
-            // deliver what the tap interface carries.
-            let goes_on = |way: &Way| way.is_v4_unknown() && (goes_on || way.has_turned());
+            // So do those to a host whose agent is silent, by ways on which probes turn before it: that agent would have to deliver what
+            // the tap interface carries.
+            let goes_on = |way: &Way| way.is_v4_unknown() && (goes_on || way.is_silent_behind());
             let carries = |way: &Way| kind == 1 || !proves_v4 || way.carries_v4() || goes_on(way);
             let instead = slots.iter().map(|&(_, way)| way).find(|way| carries(way));
             let way_of_slot = |way| if carries(way) { Some(way) } else { instead };

@@ -1,5 +1,5 @@
-use mapper_fib::Nexthop;
 use mapper_fib::segments;
+use mapper_fib::{GroupId, Nexthop};
 
 use super::*;
 
@@ -9,6 +9,7 @@ fn destination() -> Destination {
     for id in [4, 5] {
         let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR.into() };
         destination.installed.nexthops.insert(NexthopId(id), nexthop);
+        destination.installed.groups.insert(GroupId(id - 4), vec![NexthopId(id)]);
     }
     destination
 }
@@ -31,10 +32,24 @@ fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
 }
 
 #[test]
+fn answers_before_a_group_was_put_hide_no_packet_behind_it() {
+    let (mut destination, start) = (destination(), Instant::ZERO);
+    let count = |packets: u64| BTreeMap::from([(NexthopId(4), 0), (NexthopId(5), packets)]);
+    (0..3).for_each(|_| destination.answer(true));
+    destination.count(start, &count(3));
+    assert!(!destination.is_used(start), "all that was sent answers probes");
+    (0..3).for_each(|_| destination.answer(true));
+    destination.counts_begin_anew(GroupId(1), &[NexthopId(5)]);
+    destination.answer(true);
+    destination.count(start, &count(2));
+    assert!(destination.is_used(start), "one of two packets is a user's");
+}
+
+#[test]
 fn what_the_kernel_looks_up_once_for_a_connection_is_looked_up_anew_while_the_host_is_in_use() {
     let mut destination = destination();
     let group = [NexthopId(4)];
-    destination.installed.groups.insert(mapper_fib::GroupId(0), group.to_vec());
+    destination.installed.groups = BTreeMap::from([(GroupId(0), group.to_vec())]);
     let at = |ms| Instant::ZERO + Duration::from_millis(ms);
     let mut count = |ms, packets| {
         let counts = BTreeMap::from([(NexthopId(4), packets)]);

@@ -12,7 +12,7 @@ const USED_EVERY: Duration = Duration::from_millis(100);
 /// How often it does so while they take none.
 const UNUSED_EVERY: Duration = Duration::from_millis(250);
 
-/// What one kernel counts. Where packets of a connection go Linux looks up once, until something in its tables changes, and
+/// What one kernel counts. Linux looks up once where packets of a connection go, until something in its tables changes, and
 /// only what is looked up is counted.
 #[derive(Debug)]
 pub(super) struct Counts {
@@ -62,9 +62,10 @@ impl Counts {
         changes(before, after).iter().for_each(|change| self.apply(change));
     }
 
-    /// Takes in that the machine itself sends a packet of a user to an address. Every other flow is one of connections.
+    /// Takes in that the machine itself sends a packet of a user to an address. Half of all flows are connections. Whether the number
+    /// of a flow is odd decides the version of IP.
     pub(super) fn sent(&mut self, objects: &Objects, to: IpAddr, flow: usize) {
-        let is_connection = flow.is_multiple_of(2);
+        let is_connection = (flow / 2).is_multiple_of(2);
         if !is_connection || self.looked_up.insert((to, flow)) {
             self.look_up(objects, to, flow);
         }
@@ -116,7 +117,7 @@ mod tests {
             assert_eq!(told(&counts), Some(expected), "a connection");
         }
         for expected in [2, 3] {
-            counts.sent(&objects, to, 5);
+            counts.sent(&objects, to, 6);
             assert_eq!(told(&counts), Some(expected));
         }
         counts.apply(&Change::PutGroup(group, vec![NexthopId(0)]));
