@@ -25,7 +25,7 @@ const NAMES: u64 = 0x006e_616d_6573;
 const MORE_SETTINGS: u64 = 0x6d6f_7265;
 /// Names the stream of how probes and questions are tried, and of whether agents pause others.
 const PROBING: u64 = 0x0070_726f_6269_6e67;
-/// The first seed for which these are drawn. Seeds that once failed are below, and would not be the same scenarios any more.
+/// The first seed for which these are drawn. Most seeds that once failed are below, and would not be the same scenarios any more.
 pub const PROBING_DRAWN_FROM: u64 = 8_000_000_000;
 /// Names the stream that says whether kernels forward.
 const KERNELS: u64 = 0x006b_6572_6e65_6c73;
@@ -216,7 +216,8 @@ fn draw_probing(seed: u64, agents: &mut AgentSetup) {
     agents.probe_timeout = Duration::from_millis([1, 3, 10, 10][rng.random_range(0..4)]);
     agents.probe_tries = [2, 3, 3, 5][rng.random_range(0..4)];
     agents.pause = rng.random_bool(0.2);
-    agents.query_interval = Duration::from_millis([200, 1000, 1000, 2000][rng.random_range(0..4)]);
+    // A parent is asked before it is held for silent.
+    agents.query_interval = Duration::from_millis([200, 1000, 1000, 1500][rng.random_range(0..4)]);
     agents.silence_limit = Duration::from_millis([2000, 3000][rng.random_range(0..2)]);
 }
 

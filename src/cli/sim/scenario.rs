@@ -127,7 +127,7 @@ fn of_agents(agents: &AgentSetup) -> Vec<String> {
         format!("liveness {} times {:?}", agents.liveness_misses, agents.liveness_interval),
         format!("verify pause {:?}", agents.verify_pause),
         format!(
-            "parents are asked each {:?} and left after {:?} of silence",
+            "parents are asked every {:?} and left after {:?} of silence",
             agents.query_interval, agents.silence_limit
         ),
         format!("pieces of {} bytes, {} under way", agents.piece_bytes, agents.piece_window),

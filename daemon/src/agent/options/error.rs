@@ -65,7 +65,7 @@ pub enum OptionsError {
     Destination(#[from] ZeroDestination),
     /// A parent would count as silent before the agent has asked it.
     #[error(
-        "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
+        "silence-limit-ms ({silence_limit_ms}) is not longer than query-interval-ms ({query_interval_ms}): a parent \
          must be asked before it can be silent"
     )]
     SilenceBelowQuery {

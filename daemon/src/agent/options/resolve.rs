@@ -56,7 +56,7 @@ impl Options {
         let shared =
             Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
         let service = shared.resolve()?;
-        if settings.silence_limit < settings.query_interval {
+        if settings.silence_limit <= settings.query_interval {
             return Err(OptionsError::SilenceBelowQuery {
                 silence_limit_ms: settings.silence_limit.as_millis(),
                 query_interval_ms: settings.query_interval.as_millis(),
