@@ -214,7 +214,9 @@ fn draw_probing(seed: u64, agents: &mut AgentSetup) {
         return;
     }
     agents.probe_timeout = Duration::from_millis([1, 3, 10, 10][rng.random_range(0..4)]);
-    agents.probe_tries = [2, 3, 3, 5][rng.random_range(0..4)];
+    // Where few are under way, many tries of each make mapping take longer than a new map may.
+    let most_tries = if agents.probe_window < 16 { 3 } else { 5 };
+    agents.probe_tries = [2, 3, 3, 5][rng.random_range(0..4)].min(most_tries);
     agents.pause = rng.random_bool(0.2);
     // A parent is asked before it is held for silent.
     agents.query_interval = Duration::from_millis([200, 1000, 1000, 1500][rng.random_range(0..4)]);

@@ -1,7 +1,8 @@
 //! The fault search: tests of what must hold in scenarios that are drawn from seeds.
 //!
 //! `MAPPER_FAULT_SEEDS` says how many seeds are tried (100 by default), and `MAPPER_FAULT_FIRST` which is the
-//! first ([`PROBING_DRAWN_FROM`] by default, as scenarios of lower seeds are drawn with less). For each seed that fails, the test prints the command that repeats it.
+//! first ([`PROBING_DRAWN_FROM`] by default, as scenarios of lower seeds are drawn with less). For each seed that fails, the test
+//! prints the command that repeats it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -207,7 +208,7 @@ fn seeds_that_once_failed_hold() {
         7_900_052_562,
         // What ended a pause of mapping overtook what had asked for it, so that a host was quiet for four seconds.
         8_200_002_197,
-        // Such a host stayed quiet though it had been handed a map since.
+        // What ended a pause of mapping was lost, and the host was quiet for four seconds though it had been handed a map since.
         8_000_034_787,
         // A connection of which one packet was counted was hidden by answers to probes that the kernel had counted before.
         8_000_060_584,
