@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -59,12 +59,9 @@ fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_
         let ending = Ending(&ends);
         let goes_on = |when: &str| {
             let before = received.load(Ordering::Relaxed);
-            let deadline = Instant::now() + PATIENCE;
-            while received.load(Ordering::Relaxed) <= before + 1_000_000 {
-                let held = || (0..3).map(|at| ring.held(at)).collect::<String>();
-                assert!(Instant::now() < deadline, "TCP does not go on {when}; {}", held());
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            wait_for(&format!("TCP goes on {when}"), || {
+                (received.load(Ordering::Relaxed) > before + 1_000_000).then_some(())
+            });
         };
         goes_on("before the crash");
         // It is kept, as it tells its log if the test fails.

@@ -44,7 +44,7 @@ impl Ring {
     }
 
     /// What the kernel of a machine holds of ours, for a test that fails.
-    pub(crate) fn held(&self, at: usize) -> String {
+    fn held(&self, at: usize) -> String {
         let lines = [
             "ip -4 route show table all proto 109",
             "ip -6 route show table all proto 109",

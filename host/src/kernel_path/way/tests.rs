@@ -100,6 +100,24 @@ fn a_way_in_use_is_kept_for_a_minute_if_its_host_is_listened_for_and_neither_age
 }
 
 #[test]
+fn a_way_is_kept_for_a_minute_only_if_its_host_was_listened_for_in_vain() {
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    fire(&mut way, &mut now);
+    way.answered(now, RECHECK_EVERY);
+    let since = now;
+    let used = FarEnd { is_used: true, is_listened_for: true, ..FarEnd::default() };
+    fire_through(&mut way, &mut now, used);
+    fire_through(&mut way, &mut now, used);
+    // The agent is heard while packets are sent, so it has not crashed. Then nobody sends any more, and nobody listens for it.
+    let heard_at = Some(now);
+    fire_through(&mut way, &mut now, FarEnd { heard_at, ..used });
+    while now < since + UNANSWERED_FOR + RECHECK_WITHIN {
+        fire_through(&mut way, &mut now, FarEnd { heard_at, ..FarEnd::default() });
+    }
+    assert!(!way.is_proved());
+}
+
+#[test]
 fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
     let (mut way, mut now) = (way(), Instant::ZERO);
     fire(&mut way, &mut now);
