@@ -4,12 +4,13 @@
 //! times. They are waited for much longer than checks are, so that a machine that is busy does not look like a bad cable.
 //! Where more echoes get lost than at all places before it, and no fewer at all places behind it, is the cable that loses them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::map::{MapVersion, PortRef};
+use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
 
-use crate::routes::RoutePath;
+use crate::routes::{Basis, RoutePath};
 use crate::sounding::{Back, EchoWay, Plan, Sounded};
 
 /// How often each place of a path is asked.
@@ -42,7 +43,7 @@ pub(crate) struct Losing {
 #[derive(Debug)]
 pub(crate) struct Examined {
     /// The map that the ports are of.
-    pub(crate) version: MapVersion,
+    pub(crate) basis: Arc<Basis>,
     /// The ports by which the path leaves its crossbars.
     pub(crate) hops: Vec<PortRef>,
     frame_bytes: usize,
@@ -64,7 +65,7 @@ impl Examiner {
         now: Instant,
         (to, path): (Mac, RoutePath),
         frame_bytes: usize,
-        version: MapVersion,
+        basis: &Arc<Basis>,
     ) -> Option<Plan> {
         if self.under_way.is_some() || now < self.not_before {
             return None;
@@ -73,7 +74,7 @@ impl Examiner {
         let places = (1..=way.there.hops()).map(Some).chain([None]);
         let echo = |turn| (EchoWay::Agents { way: way.clone(), to, turn }, frame_bytes);
         let echoes = places.map(echo).collect();
-        self.under_way = Some(Examined { version, hops, frame_bytes });
+        self.under_way = Some(Examined { basis: Arc::clone(basis), hops, frame_bytes });
         self.not_before = now + PAUSE;
         Some(Plan { echoes, train: 1, rounds: ROUNDS, interval: INTERVAL, patience: PATIENCE })
     }
@@ -188,10 +189,11 @@ mod tests {
         let hops = vec![PortRef { xbar: 3, port: 1 }, PortRef { xbar: 4, port: 2 }];
         let path = RoutePath { hops: hops.clone(), way: RoundTrip { there: there.clone(), back: there } };
         let to = (Mac::from_position(1), path);
+        let basis = Arc::new(Basis::new(Arc::default()).unwrap());
         let mut examiner = Examiner::default();
-        let plan = examiner.begin(at(1), to.clone(), 100, MapVersion::default()).unwrap();
+        let plan = examiner.begin(at(1), to.clone(), 100, &basis).unwrap();
         assert_eq!((plan.echoes.len(), plan.rounds), (3, 50));
-        assert_eq!(examiner.begin(at(20), to.clone(), 100, MapVersion::default()), None, "one is under way");
+        assert_eq!(examiner.begin(at(20), to.clone(), 100, &basis), None, "one is under way");
         let back = Some(Back { took: Duration::ZERO, arrived_ns: None, ended_at: None });
         let now_and_then = [back, back, None, back, back].repeat(10);
         let sounded = vec![vec![back; 50], now_and_then, vec![None; 50]];
@@ -201,7 +203,7 @@ mod tests {
             (hops, Losing { reached: 1, lost_percent: 20, frame_bytes: 100 })
         );
         assert!(examiner.end(&sounded).is_none());
-        assert_eq!(examiner.begin(at(10), to.clone(), 100, MapVersion::default()), None, "too soon");
-        assert!(examiner.begin(at(11), to, 100, MapVersion::default()).is_some());
+        assert_eq!(examiner.begin(at(10), to.clone(), 100, &basis), None, "too soon");
+        assert!(examiner.begin(at(11), to, 100, &basis).is_some());
     }
 }

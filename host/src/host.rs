@@ -273,6 +273,7 @@ impl Host {
             self.watching.tell_anew(now);
         }
         self.services.lose_questions(now);
+        self.services.loss_reports_mut().tell_anew();
         self.settle(now);
     }
 
@@ -391,6 +392,7 @@ impl Host {
             self.heal(now);
             self.settle_kernel(now);
             self.settle_soundings(now);
+            self.settle_losses(now);
             self.services.end_questions(now);
             self.services.ask(now, &mut self.agent, self.table.as_deref());
             if let Some(data) = &mut self.data {

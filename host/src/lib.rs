@@ -20,6 +20,7 @@ mod frame_queue;
 pub mod healing;
 mod host;
 pub mod kernel_path;
+mod loss_reports;
 pub mod picking;
 pub mod resolution;
 pub mod routes;

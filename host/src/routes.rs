@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Map, MapVersion, PortRef, PortsInUse};
+use mapper_proto::map::{Attached, Map, MapVersion, PortRef, PortsInUse};
 use mapper_proto::wire::{RoundTrip, Route};
 use thiserror::Error;
 
@@ -69,7 +69,7 @@ impl Basis {
     /// # Errors
     /// If the map contradicts itself.
     pub fn new(map: Arc<Map>) -> Result<Self, TopologyError> {
-        let topology = Arc::new(Topology::from_map(&map)?);
+        let topology = Arc::new(Topology::from_map(&map.routable())?);
         let orientation = Orientation::new(&topology, map.rules.non_clos);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
         let (ports, last_told) = (PortsInUse::new(&map), LastTold::default());
@@ -82,7 +82,7 @@ impl Basis {
         &self.map
     }
 
-    /// The map as routes are computed on it.
+    /// The map as routes are computed on it: without cables that lose frames, if all hosts are joined without them.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -348,6 +348,8 @@ impl RouteTable {
             hops.push(hop);
             match topology.far(hop) {
                 Far::Channel(channel) => xbar = topology.head(channel).xbar,
+                // A cable that loses frames is in the map, though no route leads over it.
+                Far::Nothing if self.basis.ports.at(hop).is_some() => return false,
                 Far::Nothing => return topology.is_tagged(xbar) && self.closes_no_circle(&hops),
                 Far::Host(_) => return false,
             }
@@ -370,12 +372,11 @@ impl RouteTable {
         back.is_some_and(|back| back.windows(2).all(|pair| orientation.allows(pair[1], pair[0])))
     }
 
-    /// The port at the other end of a cable between xbars, dead or alive.
+    /// The port at the other end of a cable between xbars, dead or alive, and whether routes may lead over it or not.
     pub fn far_port(&self, port: PortRef) -> Option<PortRef> {
-        let topology = &self.basis.topology;
-        match topology.far(port) {
-            Far::Channel(channel) => Some(topology.head(channel)),
-            Far::Host(_) | Far::Nothing => None,
+        match self.basis.ports.at(port)? {
+            Attached::Xbar(far) => Some(far),
+            Attached::Host(_) => None,
         }
     }
 }

@@ -15,6 +15,7 @@ use mapper_proto::wire::ServiceNumber;
 use mapper_proto::{Instant, Mac};
 
 use crate::directory::Gossip;
+use crate::loss_reports::LossReports;
 use crate::resolution::Resolver;
 use crate::routes::{Basis, RouteTable};
 
@@ -85,6 +86,7 @@ pub trait Service: Debug + Send {
 pub(crate) struct Services {
     gossip: Gossip,
     resolver: Resolver,
+    loss_reports: LossReports,
     /// Questions under way, by ticket.
     under_way: BTreeMap<u32, (ServiceNumber, Mac)>,
     next_ticket: u32,
@@ -98,6 +100,7 @@ impl Services {
         Self {
             gossip: Gossip::new(own),
             resolver: Resolver::new(own, seed ^ RESOLUTION),
+            loss_reports: LossReports::new(own),
             under_way: BTreeMap::new(),
             next_ticket: 0,
             may_ask: false,
@@ -124,14 +127,19 @@ impl Services {
         &mut self.resolver
     }
 
+    /// The service by which the global mapper hears of cables that lose frames.
+    pub(crate) fn loss_reports_mut(&mut self) -> &mut LossReports {
+        &mut self.loss_reports
+    }
+
     /// Ends the questions of somebody on this machine that have waited for long enough, or asks them again.
     pub(crate) fn end_questions(&mut self, now: Instant) {
         self.resolver.handle_timeout(now, self.gossip.directory());
     }
 
     /// All services. [`Self::due_at`] lists the same ones.
-    fn all(&mut self) -> [&mut dyn Service; 2] {
-        [&mut self.gossip, &mut self.resolver]
+    fn all(&mut self) -> [&mut dyn Service; 3] {
+        [&mut self.gossip, &mut self.resolver, &mut self.loss_reports]
     }
 
     fn of(&mut self, number: ServiceNumber) -> Option<&mut dyn Service> {
@@ -211,15 +219,15 @@ impl Services {
 
     /// When a service may have a question.
     fn due_at(&self) -> Option<Instant> {
-        let Self { gossip, resolver, under_way: _, next_ticket: _, may_ask: _ } = self;
-        let all: [&dyn Service; 2] = [gossip, resolver];
+        let Self { gossip, resolver, loss_reports, under_way: _, next_ticket: _, may_ask: _ } = self;
+        let all: [&dyn Service; 3] = [gossip, resolver, loss_reports];
         all.into_iter().filter_map(Service::poll_timeout).min()
     }
 
-    /// When [`Self::ask`] has something to do, or a question of somebody on this machine ends, whether services may ask or
-    /// not.
+    /// When [`Self::ask`] has something to do, or, whether services may ask or not, a question of somebody on this machine or
+    /// a report ends.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let due = self.due_at().filter(|_| self.may_ask);
-        due.into_iter().chain(self.resolver.deadline()).min()
+        due.into_iter().chain(self.resolver.deadline()).chain(self.loss_reports.deadline()).min()
     }
 }

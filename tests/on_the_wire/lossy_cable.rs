@@ -39,10 +39,22 @@ fn loses_until_it_is_mended(data_path: &str) {
     assert!(board.contains("Network is fully configured."), "{board}");
     let (sent, answered) = pinging.end();
     assert!(answered < sent, "the cable lost packets");
-    // Which way around cannot deadlock depends on the addresses that machines happen to have. Where there is none packets go on over
-    // the cable, so that some are lost until it is mended.
-    nft("delete table netdev lossy");
+    // Which way around cannot deadlock depends on the addresses that machines happen to have, until there is a map without the
+    // cable.
+    for at in [0, 1] {
+        let left_out = || lossy(at).first().filter(|cable| cable["is_left_out"] == true).cloned();
+        wait_for(&format!("n{} has a map without the cable", at + 1), left_out);
+    }
+    let says_so = || {
+        let warnings = ring.board(2, &[])["warnings"].to_string();
+        warnings.contains("other hosts find that the cable between").then_some(())
+    };
+    wait_for("n3, which sends nothing over the cable, knows of it", says_so);
+    wait_for("packets go around it", || {
+        ring.run(0, "ping -c 40 -i 0.01 -W 1 10.1.0.2").status.success().then_some(())
+    });
     let pinging = Pinging::start(&ring.machines[0], "10.1.0.2");
+    nft("delete table netdev lossy");
     for at in [0, 1] {
         wait_for(&format!("n{} uses the cable again", at + 1), || lossy(at).is_empty().then_some(()));
     }

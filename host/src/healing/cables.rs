@@ -8,6 +8,7 @@ use mapper_proto::agent::CableTest;
 use mapper_proto::map::ways::{Ways, turn};
 use mapper_proto::map::{Attached, Map, MapVersion, PortRef};
 use mapper_proto::wire::{Element, Route};
+use mapper_routing::Far;
 
 use crate::routes::Basis;
 
@@ -53,14 +54,19 @@ impl Cables {
         self.basis.map().version
     }
 
+    /// The address of the host whose view this is.
+    pub(super) fn own(&self) -> Mac {
+        self.own
+    }
+
     /// The port that this host is at.
     pub(super) fn home(&self) -> Option<PortRef> {
         self.home
     }
 
-    /// How many cables there are between xbars.
-    pub(super) fn count(&self) -> usize {
-        self.basis.map().cables.len()
+    /// How many cables routes go around at most as they lose frames.
+    pub(super) fn most_lossy(&self) -> usize {
+        self.basis.map().most_lossy()
     }
 
     /// The cable in a port, if there is one.
@@ -69,6 +75,16 @@ impl Cables {
             Attached::Host(_) => Some(CableEnd { at: port, is_host: true }),
             Attached::Xbar(other) => Some(CableEnd { at: port.min(other), is_host: false }),
         }
+    }
+
+    /// Whether no route leads over the cable in a port, as the map shows that it loses frames.
+    pub(super) fn is_left_out(&self, at: PortRef) -> bool {
+        self.basis.topology().far(at) == Far::Nothing && self.at(at).is_some()
+    }
+
+    /// The cables that no route leads over, as the map shows that they lose frames.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = PortRef> + '_ {
+        self.basis.map().lossy.iter().map(|cable| cable.a).filter(|&at| self.is_left_out(at))
     }
 
     /// All cables between xbars at the xbar to which the cable in this port leads.
@@ -83,6 +99,20 @@ impl Cables {
     pub(super) fn at_tag(&self, tag: u64, port: u8) -> Option<CableEnd> {
         let xbar = self.basis.xbar(tag)?;
         self.at(PortRef { xbar, port })
+    }
+
+    /// The cable that was in this port of another map, if it is certain that it is in this one: all its ends are at tagged xbars and
+    /// where they were, or the map is this one.
+    pub(super) fn counterpart(&self, other: &Self, at: PortRef) -> Option<CableEnd> {
+        if other.version() == self.version() {
+            return self.at(at);
+        }
+        let ends: Vec<_> = other.tags_of(at).collect();
+        let found = self.at_tag(ends.first()?.0, ends.first()?.1)?;
+        let here: Vec<_> = self.tags_of(found.at).collect();
+        let is_whole = other.at(at)?.is_host || ends.len() == 2;
+        let is_same = here.len() == ends.len() && ends.iter().all(|end| here.contains(end));
+        (is_whole && is_same && found.is_host == other.at(at)?.is_host).then_some(found)
     }
 
     /// The ends of a cable that are at tagged xbars, each as tag and port.

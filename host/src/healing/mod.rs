@@ -23,8 +23,8 @@
 //! answer to their last test. With the first answer a cable is no longer proved dead, and the turns are
 //! closed at once.
 //!
-//! A cable that loses frames is not dead: no turn opens for it, the agent is not told, and there is no new map without it.
-//! Routes go around it where others lead there. Where many cables lose frames it is likelier that there is too much traffic, and
+//! A cable that loses frames is not dead: no turn opens for it, and the agent is not told. Routes go around it where others lead there,
+//! and the global mapper is told ([`crate::service`]), whose next map leaves it out of all routes. Where many cables lose frames it is likelier that there is too much traffic, and
 //! moving that to the cables that are left would make it worse: so routes go around one of eight cables at most, and one at least.
 //!
 //! A new map ends all that is known of dead cables, with three exceptions. Lost carrier at the own crossbar
@@ -139,6 +139,8 @@ pub struct Healing {
     known: BTreeMap<PortRef, Known>,
     /// How often each cable failed silently and then answered its tests.
     relapses: BTreeMap<PortRef, u32>,
+    /// How often each cable lost frames and then answered its tests. That is kept from map to map, as there is a new one each time.
+    lossy_relapses: BTreeMap<PortRef, u32>,
     /// The ports of the own crossbar without carrier, each with that crossbar's tag.
     no_carrier: BTreeSet<(u64, u8)>,
     /// The dead cables that routes were last computed around.
@@ -171,10 +173,15 @@ impl Healing {
         }
         let is_users_only = |known: &Known| known.cause() == Some(CableCause::UsersOnly);
         let kept = known.into_iter().filter(|(_, known)| is_users_only(known) || known.lossy.is_some());
+        let here = |at| {
+            let (before, now) = (before.as_ref()?, self.cables.as_ref()?);
+            before.tags_of(at).filter_map(|(tag, port)| now.at_tag(tag, port)).next()
+        };
+        let relapses = std::mem::take(&mut self.lossy_relapses);
+        self.lossy_relapses =
+            relapses.into_iter().filter_map(|(at, count)| Some((here(at)?.at, count))).collect();
         for (at, known) in kept {
-            let ends = before.iter().flat_map(|before| before.tags_of(at));
-            let here = |(tag, port)| self.cables.as_ref()?.at_tag(tag, port);
-            if let Some(cable) = ends.filter_map(here).next() {
+            if let Some(cable) = here(at) {
                 let silence = is_users_only(&known);
                 let Known { since, lossy, frame_bytes, .. } = known;
                 let kept = Known {
@@ -264,8 +271,9 @@ impl Healing {
         let failed_silently = std::mem::take(&mut known.silence) | was_lossy;
         known.suspected = false;
         known.notice = false;
-        if failed_silently && (self.relapses.len() < LIMIT || self.relapses.contains_key(&at)) {
-            *self.relapses.entry(at).or_default() += 1;
+        let relapses = if was_lossy { &mut self.lossy_relapses } else { &mut self.relapses };
+        if failed_silently && (relapses.len() < LIMIT || relapses.contains_key(&at)) {
+            *relapses.entry(at).or_default() += 1;
         }
         self.drop_live();
     }
@@ -331,10 +339,14 @@ impl Healing {
     /// How a cable is tested. `None` if that is not needed, or if no live cables lead there.
     fn test_of(&mut self, at: PortRef) -> Option<CableTest> {
         let known = self.known.get(&at).filter(|known| !known.no_carrier)?;
-        let relapses = self.relapses.get(&at).copied().unwrap_or_default();
         // While a cable is held for dead its tests tell whether it is, also if it is known to lose frames.
         let is_lossy_alone = known.lossy.is_some() && known.cause().is_none();
-        let (first, may_repeat) = if is_lossy_alone { (ANSWERS_OF_LOSSY, false) } else { (ANSWERS, true) };
+        let (first, may_repeat, relapses) = if is_lossy_alone {
+            (ANSWERS_OF_LOSSY, false, &self.lossy_relapses)
+        } else {
+            (ANSWERS, true, &self.relapses)
+        };
+        let relapses = relapses.get(&at).copied().unwrap_or_default();
         let answers = first << relapses.min(MOST_DOUBLINGS);
         let like = TestLike { frame_bytes: known.frame_bytes, answers, may_repeat };
         let cables = self.cables.as_mut()?;

@@ -5,7 +5,8 @@ use mapper_proto::wire::{Element, Route};
 use mapper_proto::{Mac, Tally};
 
 use super::*;
-use crate::examination::Losing;
+
+mod lossy;
 
 const VERSION: MapVersion = MapVersion { mac: Mac([2, 0, 0, 0, 0, 1]), counter: 7 };
 
@@ -393,125 +394,4 @@ fn a_flood_of_notices_stays_bounded() {
     assert_eq!(healing.dead().avoided.len(), LIMIT);
     assert_eq!(healing.counts()[HealingCount::Overload], 999 - LIMIT as u64);
     assert!(healing.to_tell.len() <= LIMIT && healing.no_carrier.len() <= LIMIT);
-}
-
-fn losing(reached: usize) -> Losing {
-    Losing { reached, lost_percent: 20, frame_bytes: 900 }
-}
-
-#[test]
-fn routes_go_around_a_cable_that_loses_frames_until_it_has_answered_many_tests_in_a_row() {
-    let mut story = Story::new();
-    let hops = [port(0, 2), port(1, 2), port(2, 1)];
-    let found = story.healing.loses_frames(story.now, (VERSION, &hops), losing(2));
-    assert_eq!(found, Some(port(1, 2)));
-    assert_eq!(story.poll(), (true, vec![]), "the agent is not told, as there would be no other map");
-    assert_eq!((story.dead(), story.healing.dead().proved), (vec![port(1, 2)], BTreeSet::new()));
-    assert_eq!(story.healing.dead_cables().count(), 0);
-    let expected = LossyCable { at: port(1, 2), since: story.now, lost_percent: 20, is_avoided: true };
-    assert_eq!(Vec::from_iter(story.healing.lossy_cables()), [expected]);
-    assert!(story.healing.goes_around_lossy_only());
-    let (at, test) = story.tests.remove(0);
-    assert_eq!((at, test.answers, test.may_repeat, test.frame_bytes), (port(1, 2), 64, false, 900));
-    // A test without an answer proves nothing: turns that are safe only beside a dead cable stay closed.
-    story.healing.cable_asked(VERSION, port(1, 2), false);
-    assert_eq!(story.poll(), (false, vec![]));
-    assert!(story.healing.dead().proved.is_empty());
-    story.healing.cable_up(VERSION, port(1, 2));
-    assert_eq!((story.poll(), story.dead()), ((true, vec![]), vec![]));
-    assert_eq!(story.healing.lossy_cables().count(), 0);
-    // It has to show for twice as long the next time that it is well.
-    story.healing.loses_frames(story.now, (VERSION, &hops), losing(2));
-    story.poll();
-    assert_eq!(story.tests[0].1.answers, 128);
-    let counts = story.healing.counts();
-    assert_eq!((counts[HealingCount::LossyCables], counts[HealingCount::CameBack]), (2, 1));
-}
-
-#[test]
-fn a_cable_that_loses_frames_and_then_falls_silent_is_dead_and_a_new_map_forgets_only_that() {
-    let mut story = Story::new();
-    let hops = [port(0, 2), port(1, 2)];
-    story.healing.loses_frames(story.now, (VERSION, &hops), losing(1));
-    story.healing.cable_asked(VERSION, port(0, 2), false);
-    story.pass_ms(5);
-    story.healing.path_down(story.now, PathId(1), &hops, (1, 64));
-    assert_eq!(story.poll().1, [(port(0, 2), CableCause::Silence)]);
-    assert_eq!(story.healing.lossy_cables().count(), 0, "it is among the dead ones");
-    assert!(story.healing.dead().proved.is_empty(), "what was asked before it fell silent proves nothing");
-    let test = &story.tests.last().unwrap().1;
-    assert_eq!(
-        (test.answers, test.may_repeat),
-        (ANSWERS, true),
-        "it is tested as others that are held for dead"
-    );
-    story.healing.cable_asked(VERSION, port(0, 2), false);
-    story.poll();
-    let dead = DeadCable { at: port(0, 2), since: story.now, cause: CableCause::Silence };
-    assert_eq!(Vec::from_iter(story.healing.dead_cables()), [dead]);
-    assert!(!story.healing.dead().proved.is_empty() && !story.healing.goes_around_lossy_only());
-    story.healing.map_installed(story.now, basis(&ring()), OWN);
-    assert_eq!(story.healing.dead_cables().count(), 0);
-    assert_eq!(story.healing.lossy_cables().map(|cable| cable.at).collect::<Vec<_>>(), [port(0, 2)]);
-    assert_eq!((story.dead(), story.healing.dead().proved), (vec![port(0, 2)], BTreeSet::new()));
-}
-
-#[test]
-fn a_cable_that_loses_frames_and_was_held_for_dead_is_still_one_that_loses_frames_when_it_lives() {
-    let mut story = Story::new();
-    let hops = [port(0, 2), port(1, 2)];
-    story.healing.loses_frames(story.now, (VERSION, &hops), losing(1));
-    story.healing.path_down(story.now, PathId(1), &hops, (1, 64));
-    story.healing.cable_cleared(VERSION, port(0, 2));
-    story.healing.cable_up(VERSION, port(0, 2));
-    assert_eq!(story.healing.dead_cables().count(), 0);
-    assert_eq!(story.healing.lossy_cables().map(|cable| cable.at).collect::<Vec<_>>(), [port(0, 2)]);
-    story.pass_ms(200);
-    story.poll();
-    assert!(!story.tests.last().unwrap().1.may_repeat, "it has to answer many tests in a row");
-}
-
-#[test]
-fn another_cable_that_loses_frames_is_gone_around_once_the_first_is_well() {
-    let mut story = Story::new();
-    let hops = [port(0, 2), port(1, 2), port(2, 2)];
-    for reached in [1, 2] {
-        story.healing.loses_frames(story.now, (VERSION, &hops), losing(reached));
-    }
-    story.healing.cable_up(VERSION, port(0, 2));
-    assert_eq!(story.dead(), []);
-    story.healing.loses_frames(story.now, (VERSION, &hops), losing(2));
-    assert_eq!(story.dead(), [port(1, 2)]);
-}
-
-#[test]
-fn around_one_of_eight_cables_that_lose_frames_routes_go_and_the_others_are_named() {
-    let mut story = Story::new();
-    let hops = [port(0, 2), port(1, 2), port(2, 2)];
-    for reached in [1, 2, 3] {
-        story.healing.loses_frames(story.now, (VERSION, &hops), losing(reached));
-    }
-    let is_avoided = |cable: LossyCable| (cable.at, cable.is_avoided);
-    let all: Vec<_> = story.healing.lossy_cables().map(is_avoided).collect();
-    assert_eq!(all, [(port(0, 2), true), (port(1, 2), false), (port(2, 2), false)]);
-    assert_eq!(story.dead(), [port(0, 2)]);
-}
-
-#[test]
-fn there_is_no_way_around_a_hosts_cable_that_loses_frames_and_it_is_named() {
-    let mut story = Story::new();
-    let hops = [port(0, 2), port(1, 1)];
-    // The cable of the other host, and that of this one.
-    for reached in [2, 0] {
-        story.healing.loses_frames(story.now, (VERSION, &hops), losing(reached));
-    }
-    let all: Vec<_> = story.healing.lossy_cables().map(|cable| (cable.at, cable.is_avoided)).collect();
-    assert_eq!(all, [(port(0, 1), false), (port(1, 1), false)]);
-    assert_eq!((story.poll(), story.dead()), ((false, vec![]), vec![]));
-    // What the own xbar sends straight back crosses the own cable there and back.
-    let (at, CableTest { route, left, to, .. }) = story.tests.remove(0);
-    assert_eq!((at, route, left, to), (port(0, 1), Route::from_iter([Element::Relative(0)]), 1, OWN));
-    let of_another_map = MapVersion { counter: 6, ..VERSION };
-    assert_eq!(story.healing.loses_frames(story.now, (of_another_map, &hops), losing(1)), None);
-    assert_eq!(story.healing.loses_frames(story.now, (VERSION, &hops), losing(9)), None);
 }

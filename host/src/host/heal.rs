@@ -34,6 +34,16 @@ impl Host {
         }
     }
 
+    /// Tells the global mapper which cables lose frames, and the agent, if this host is to map, which ones its maps show.
+    pub(super) fn settle_losses(&mut self, now: Instant) {
+        let reports = self.services.loss_reports_mut();
+        reports.set_found(now, self.healing.lossy_ports());
+        reports.handle_timeout(now);
+        if let Some(ports) = reports.take_agreed() {
+            self.agent.set_lossy(now, ports);
+        }
+    }
+
     fn repair(&mut self, now: Instant, table: &RouteTable) {
         let dead = self.healing.dead();
         match table.repair(&dead) {
@@ -73,9 +83,9 @@ impl Host {
 
     /// Has a path examined that loses checks of this length, to find the cable that loses them.
     pub(super) fn examine(&mut self, now: Instant, path: PathId, frame_bytes: usize) {
-        let Some(version) = self.table.as_ref().map(|table| table.version()) else { return };
+        let Some(table) = &self.table else { return };
         let Some(path) = self.data.as_ref().and_then(|data| data.path_in_table(path)) else { return };
-        let Some(plan) = self.examiner.begin(now, path, frame_bytes, version) else { return };
+        let Some(plan) = self.examiner.begin(now, path, frame_bytes, table.basis()) else { return };
         if self.soundings.begin(now, OF_HOST, plan).is_err() {
             self.examiner.give_up();
         }
@@ -84,7 +94,7 @@ impl Host {
     /// Takes in what came of an examination.
     pub(super) fn examined(&mut self, now: Instant, sounded: &Sounded) {
         let Some((path, losing)) = self.examiner.end(sounded) else { return };
-        if let Some(at) = self.healing.loses_frames(now, (path.version, &path.hops), losing) {
+        if let Some(at) = self.healing.loses_frames(now, (&path.basis, &path.hops), losing) {
             let Losing { lost_percent, .. } = losing;
             self.events.push_back(HostEvent::CableLosesFrames { at, lost_percent });
         }

@@ -62,6 +62,8 @@ pub enum Cause {
     OwnCarrierBack,
     /// The MTU of a host is another than the map's.
     MtuChanged,
+    /// Other cables lose frames than the map shows.
+    LossyCables,
     /// The map shows this host with another level or type.
     OwnEntryWrong,
     /// A host is heard that the map lacks.
@@ -197,6 +199,7 @@ impl Cause {
             Self::SuspectsUnchanged => "suspects_unchanged",
             Self::OwnCarrierBack => "own_carrier_back",
             Self::MtuChanged => "mtu_changed",
+            Self::LossyCables => "lossy_cables",
             Self::OwnEntryWrong => "own_entry_wrong",
             Self::HostNotInMap { .. } => "host_not_in_map",
             Self::LevelChanged { .. } => "level_changed",
@@ -265,6 +268,7 @@ impl Cause {
             Self::SuspectsUnchanged => "the suspect ports are as they were",
             Self::OwnCarrierBack => "its own cable was plugged in anew while it mapped",
             Self::MtuChanged => "a host's MTU was changed",
+            Self::LossyCables => "other cables lose frames than the map shows",
             Self::OwnEntryWrong => "the map is wrong about this host's level or type",
             Self::HostNotInMap { mac } => return write!(f, "host {} is not in the map", call(*mac)),
             Self::LevelChanged { mac, level, before } => {

@@ -28,13 +28,16 @@
 //! equally many-sheeted everywhere, and a host, which has an address, has one sheet. So the map is that
 //! of the fabric, whatever was plugged and unplugged since. The price is one frame a cable, and a reply
 //! for one that joins two trees.
+//!
+//! Cables that lose frames, and that routes leave out, are not checked and not taken: what is sent over them gets lost, and each loss
+//! would call for a new map. Their ports are no empty ones. A tagged xbar still tells when one of them loses its carrier.
 
 mod cables;
 
 use crate::Mac;
 use crate::map::forest::Forest;
 use crate::map::ways::{CablesByXbar, Way, Ways, turn};
-use crate::map::{Map, PortRef, host_type};
+use crate::map::{Cable, Map, PortRef, host_type};
 use crate::port_set::PortSet;
 use crate::wire::{Element, ProbeKind, RoundTrip, Route};
 
@@ -126,9 +129,14 @@ pub(super) struct ProbeCheck {
 /// A port of [`PortRef`] that stands for any empty port of a plain xbar whose numbers are not known.
 pub(super) const SOME_EMPTY_PORT: u8 = u8::MAX;
 
-/// Works out the share of the agent at `own`, an index into the map's hosts. `cables` says whether
-/// xbar-to-xbar cables are checked at all.
-pub(super) fn share(map: &Map, neighbours: &CablesByXbar, own: usize, cables: bool) -> Vec<Check> {
+/// Works out the share of the agent at `own`, an index into the map's hosts. `cables` are the cables between xbars that are
+/// checked, if such cables are checked at all, and `neighbours` those that ways lead over.
+pub(super) fn share(
+    map: &Map,
+    neighbours: &CablesByXbar,
+    own: usize,
+    cables: Option<&[Cable]>,
+) -> Vec<Check> {
     match map.hosts.get(own).and_then(|host| host.at) {
         Some(at) => Planner::new(map, neighbours, own, at).plan(cables),
         None => share_without_xbar(map, own),
@@ -217,10 +225,10 @@ impl<'a> Planner<'a> {
         self.forest.way(self.at, xbar)
     }
 
-    fn plan(&self, cables: bool) -> Vec<Check> {
+    fn plan(&self, cables: Option<&[Cable]>) -> Vec<Check> {
         let mut checks = Vec::new();
-        if cables {
-            for cable in &self.map.cables {
+        if let Some(cables) = cables {
+            for cable in cables {
                 let (near, far) = self.ends(cable);
                 if self.is_own(near.xbar, near.port) {
                     checks.extend(self.cable(near, far));

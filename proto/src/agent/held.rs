@@ -77,7 +77,8 @@ impl Held {
         let agent = |i: usize| map.hosts.get(i).filter(|h| h.host_type != host_type::PHANTOM);
         let parent = map.parent_index(index).and_then(agent).map(Host::rank);
         let children = map.children_indices(index).filter_map(agent).map(Child::new).collect();
-        let neighbours = CablesByXbar::new(map);
+        let routable = map.routable();
+        let neighbours = CablesByXbar::new(&routable);
         let ways = map.hosts[index].at.map(|at| Ways::over(&neighbours, at));
         let ways_to_contested = ways.as_ref().filter(|_| parent.is_none()).into_iter();
         let contested = ways_to_contested.flat_map(|ways| contested_ways(map, ways)).collect();
@@ -89,7 +90,7 @@ impl Held {
             pieces,
             parent,
             children,
-            share: checks::share(map, &neighbours, index, xbar_check),
+            share: checks::share(map, &neighbours, index, xbar_check.then_some(&routable.cables)),
             routes: BTreeMap::new(),
             routed: false,
             routing_failure: None,
@@ -111,7 +112,8 @@ impl Held {
     /// Takes other ways to the neighbours in the tree than those through these ports: word that a
     /// cable is dead must not be sent along it.
     pub(super) fn avoid(&mut self, suspects: &[PortRef], own: Mac) {
-        let Ok(mut map) = decode_pieces(self.version, &self.pieces) else { return };
+        let Ok(map) = decode_pieces(self.version, &self.pieces) else { return };
+        let mut map = map.routable().into_owned();
         let cables = map.cables.len();
         map.cables.retain(|cable| !suspects.contains(&cable.a) && !suspects.contains(&cable.b));
         if map.cables.len() == cables {

@@ -26,7 +26,7 @@ use super::timers::Timer;
 use super::twin::Twin;
 use super::verify::Cycle;
 use crate::answer_wait::AnswerWait;
-use crate::map::{LinkMtu, MapVersion, PortRef, Rank};
+use crate::map::{LinkMtu, MapVersion, PortRef, Rank, TaggedPort};
 use crate::wire::{AgentState, Route};
 use crate::{Instant, Mac, Tally};
 
@@ -90,6 +90,8 @@ pub struct Agent {
     pub(super) sessions: BTreeMap<Mac, u32>,
     /// How long frames may be at the hosts in the last map that this agent made, if it may map incrementally.
     pub(super) mtus: BTreeMap<Mac, LinkMtu>,
+    /// The ports that hold cables that lose frames, those first that were found first.
+    pub(super) lossy: Vec<TaggedPort>,
     pub(super) sent: Tally<Purpose>,
     pub(super) dropped: Tally<FrameDrop>,
     /// Which messages are believed, if this agent has keys.
@@ -154,6 +156,7 @@ impl Agent {
             last_mapping: None,
             sessions: BTreeMap::new(),
             mtus: BTreeMap::new(),
+            lossy: Vec::new(),
             sent: Tally::default(),
             dropped: Tally::default(),
             guard: None,

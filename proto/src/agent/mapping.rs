@@ -324,6 +324,7 @@ impl Agent {
         });
         map.hosts.extend(phantoms);
         map.sort_canonical();
+        map.lossy = map.cables_in(&self.lossy);
         // Others would refuse such a map, and follow this mapper all the same.
         if let Err(defect) = map.check() {
             return self.mapping_failed(now, ExploreError::NoMap(defect));

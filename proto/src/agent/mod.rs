@@ -63,6 +63,7 @@ mod fetch;
 mod guard;
 mod held;
 mod liveness;
+mod lossy;
 mod machine;
 mod mapping;
 mod mtu;

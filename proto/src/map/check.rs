@@ -46,6 +46,9 @@ pub enum MapDefect {
     /// has no less; or frames said to be long, and no host with shorter ones.
     #[error("host {0} is said to carry shorter frames than others send, and stands out of place")]
     FrameSizeOutOfPlace(Mac),
+    /// A cable that is said to lose frames and is not in the map, or does not stand in rising order.
+    #[error("the cable at port {} of crossbar {} is said to lose frames, and stands out of place", .0.port, .0.xbar)]
+    LossyOutOfPlace(PortRef),
     /// Ports in use further apart than the xbar has ports.
     #[error("crossbar {xbar} has {ports} ports and cables from port {first} to port {last}")]
     SpanTooWide {
@@ -84,6 +87,7 @@ impl Map {
         self.check_contested()?;
         self.check_rules()?;
         self.check_frame_sizes()?;
+        self.check_lossy()?;
         self.check_ports()
     }
 
@@ -136,6 +140,14 @@ impl Map {
         let is_listed = |mac: Mac| less.binary_search_by_key(&mac, |&(mac, _)| mac).is_ok();
         let listed = self.hosts.iter().filter(|host| is_listed(host.mac)).count();
         if listed == less.len() { Ok(()) } else { Err(MapDefect::FrameSizeOutOfPlace(last)) }
+    }
+
+    fn check_lossy(&self) -> Result<(), MapDefect> {
+        if let Some(pair) = self.lossy.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(MapDefect::LossyOutOfPlace(pair[1].a));
+        }
+        let unknown = self.lossy.iter().find(|cable| self.cables.binary_search(cable).is_err());
+        unknown.map_or(Ok(()), |cable| Err(MapDefect::LossyOutOfPlace(cable.a)))
     }
 
     /// An address that stands twice. Hosts of one level stand by falling address, so with one level
@@ -234,6 +246,13 @@ mod tests {
     #[test]
     fn each_defect_is_told() {
         let mac = Mac::from_position;
+        let lossy = |cables: &[Cable]| defect(|map| map.lossy = cables.to_vec());
+        let [first, second] = good().cables[..] else { panic!("two cables") };
+        assert_eq!(lossy(&[first, second]), Ok(()));
+        assert_eq!(lossy(&[second, first]), Err(MapDefect::LossyOutOfPlace(first.a)));
+        assert_eq!(lossy(&[first, first]), Err(MapDefect::LossyOutOfPlace(first.a)));
+        let absent = Cable::new(port(0, 2), port(1, 3));
+        assert_eq!(lossy(&[absent]), Err(MapDefect::LossyOutOfPlace(absent.a)));
         assert_eq!(defect(|map| map.hosts.reverse()), Err(MapDefect::HostsUnsorted(mac(9))));
         assert_eq!(defect(|map| map.hosts[0].mac = mac(5)), Err(MapDefect::DuplicateMac(mac(5))));
         assert_eq!(

@@ -12,6 +12,7 @@ pub(crate) mod forest;
 mod frame_sizes;
 mod isomorphism;
 mod link_speed;
+mod lossy;
 mod order;
 mod part;
 mod pieces;
@@ -29,6 +30,7 @@ pub use fabric::{Fabric, HostLabel, XbarLabel};
 pub use frame_sizes::{FrameSizes, LinkMtu, NarrowEnd};
 pub use isomorphism::{Mismatch, is_isomorphic};
 pub use link_speed::{LaneRate, LinkSpeed, ParseLinkSpeedError};
+pub use lossy::TaggedPort;
 pub use order::HostIndex;
 pub use part::Part;
 pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
@@ -177,6 +179,9 @@ pub struct Map {
     pub rules: Rules,
     /// Which hosts carry shorter frames than others send.
     pub frame_sizes: FrameSizes,
+    /// The cables that carry frames and lose many, as hosts found, in rising order: they stand in [`Self::cables`] as well. Routes
+    /// leave them out ([`Self::routable`]).
+    pub lossy: Vec<Cable>,
 }
 
 impl Map {

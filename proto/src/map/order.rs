@@ -17,6 +17,7 @@ impl Map {
         self.cables.dedup();
         self.contested.sort_unstable();
         self.contested.dedup();
+        self.lossy.sort_unstable();
     }
 
     /// Where the host with this address stands in [`Map::hosts`]. Looks at one host after the

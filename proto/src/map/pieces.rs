@@ -1,8 +1,8 @@
 //! A map cut into pieces that fit a message, and put together again.
 //!
 //! A piece is its kind (u8), how many entries it has (u16), and the entries. Pieces stand in the
-//! order hosts, xbars, cables, contested ports, rules, frame sizes; the entries of all pieces of a kind, one after the other, are that
-//! part of the map. A map without hosts has one empty piece of hosts.
+//! order hosts, xbars, cables, contested ports, rules, frame sizes, lossy cables; the entries of all pieces of a kind, one after the
+//! other, are that part of the map. A map without hosts has one empty piece of hosts.
 //!
 //! - a host, 11 bytes: MAC, level, host type, xbar (u16, 0xffff without a place), port;
 //! - an xbar, 2 or 10 bytes: ports, flags (tagged, port numbers known), the tag if it has one;
@@ -12,7 +12,8 @@
 //! - a rule, 6 bytes: the MAC of a host with `non-clos`, if the global mapper has it not; if it has,
 //!   pieces of another kind list it, and then the hosts without;
 //! - how long frames may be, 12 bytes, if hosts differ: MAC, MTU (u16), ports (u32). First the MAC of nobody with
-//!   the greatest MTU, then the hosts with less.
+//!   the greatest MTU, then the hosts with less;
+//! - a run of lossy cables, as of cables.
 //!
 //! One map has one encoding for a piece size.
 
@@ -32,6 +33,7 @@ mod kind {
     pub(super) const WITH_NON_CLOS: u8 = 5;
     pub(super) const ALL_BUT_NON_CLOS: u8 = 6;
     pub(super) const FRAME_SIZES: u8 = 7;
+    pub(super) const LOSSY: u8 = 8;
 }
 
 /// Bytes of a piece before its entries: kind and count.
@@ -91,15 +93,7 @@ pub fn encode_pieces(map: &Map, piece_bytes: usize) -> Vec<Vec<u8>> {
         cutter.entry(LONGEST_ENTRY_BYTES, |out| write_xbar(xbar, out));
     }
     cutter.next_kind(kind::CABLES);
-    for of_xbar in map.cables.chunk_by(|x, y| x.a.xbar == y.a.xbar) {
-        let mut rest = of_xbar;
-        while !rest.is_empty() {
-            let room = cutter.room_bytes(RUN_HEADER_BYTES + CABLE_BYTES) - RUN_HEADER_BYTES;
-            let (run, later) = rest.split_at(rest.len().min(room / CABLE_BYTES).min(usize::from(u8::MAX)));
-            cutter.entry(RUN_HEADER_BYTES + CABLE_BYTES * run.len(), |out| write_run(run, out));
-            rest = later;
-        }
-    }
+    cutter.cables(&map.cables);
     cutter.next_kind(kind::CONTESTED);
     for contested in &map.contested {
         cutter.entry(CONTESTED_BYTES, |out| write_contested(contested, out));
@@ -115,6 +109,8 @@ pub fn encode_pieces(map: &Map, piece_bytes: usize) -> Vec<Vec<u8>> {
     for entry in longest.iter().chain(less) {
         cutter.entry(FRAME_SIZE_BYTES, |out| write_frame_size(entry, out));
     }
+    cutter.next_kind(kind::LOSSY);
+    cutter.cables(&map.lossy);
     cutter.finish()
 }
 
@@ -147,6 +143,20 @@ impl Cutter {
         self.entries += 1;
     }
 
+    /// Runs of cables.
+    fn cables(&mut self, cables: &[Cable]) {
+        for of_xbar in cables.chunk_by(|x, y| x.a.xbar == y.a.xbar) {
+            let mut rest = of_xbar;
+            while !rest.is_empty() {
+                let room = self.room_bytes(RUN_HEADER_BYTES + CABLE_BYTES) - RUN_HEADER_BYTES;
+                let (run, later) =
+                    rest.split_at(rest.len().min(room / CABLE_BYTES).min(usize::from(u8::MAX)));
+                self.entry(RUN_HEADER_BYTES + CABLE_BYTES * run.len(), |out| write_run(run, out));
+                rest = later;
+            }
+        }
+    }
+
     fn next_kind(&mut self, kind: u8) {
         // The first piece stands even if there are no hosts.
         if self.entries > 0 || self.piece[0] == kind::HOSTS {
@@ -166,7 +176,7 @@ impl Cutter {
 
     fn finish(mut self) -> Vec<Vec<u8>> {
         if self.entries > 0 {
-            self.next_piece(kind::FRAME_SIZES);
+            self.next_piece(kind::LOSSY);
         }
         self.done
     }
@@ -409,6 +419,7 @@ fn read_piece(piece: &[u8], map: &mut Map) -> Result<(u8, u16), Unreadable> {
             kind::WITH_NON_CLOS => map.rules.differ.push(reader.mac()?),
             kind::ALL_BUT_NON_CLOS => read_rule(reader.mac()?, map)?,
             kind::FRAME_SIZES => read_frame_size(&mut reader, &mut map.frame_sizes)?,
+            kind::LOSSY => read_run(&mut reader, &mut map.lossy)?,
             _ => return Err(Unreadable),
         }
     }

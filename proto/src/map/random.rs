@@ -64,6 +64,7 @@ impl Draw {
             map.contested.extend(free.pop().map(|at| Contested { mac, at }));
         }
         map.sort_canonical();
+        map.lossy = map.cables.iter().filter(|_| rng.random_bool(0.1)).copied().collect();
         map
     }
 }

@@ -85,6 +85,8 @@ impl ServiceNumber {
     pub const DIRECTORY: Self = Self(1);
     /// Resolution: who has a name or an address that the directory does not tell.
     pub const RESOLUTION: Self = Self(2);
+    /// Which cables lose frames, as the global mapper is told.
+    pub const LOSS_REPORTS: Self = Self(3);
 }
 
 impl Reason {

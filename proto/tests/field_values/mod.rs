@@ -296,6 +296,7 @@ impl Writer<'_> {
         let word = match service {
             ServiceNumber::DIRECTORY => "directory",
             ServiceNumber::RESOLUTION => "resolution",
+            ServiceNumber::LOSS_REPORTS => "loss_reports",
             _ => "unknown",
         };
         self.put(name, &format!("{word} ({})", service.0));

@@ -13,6 +13,7 @@ mod kernels;
 mod keys;
 mod lab;
 mod levels;
+mod lossy;
 mod moved;
 mod names;
 mod options;

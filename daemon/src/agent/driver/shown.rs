@@ -204,10 +204,19 @@ impl Driver {
     /// The cables that lose frames, as the board shows them.
     fn lossy_cables(&self) -> Vec<status::LossyCable> {
         let xbar_shown = self.xbars_shown();
-        let shown = |LossyCable { at, since, lost_percent, is_avoided }: LossyCable| {
+        let shown = |LossyCable { at, since, lost_percent, is_avoided, is_left_out }: LossyCable| {
             let (tag, host) = xbar_shown(at.xbar);
-            let since_ms = self.ms_since(since);
-            status::LossyCable { xbar: at.xbar, tag, host, port: at.port, since_ms, lost_percent, is_avoided }
+            let (port, since_ms) = (at.port, self.ms_since(since));
+            status::LossyCable {
+                xbar: at.xbar,
+                tag,
+                host,
+                port,
+                since_ms,
+                lost_percent,
+                is_avoided,
+                is_left_out,
+            }
         };
         self.host.healing().lossy_cables().map(shown).collect()
     }

@@ -67,11 +67,16 @@ impl Driver {
 
     /// What a cable loses, in words.
     fn lossy_warning(&self, cable: LossyCable) -> Option<String> {
+        Some(describe_lossy(&self.both_ends(cable.at)?, cable))
+    }
+
+    /// The two ends of the cable in this port, in words.
+    fn both_ends(&self, at: PortRef) -> Option<String> {
         let table = self.host.table()?;
-        let ends = [Some(cable.at), table.far_port(cable.at)];
+        let ends = [Some(at), table.far_port(at)];
         let mut ends = self.ends_in_words(table.basis().map(), ends.iter().flatten());
-        ends.extend(table.host_at(cable.at).map(|mac| format!("host {}", self.called(mac))));
-        Some(describe_lossy(&ends, cable))
+        ends.extend(table.host_at(at).map(|mac| format!("host {}", self.called(mac))));
+        Some(ends.join(" and "))
     }
 
     /// Logs that this cable loses frames, which was just found.
@@ -86,7 +91,10 @@ impl Driver {
     /// frames, and what is wrong with the files of hosts' names and of maps.
     pub(super) fn all_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
-        warnings.extend(self.host.healing().lossy_cables().filter_map(|cable| self.lossy_warning(cable)));
+        let healing = self.host.healing();
+        warnings.extend(healing.lossy_cables().filter_map(|cable| self.lossy_warning(cable)));
+        let left_out = healing.left_out_by_others().filter_map(|at| self.both_ends(at));
+        warnings.extend(left_out.map(|ends| describe_left_out(&ends)));
         warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
         warnings.extend(self.maps.failure());
         warnings
@@ -229,18 +237,29 @@ fn named(hosts: &[Mac], called: &dyn Fn(Mac) -> String) -> String {
     names.join(", ")
 }
 
+/// What to do about a cable that loses frames.
+const LOOK_AT_IT: &str = "look at its plugs, or replace it, unless there is more traffic than it can carry";
+
 /// What a cable with these ends loses, in words.
-fn describe_lossy(ends: &[String], cable: LossyCable) -> String {
-    let routes = if cable.is_avoided {
+fn describe_lossy(ends: &str, cable: LossyCable) -> String {
+    let routes = if cable.is_left_out {
+        "routes of all hosts go around it, until it loses none"
+    } else if cable.is_avoided {
         "routes of this host go around it where others lead there that cannot deadlock, until it loses none"
     } else {
         "routes of this host do not go around it"
     };
     format!(
-        "the cable between {} loses {} % of frames, there and back: {routes}; look at its plugs, or replace it, unless there is more \
-         traffic than it can carry",
-        ends.join(" and "),
+        "the cable between {ends} loses {} % of frames, there and back: {routes}; {LOOK_AT_IT}",
         cable.lost_percent
+    )
+}
+
+/// That other hosts find that the cable with these ends loses frames, in words.
+fn describe_left_out(ends: &str) -> String {
+    format!(
+        "other hosts find that the cable between {ends} loses frames, so routes of all hosts go around it, until it loses none; \
+         {LOOK_AT_IT}"
     )
 }
 
@@ -290,15 +309,23 @@ mod tests {
             since: mapper_proto::Instant::ZERO,
             lost_percent: 20,
             is_avoided: true,
+            is_left_out: false,
         };
-        let ends = ["port 1 of the xbar of a".to_owned(), "port 3 of the xbar of b".to_owned()];
-        let both = "the cable between port 1 of the xbar of a and port 3 of the xbar of b loses 20 % of frames, there and back: ";
-        for (is_avoided, routes) in
-            [(true, "routes of this host go around it"), (false, "routes of this host do not go around it")]
-        {
-            let words = describe_lossy(&ends, LossyCable { is_avoided, ..cable });
+        let ends = "port 1 of the xbar of a and port 3 of the xbar of b";
+        let both = format!("the cable between {ends} loses 20 % of frames, there and back: ");
+        for (is_avoided, is_left_out, routes) in [
+            (true, false, "routes of this host go around it"),
+            (false, false, "routes of this host do not go around it"),
+            (true, true, "routes of all hosts go around it"),
+        ] {
+            let words = describe_lossy(ends, LossyCable { is_avoided, is_left_out, ..cable });
             assert!(words.starts_with(&format!("{both}{routes}")), "{words}");
         }
+        let words = describe_left_out(ends);
+        assert!(
+            words.starts_with(&format!("other hosts find that the cable between {ends} loses")),
+            "{words}"
+        );
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub struct LossyCable {
     pub lost_percent: u8,
     /// Whether this host's routes go around it, as far as other cables lead there.
     pub is_avoided: bool,
+    /// Whether no host's routes lead over it, as the map shows that it loses frames.
+    #[serde(default)]
+    pub is_left_out: bool,
 }
 
 /// The host's Ethernet interface over the fabric.

@@ -94,6 +94,20 @@ fn frame_sizes_travel_with_the_map_and_take_no_piece_if_no_host_has_users() {
 }
 
 #[test]
+fn lossy_cables_travel_with_the_map() {
+    let lossy = vec![Cable::new(port(0, 3), port(0, 4))];
+    let map = Map { lossy, ..sample() };
+    let pieces = encode_pieces(&map, 1300);
+    assert_eq!(pieces[4..], [bytes("08 0001 0000 01 03 0000 04")]);
+    assert_eq!(decode_pieces(map.version, &pieces), Ok(map));
+    // A cable that is not in the map, and one twice.
+    for wrong in ["08 0001 0000 01 02 0000 04", "08 0001 0000 02 03 0000 04 03 0000 04"] {
+        let pieces = [encode_pieces(&sample(), 1300), vec![bytes(wrong)]].concat();
+        assert!(decode_pieces(sample().version, &pieces).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn rules_travel_with_the_map_and_take_no_piece_if_there_are_none() {
     for (non_clos, differ, golden) in [
         (false, vec![], None),

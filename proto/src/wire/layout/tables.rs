@@ -334,6 +334,7 @@ const SERVICES: Shape = Shape::Code {
     names: &[
         (ServiceNumber::DIRECTORY.0 as u32, "directory"),
         (ServiceNumber::RESOLUTION.0 as u32, "resolution"),
+        (ServiceNumber::LOSS_REPORTS.0 as u32, "loss_reports"),
     ],
 };
 
