@@ -44,9 +44,10 @@ fn all_hosts_of_a_ring_go_around_a_cable_that_loses_frames_until_it_loses_none()
         let before = world.traffic().unwrap().lost;
         run_to(&mut world, 9000);
         assert_eq!(shown(&world, 5), [1; 5], "{cable}");
-        let found = world.traffic().unwrap().lost;
+        let (found, version) = (world.traffic().unwrap().lost, world.map(0).unwrap().version);
         assert!(found > before, "{cable}: {found}");
         run_to(&mut world, 40_000);
+        assert_eq!(world.map(0).unwrap().version, version, "{cable}: nobody verifies it");
         assert_eq!(world.traffic().unwrap().lost, found, "{cable}");
         world.prove_union().unwrap();
         run_to(&mut world, 60_000);
