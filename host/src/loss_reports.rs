@@ -3,18 +3,21 @@
 //! A host goes around such a cable at once where its own routes may, but some pairs of hosts have no other way in the order that
 //! the map gives to routes, as on a ring. With a map that shows the cable as lossy all hosts order their routes as if it were not there.
 //! So the host tells the global mapper, and again every [`TELL_EVERY`] as long as it finds the cable lossy: the mapper forgets what it was not
-//! told again for [`FORGOTTEN_AFTER`], so that a host that went or started again leaves nothing behind. A host that is
-//! to map in another's place begins with what the map in force shows.
+//! told again for [`FORGOTTEN_AFTER`], so that a host that went or started again leaves nothing behind. A host that maps in another's place
+//! begins with what the map in force shows; one that has just started knows of no such map, and is told 100 ms after its own.
+//!
+//! Each change is a new map for all. So a cable stays left out for a while even if nobody finds it lossy any more, and for twice as
+//! long each time that it is found again: a cable with too much traffic is well as soon as it is left out.
 //!
 //! A question is the count of ports (1 byte) and the ports that hold the cables, each as the xbar's tag (8) and its number
-//! there (1), those first that were found first. The answer is empty. Cables of xbars without a tag have no name that
+//! there (1), those first that were found first. The answer is empty. Cables between xbars without a tag have no name that
 //! holds in two maps, so nobody is told of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::map::TaggedPort;
+use mapper_proto::map::{Cable, TaggedPort};
 use mapper_proto::wire::ServiceNumber;
 use mapper_proto::{Instant, Mac};
 
@@ -31,6 +34,12 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How long a report counts.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(35);
+/// How long a cable that was found for the first time stays left out at least.
+const HELD_FOR: Duration = Duration::from_secs(10);
+/// How often that time is doubled at most.
+const MOST_DOUBLINGS: u32 = 5;
+/// For how many cables it is known how often they were found.
+const MOST_COUNTED: usize = 256;
 
 /// What one host told.
 #[derive(Debug)]
@@ -56,8 +65,13 @@ pub(crate) struct LossReports {
     /// What the other hosts of the map find lossy, at its global mapper. Under that one's own address stands what the map of
     /// another mapper showed that it took over from.
     reports: BTreeMap<Mac, Report>,
-    /// The cables that the next map is to show, those first that were found first.
-    agreed: Vec<TaggedPort>,
+    /// The cables that the next map is to show, those first that were found first, each with the moment until which it is shown at
+    /// least.
+    agreed: Vec<(TaggedPort, Instant)>,
+    /// How often cables were found.
+    times: BTreeMap<TaggedPort, u32>,
+    /// When [`Self::handle_timeout`] has something to do, at the global mapper.
+    next_at: Option<Instant>,
     /// Whether these changed since they were taken.
     changed: bool,
 }
@@ -74,6 +88,8 @@ impl LossReports {
             tell_at: None,
             reports: BTreeMap::new(),
             agreed: Vec::new(),
+            times: BTreeMap::new(),
+            next_at: None,
             changed: false,
         }
     }
@@ -84,27 +100,25 @@ impl LossReports {
         if self.found != ports {
             self.found = ports;
             self.tell_at = Some(now);
-            self.agree();
+            self.agree(now);
         }
     }
 
     /// Forgets what was not told again for too long.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        let before = self.reports.len();
-        self.reports.retain(|_, report| report.until > now);
-        if self.reports.len() < before {
-            self.agree();
+        if self.next_at.is_some_and(|at| at <= now) {
+            self.agree(now);
         }
     }
 
     /// When [`Self::handle_timeout`] has something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.reports.values().map(|report| report.until).min()
+        self.next_at
     }
 
     /// The cables that a map of this host is to show as lossy, if that changed since they were last taken.
     pub(crate) fn take_agreed(&mut self) -> Option<Vec<TaggedPort>> {
-        std::mem::take(&mut self.changed).then(|| self.agreed.clone())
+        std::mem::take(&mut self.changed).then(|| self.agreed.iter().map(|&(port, _)| port).collect())
     }
 
     /// Has the next [`Self::take_agreed`] tell them in any case, as the agent is another one.
@@ -122,20 +136,28 @@ impl LossReports {
     }
 
     /// Puts together what the mapper's own findings and all reports name.
-    fn agree(&mut self) {
+    fn agree(&mut self, now: Instant) {
+        self.next_at = None;
         if !self.is_mapper() {
             return;
         }
-        let reported = || self.reports.values().flat_map(|report| &report.ports).chain(&self.found);
-        let mut agreed = self.agreed.clone();
-        agreed.retain(|known| reported().any(|port| port == known));
-        for port in reported() {
-            if !agreed.contains(port) {
-                agreed.push(*port);
+        self.reports.retain(|_, report| report.until > now);
+        let reported = self.reports.values().flat_map(|report| &report.ports).chain(&self.found);
+        let reported: BTreeSet<TaggedPort> = reported.copied().collect();
+        let before = self.agreed.len();
+        self.agreed.retain(|(port, until)| reported.contains(port) || *until > now);
+        let known: BTreeSet<TaggedPort> = self.agreed.iter().map(|&(port, _)| port).collect();
+        let new: Vec<TaggedPort> = reported.difference(&known).copied().collect();
+        self.changed |= self.agreed.len() < before || !new.is_empty();
+        for port in new {
+            let times = self.times.get(&port).copied().unwrap_or_default();
+            if times > 0 || self.times.len() < MOST_COUNTED {
+                self.times.insert(port, times.saturating_add(1));
             }
+            self.agreed.push((port, now + HELD_FOR * (1 << times.min(MOST_DOUBLINGS))));
         }
-        self.changed |= self.agreed != agreed;
-        self.agreed = agreed;
+        let held = self.agreed.iter().filter(|(port, _)| !reported.contains(port)).map(|&(_, until)| until);
+        self.next_at = self.reports.values().map(|report| report.until).chain(held).min();
     }
 
     fn has_to_tell(&self) -> bool {
@@ -158,28 +180,38 @@ impl Service for LossReports {
         if !self.is_mapper() {
             self.reports.clear();
             let map = place.basis.map();
-            self.agreed = map.lossy.iter().filter_map(|cable| map.tagged(cable.a)).collect();
+            let named = |cable: &Cable| map.tagged(cable.a).or_else(|| map.tagged(cable.b));
+            self.agreed = map.lossy.iter().filter_map(named).map(|port| (port, now + HELD_FOR)).collect();
+            self.next_at = None;
             self.changed = true;
             return;
         }
         let own = self.own;
         self.reports.retain(|mac, _| *mac == own || place.basis.lists(*mac));
         if !was_mapper && !self.agreed.is_empty() {
-            let inherited = Report { ports: self.agreed.clone(), until: now + FORGOTTEN_AFTER };
-            self.reports.insert(own, inherited);
+            let ports = self.agreed.iter().map(|&(port, _)| port).collect();
+            self.reports.insert(own, Report { ports, until: now + FORGOTTEN_AFTER });
         }
-        self.agree();
+        self.agree(now);
     }
 
     fn asked(&mut self, now: Instant, from: Mac, question: &[u8], _: usize) -> Option<Vec<u8>> {
         let is_of_map = self.basis.as_ref().is_some_and(|basis| basis.lists(from)) && from != self.own;
         let ports = read(question).filter(|_| self.is_mapper() && is_of_map)?;
-        if ports.is_empty() {
-            self.reports.remove(&from);
-        } else {
-            self.reports.insert(from, Report { ports, until: now + FORGOTTEN_AFTER });
+        let until = now + FORGOTTEN_AFTER;
+        match self.reports.get_mut(&from) {
+            Some(known) if known.ports == ports => known.until = until,
+            known if ports.is_empty() => {
+                if known.is_some() {
+                    self.reports.remove(&from);
+                    self.agree(now);
+                }
+            }
+            _ => {
+                self.reports.insert(from, Report { ports, until });
+                self.agree(now);
+            }
         }
-        self.agree();
         Some(Vec::new())
     }
 

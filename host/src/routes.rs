@@ -69,8 +69,8 @@ impl Basis {
     /// # Errors
     /// If the map contradicts itself.
     pub fn new(map: Arc<Map>) -> Result<Self, TopologyError> {
-        let topology = Arc::new(Topology::from_map(&map.routable())?);
-        let orientation = Orientation::new(&topology, map.rules.non_clos);
+        let (topology, orientation) = routed(&map)?;
+        let topology = Arc::new(topology);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
         let (ports, last_told) = (PortsInUse::new(&map), LastTold::default());
         let by_destination = OnceLock::new();
@@ -82,7 +82,7 @@ impl Basis {
         &self.map
     }
 
-    /// The map as routes are computed on it: without cables that lose frames, if all hosts are joined without them.
+    /// The map as routes are computed on it: without cables that lose frames, as far as routes can do without them.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -130,6 +130,26 @@ impl Basis {
     fn host(&self, mac: Mac) -> Option<u32> {
         Some(self.by_mac[self.rank(mac)?].1)
     }
+}
+
+/// What routes of a map are computed on: without cables that lose frames, unless some route would then be too long for agents that nobody
+/// told how long routes may be.
+fn routed(map: &Map) -> Result<(Topology, Orientation), TopologyError> {
+    let of = |map: &Map| -> Result<_, TopologyError> {
+        let topology = Topology::from_map(map)?;
+        let orientation = Orientation::new(&topology, map.rules.non_clos);
+        Ok((topology, orientation))
+    };
+    let without = of(&map.routable())?;
+    if map.lossy.is_empty() {
+        return Ok(without);
+    }
+    let longest = |(topology, orientation): &(Topology, Orientation)| orientation.longest_route(topology);
+    if longest(&without) <= RouteOptions::default().max_hops.into() {
+        return Ok(without);
+    }
+    let whole = of(map)?;
+    Ok(if longest(&without) <= longest(&whole) { without } else { whole })
 }
 
 /// This host's routes to all others, proved free of loops and deadlock.
@@ -370,6 +390,11 @@ impl RouteTable {
             })
             .collect();
         back.is_some_and(|back| back.windows(2).all(|pair| orientation.allows(pair[1], pair[0])))
+    }
+
+    /// Whether the map has a cable between xbars in this port, and routes leave it out as it loses frames.
+    pub(crate) fn leaves_out(&self, port: PortRef) -> bool {
+        self.basis.topology.far(port) == Far::Nothing && self.far_port(port).is_some()
     }
 
     /// The port at the other end of a cable between xbars, dead or alive, and whether routes may lead over it or not.

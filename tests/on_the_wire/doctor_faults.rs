@@ -47,6 +47,23 @@ fn a_cable_whose_ends_carry_frames_of_different_lengths_is_named_until_both_are_
 }
 
 #[test]
+fn a_queue_in_which_agents_frames_wait_behind_users_is_named_until_another_stands_in_it() {
+    if !can_carry_ip() || !mapper_needs::programs(&["tc"]) {
+        return;
+    }
+    let ring = Ring::new(3);
+    let machine = &ring.machines[0];
+    let named = || defect(&doctor(machine, ring.run_dir(0)), "wait behind users' packets").cloned();
+    assert_eq!(named(), None);
+    let run = |line: &str| assert!(machine.command_line(line).status().unwrap().success(), "{line}");
+    run("tc qdisc add dev e1 root tbf rate 50mbit burst 15k latency 50ms");
+    let found = named().unwrap();
+    assert_eq!((&found["status"], &found["interface"]), (&"warning".into(), &"e1".into()), "{found}");
+    run(found["fix"].as_str().unwrap().trim_matches('`'));
+    assert_eq!(named(), None);
+}
+
+#[test]
 fn ports_that_share_one_wire_are_named() {
     if !can_carry_ip() {
         return;

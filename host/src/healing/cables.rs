@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mapper_proto::Mac;
 use mapper_proto::agent::CableTest;
 use mapper_proto::map::ways::{Ways, turn};
-use mapper_proto::map::{Attached, Map, MapVersion, PortRef};
+use mapper_proto::map::{Attached, Cable, Map, MapVersion, PortRef};
 use mapper_proto::wire::{Element, Route};
 use mapper_routing::Far;
 
@@ -62,6 +62,11 @@ impl Cables {
     /// The port that this host is at.
     pub(super) fn home(&self) -> Option<PortRef> {
         self.home
+    }
+
+    /// Whether no way leads around the cable in this port.
+    pub(super) fn joins_alone(&self, at: PortRef) -> bool {
+        self.basis.map().joins_alone(at)
     }
 
     /// How many cables routes go around at most as they lose frames.
@@ -164,7 +169,8 @@ impl Cables {
 
     fn ways_without(&self, home: PortRef, dead: &BTreeSet<PortRef>) -> Ways {
         let is_dead = |end: PortRef| self.at(end).is_some_and(|cable| dead.contains(&cable.at));
-        let cables = self.basis.map().cables.iter().filter(|cable| !is_dead(cable.a)).copied().collect();
+        let leads_over = |cable: &&Cable| !is_dead(cable.a) && !self.is_left_out(cable.a);
+        let cables = self.basis.map().cables.iter().filter(leads_over).copied().collect();
         Ways::new(&Map { xbars: self.basis.map().xbars.clone(), cables, ..Map::default() }, home)
     }
 }

@@ -44,7 +44,8 @@ impl Healing {
         let CableEnd { at, is_host } = cables.counterpart(&examined, at)?;
         let most_avoided = cables.most_lossy();
         let are_avoided = |known: &&Known| known.lossy.is_some_and(|lossy| lossy.is_avoided);
-        let is_avoided = !is_host && self.known.values().filter(are_avoided).count() < most_avoided;
+        let has_room = self.known.values().filter(are_avoided).count() < most_avoided;
+        let is_avoided = !is_host && has_room && !cables.joins_alone(at);
         if self.known.len() >= LIMIT && !self.known.contains_key(&at) {
             self.counts.count(HealingCount::Overload);
             return None;
@@ -87,7 +88,8 @@ impl Healing {
             let (tag, port) = self.cables.as_ref()?.tags_of(at).next()?;
             Some((known.since, TaggedPort { tag, port }))
         });
-        let mut named: Vec<_> = named.collect();
+        let absent = self.absent.iter().map(|(&port, absent)| (absent.known.since, port));
+        let mut named: Vec<_> = named.chain(absent).collect();
         named.sort_unstable();
         named.into_iter().map(|(_, port)| port).collect()
     }

@@ -24,7 +24,7 @@
 //! closed at once.
 //!
 //! A cable that loses frames is not dead: no turn opens for it, and the agent is not told. Routes go around it where others lead there,
-//! and the global mapper is told ([`crate::service`]), whose next map leaves it out of all routes. Where many cables lose frames it is likelier that there is too much traffic, and
+//! and the global mapper is told (`crate::loss_reports`), whose next map leaves it out of all routes. Where many cables lose frames it is likelier that there is too much traffic, and
 //! moving that to the cables that are left would make it worse: so routes go around one of eight cables at most, and one at least.
 //!
 //! A new map ends all that is known of dead cables, with three exceptions. Lost carrier at the own crossbar
@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use enum_map::Enum;
 use mapper_proto::agent::{CableCause, CableTest, PathId};
-use mapper_proto::map::{MapVersion, PortRef};
+use mapper_proto::map::{MapVersion, PortRef, TaggedPort};
 use mapper_proto::{Instant, Mac, Tally};
 use mapper_routing::DeadCables;
 use strum::IntoStaticStr;
@@ -63,6 +63,8 @@ const ANSWERS: u32 = 3;
 /// How many answers in a row show that a cable loses no frames any more, or hardly any: of a cable that loses a tenth so many
 /// come once in a thousand times.
 const ANSWERS_OF_LOSSY: u32 = 64;
+/// How long it is known of a cable that it lost frames after a map that lacks it.
+const ABSENT_FOR: Duration = Duration::from_secs(60);
 /// How many dead cables are kept at once. More are left to the next map.
 const LIMIT: usize = 256;
 /// How often the number of answers that show that a cable lives is doubled at most.
@@ -129,6 +131,16 @@ pub enum HealingCount {
     Overload,
 }
 
+/// A cable that lost frames and is in no map now.
+#[derive(Debug)]
+struct Absent {
+    known: Known,
+    /// How often it had lost frames and then answered its tests.
+    relapses: u32,
+    /// When it is forgotten.
+    until: Instant,
+}
+
 /// What this host knows of dead cables of the map whose routes are in use. See the
 /// [module](self).
 #[derive(Debug, Default)]
@@ -141,6 +153,8 @@ pub struct Healing {
     relapses: BTreeMap<PortRef, u32>,
     /// How often each cable lost frames and then answered its tests. That is kept from map to map, as there is a new one each time.
     lossy_relapses: BTreeMap<PortRef, u32>,
+    /// The cables that lost frames, by a port, and that the map in force lacks: exploring misses what loses frames.
+    absent: BTreeMap<TaggedPort, Absent>,
     /// The ports of the own crossbar without carrier, each with that crossbar's tag.
     no_carrier: BTreeSet<(u64, u8)>,
     /// The dead cables that routes were last computed around.
@@ -160,7 +174,7 @@ impl Healing {
     }
 
     /// Takes in that the host with the address `own` has put the routes of a whole map to use. Of the map
-    /// before, only cables that pass the mapper's frames but not users' frames are kept.
+    /// before, only cables that pass the mapper's frames but not users' frames, or lose many, are kept.
     pub(crate) fn map_installed(&mut self, now: Instant, basis: Arc<Basis>, own: Mac) {
         let before = self.cables.replace(Cables::new(basis, own));
         let known = std::mem::take(&mut self.known);
@@ -177,9 +191,10 @@ impl Healing {
             let (before, now) = (before.as_ref()?, self.cables.as_ref()?);
             before.tags_of(at).filter_map(|(tag, port)| now.at_tag(tag, port)).next()
         };
-        let relapses = std::mem::take(&mut self.lossy_relapses);
+        let before_this = std::mem::take(&mut self.lossy_relapses);
         self.lossy_relapses =
-            relapses.into_iter().filter_map(|(at, count)| Some((here(at)?.at, count))).collect();
+            before_this.iter().filter_map(|(&at, &count)| Some((here(at)?.at, count))).collect();
+        let mut lost_sight = Vec::new();
         for (at, known) in kept {
             if let Some(cable) = here(at) {
                 let silence = is_users_only(&known);
@@ -193,9 +208,29 @@ impl Healing {
                     ..Known::new(since, cable.is_host)
                 };
                 self.known.entry(cable.at).or_insert(kept);
+            } else if let Some((tag, port)) = before.iter().flat_map(|before| before.tags_of(at)).next() {
+                let relapses = before_this.get(&at).copied().unwrap_or_default();
+                let absent = Absent { known, relapses, until: now + ABSENT_FOR };
+                lost_sight.push((TaggedPort { tag, port }, absent));
             }
         }
+        let lost_sight = lost_sight.into_iter().filter(|(_, absent)| absent.known.lossy.is_some());
+        self.absent.extend(lost_sight.take(LIMIT.saturating_sub(self.absent.len())));
+        self.find_absent();
         self.test_now(now);
+    }
+
+    /// Takes up what is known of cables that are back in the map.
+    fn find_absent(&mut self) {
+        let cables = self.cables.as_ref();
+        let here = |port: &TaggedPort| cables?.at_tag(port.tag, port.port);
+        let back: Vec<_> = self.absent.keys().filter_map(|port| Some((*port, here(port)?))).collect();
+        for (port, CableEnd { at, is_host }) in back {
+            let Some(Absent { known, relapses, .. }) = self.absent.remove(&port) else { continue };
+            let Known { since, lossy, frame_bytes, .. } = known;
+            self.known.entry(at).or_insert(Known { lossy, frame_bytes, ..Known::new(since, is_host) });
+            self.lossy_relapses.entry(at).or_insert(relapses);
+        }
     }
 
     /// Takes in that the own crossbar, which has this tag, lost or regained carrier at a port.
@@ -309,6 +344,7 @@ impl Healing {
 
     /// What the host is to do next. To be called until there is nothing left.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Action> {
+        self.absent.retain(|_, absent| absent.until > now);
         let version = self.cables.as_ref()?.version();
         let dead = self.dead();
         if dead != self.repaired {
@@ -365,7 +401,12 @@ impl Healing {
 
     /// The cables that routes go around now, each by one of its ports.
     pub fn dead(&self) -> DeadCables {
-        let avoided = || self.known.iter().filter(|(_, known)| known.is_avoided());
+        // No route leads over a cable that the map leaves out.
+        let is_left_out = |at| self.cables.as_ref().is_some_and(|cables| cables.is_left_out(at));
+        let goes_around = |(at, known): &(&PortRef, &Known)| {
+            known.is_avoided() && !(known.cause().is_none() && is_left_out(**at))
+        };
+        let avoided = || self.known.iter().filter(goes_around);
         let proved = avoided().filter(|(_, known)| known.is_proved());
         DeadCables {
             avoided: avoided().map(|(&at, _)| at).collect(),

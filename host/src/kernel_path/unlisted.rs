@@ -145,6 +145,7 @@ fn is_legal_by_destination(
         in_map(from, before, now).is_none_or(|from| now.allows_by_destination((from, leaves)))
     };
     before.far_port(hop).and_then(|mapped| in_map(mapped, before, now)) == Some(far)
+        && !now.leaves_out(leaves)
         && turns.iter().filter(|(_, by)| *by == hop).all(is_allowed)
 }
 

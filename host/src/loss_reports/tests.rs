@@ -62,6 +62,11 @@ fn tell(host: &mut LossReports, mapper: &mut LossReports, now: Instant) -> bool 
     true
 }
 
+/// The cables that the next map of this mapper is to show.
+fn ports(mapper: &LossReports) -> Vec<TaggedPort> {
+    mapper.agreed.iter().map(|&(port, _)| port).collect()
+}
+
 #[test]
 fn the_mapper_is_told_again_and_again_and_forgets_what_it_is_not_told_any_more() {
     let basis = ring(&ALL, vec![]);
@@ -99,7 +104,8 @@ fn it_is_told_when_a_cable_is_well_again_which_another_may_still_find_lossy() {
         other.set_found(ms(20), vec![]);
         assert!(tell(other, &mut mapper, ms(20)));
         assert!(!tell(other, &mut mapper, ms(60_000)), "it has nothing to say any more");
-        assert_eq!(mapper.agreed, left);
+        mapper.handle_timeout(ms(20_000));
+        assert_eq!(ports(&mapper), left);
     }
 }
 
@@ -119,7 +125,7 @@ fn a_mapper_that_does_not_answer_is_told_again_and_a_new_one_soon_after_its_map(
     assert_eq!(next.asked(ms(2100), mac(1), &write(&other.found), 0), None, "it is no mapper yet");
     hold(&mut next, ms(2200), &basis);
     assert!(tell(&mut other, &mut next, ms(2200)));
-    assert_eq!(next.agreed, [tagged(0, 3)]);
+    assert_eq!(ports(&next), [tagged(0, 3)]);
 }
 
 #[test]
@@ -141,11 +147,30 @@ fn reports_of_who_is_not_in_the_map_do_not_count() {
     other.set_found(ms(10), vec![tagged(0, 3)]);
     assert!(tell(&mut other, &mut mapper, ms(10)));
     hold(&mut mapper, ms(20), &ring(&[0, 2, 3], vec![]));
-    assert_eq!(mapper.agreed, []);
+    mapper.handle_timeout(ms(10_010));
+    assert_eq!(ports(&mapper), []);
     assert_eq!(mapper.asked(ms(30), mac(1), &write(&[tagged(0, 3)]), 0), None);
     let nine = vec![tagged(0, 3); 9];
     for wrong in [&[][..], &[1], &[0, 0], &write(&nine)] {
         assert_eq!(mapper.asked(ms(30), mac(2), wrong, 0), None, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_cable_that_is_found_again_and_again_stays_left_out_for_longer_each_time() {
+    let basis = ring(&ALL, vec![]);
+    let mut mapper = host(3, &basis);
+    let mut now = ms(1000);
+    for seconds in [10, 20, 40, 80, 160, 320, 320] {
+        mapper.set_found(now, vec![tagged(0, 3)]);
+        let found = now;
+        mapper.set_found(now, vec![]);
+        while !ports(&mapper).is_empty() {
+            now = mapper.deadline().unwrap();
+            mapper.handle_timeout(now);
+        }
+        assert_eq!(now.since(found), Duration::from_secs(seconds));
+        assert_eq!(mapper.deadline(), None);
     }
 }
 

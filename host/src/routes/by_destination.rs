@@ -120,8 +120,8 @@ impl RouteTable {
             (Far::Channel(arrival), Far::Channel(out)) if topology.head(arrival).xbar == by.xbar => {
                 self.basis.order_by_destination().allows((arrival, out))
             }
-            // Where the map has no such cable, no packet comes in and none waits.
-            _ => true,
+            // Where the map has no such cable, no packet comes in and none waits. One that loses frames is there, and routes leave it out.
+            _ => !self.leaves_out(from) && !self.leaves_out(by),
         }
     }
 }

@@ -194,5 +194,5 @@ fn is_in_use(map: &Map, at: PortRef) -> bool {
 }
 
 fn doubted_check(map: &Map, home: PortRef, at: PortRef) -> Option<Check> {
-    doubted(map, &Ways::new(map, home), home, at)
+    doubted(map, &Ways::new(&map.routable(), home), home, at)
 }

@@ -199,7 +199,7 @@ impl Child {
 /// to hosts that no proved route is at hand for.
 pub(super) fn short_ways(map: &Map, own: Mac) -> Vec<(Mac, RoundTrip)> {
     let at = map.hosts.iter().find(|host| host.mac == own).and_then(|host| host.at);
-    let ways = at.map(|at| Ways::new(map, at));
+    let ways = at.map(|at| Ways::new(&map.routable(), at));
     ways_to(map, ways.as_ref(), |mac| mac != own).collect()
 }
 

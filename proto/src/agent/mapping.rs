@@ -379,7 +379,7 @@ impl Agent {
     }
 
     /// The version that follows the last one. Its counter is never 0, which stands for no map.
-    fn next_version(&mut self) -> MapVersion {
+    pub(super) fn next_version(&mut self) -> MapVersion {
         self.counter = self.counter.checked_add(1).unwrap_or(1);
         MapVersion { mac: self.settings.mac, counter: self.counter }
     }

@@ -1,8 +1,12 @@
 //! Cables that carry frames and lose many.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::{Cable, Map, PortRef};
+
+/// How many ports are looked at for cables that routes can leave out, so that this takes no time to speak of.
+const MOST_TRIED: usize = 64;
 
 /// A port of a tagged xbar, named so that it is the same in every map.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,18 +25,47 @@ impl Map {
         (self.cables.len() / SHARE).max(1)
     }
 
-    /// The cables in these ports, in rising order: no more than [`Self::most_lossy`], the first of those that this map shows.
+    /// The cables in these ports that routes can leave out all together, in rising order: no more than [`Self::most_lossy`], the
+    /// first of those that this map shows. Those without which xbars would be parted that it joins are not among them.
     pub fn cables_in<'a>(&self, ports: impl IntoIterator<Item = &'a TaggedPort>) -> Vec<Cable> {
-        let mut found = Vec::new();
-        for &TaggedPort { tag, port } in ports {
-            let Some(xbar) = self.xbars.iter().position(|xbar| xbar.tag == Some(tag)) else { continue };
-            let end = PortRef { xbar: xbar as u32, port };
-            let cable = self.cables.iter().find(|cable| cable.a == end || cable.b == end);
-            let new = cable.filter(|cable| !found.contains(*cable));
-            found.extend(new.filter(|_| found.len() < self.most_lossy()));
+        let mut ports = ports.into_iter().peekable();
+        let mut found: Vec<Cable> = Vec::new();
+        if ports.peek().is_none() {
+            return Vec::new();
+        }
+        let tagged = (0..).zip(&self.xbars).filter_map(|(index, xbar)| Some((xbar.tag?, index)));
+        let by_tag: BTreeMap<u64, u32> = tagged.collect();
+        let by_end: BTreeMap<PortRef, Cable> =
+            self.cables.iter().flat_map(|&cable| [(cable.a, cable), (cable.b, cable)]).collect();
+        for TaggedPort { tag, port } in ports.take(MOST_TRIED) {
+            if found.len() == self.most_lossy() {
+                break;
+            }
+            let end = by_tag.get(tag).map(|&xbar| PortRef { xbar, port: *port });
+            let Some(cable) = end.and_then(|end| by_end.get(&end)).filter(|cable| !found.contains(cable))
+            else {
+                continue;
+            };
+            found.push(*cable);
+            if self.parts_without(&found) > self.parts_without(&[]) {
+                found.pop();
+            }
         }
         found.sort_unstable();
         found
+    }
+
+    /// Whether xbars are parted that this map joins, if the cable in this port is left out.
+    pub fn joins_alone(&self, end: PortRef) -> bool {
+        let cable = self.cables.iter().find(|cable| cable.a == end || cable.b == end);
+        cable.is_some_and(|cable| self.parts_without(&[*cable]) > self.parts_without(&[]))
+    }
+
+    /// In how many parts xbars are if these cables are left out.
+    fn parts_without(&self, left_out: &[Cable]) -> usize {
+        let mut parts = Parts::new(self.xbars.len());
+        let joins = self.cables.iter().filter(|cable| !left_out.contains(cable) && parts.join(cable)).count();
+        self.xbars.len() - joins
     }
 
     /// A port's name in every map, if its xbar has a tag.
@@ -52,7 +85,7 @@ impl Map {
             parts.join(cable);
         });
         let needed: Vec<Cable> = self.lossy.iter().filter(|cable| parts.join(cable)).copied().collect();
-        let is_left_out = |cable: &Cable| is_lossy(&cable) && !needed.contains(cable);
+        let is_left_out = |cable: &Cable| is_lossy(&cable) && needed.binary_search(cable).is_err();
         let cables = self.cables.iter().filter(|cable| !is_left_out(cable)).copied().collect();
         Cow::Owned(Self { cables, lossy: Vec::new(), ..self.clone() })
     }
@@ -123,7 +156,10 @@ mod tests {
         assert_eq!(map.most_lossy(), 1);
         assert_eq!(map.cables_in(&[at(71, 3)]), [cable(1, 2)]);
         assert_eq!(map.cables_in(&[at(72, 2), at(71, 3)]), [cable(1, 2)]);
-        assert_eq!(map.cables_in(&[at(71, 8), at(99, 1), at(74, 4), at(71, 3)]), [cable(3, 4)]);
+        assert_eq!(map.cables_in(&[at(71, 8), at(99, 1), at(71, 3), at(70, 2)]), [cable(1, 2)]);
+        assert_eq!(map.cables_in(&[at(74, 4), at(71, 3)]), [cable(1, 2)], "one cable alone joins xbar 4");
+        let joins_alone = |xbar, port| map.joins_alone(PortRef { xbar, port });
+        assert!(joins_alone(4, 4) && joins_alone(3, 5) && !joins_alone(1, 3) && !joins_alone(1, 7));
         let many = Map { cables: (0..16).map(|n| cable(n % 5, n / 5)).collect(), ..map };
         assert_eq!(many.most_lossy(), 2);
     }

@@ -143,6 +143,18 @@ impl Orientation {
         }
     }
 
+    /// How many xbars the longest of the shortest legal routes between hosts passes. Where directions are ordered and not xbars it is 0,
+    /// as nobody looks.
+    pub fn longest_route(&self, topology: &Topology) -> usize {
+        if matches!(self.order, LegalOrder::Channels(_)) {
+            return 0;
+        }
+        let xbars: Vec<u32> =
+            (0..topology.xbar_count() as u32).filter(|&xbar| !topology.hosts_of(xbar).is_empty()).collect();
+        let steps = |sources: &[u32]| reach::legal_steps(topology, self, sources, &xbars);
+        xbars.chunks(reach::BLOCK).map(steps).max().map_or(0, |steps| steps + 1)
+    }
+
     /// The shape that the orientation was made for.
     pub fn shape(&self) -> &Shape {
         &self.shape

@@ -240,7 +240,8 @@ impl World {
         // A kernel goes on sending for a while to hosts that the map no longer lists.
         let is_older = |host: &InForce| !host.kernel_turns.is_subset(&host.turns);
         let by_destination = self.united.is_by_destination;
-        if !self.is_of_one_true_map() || (!by_destination && self.united.hosts.iter().any(is_older)) {
+        let is_of_one_map = self.is_of_one_true_map() && (!by_destination || self.agree_on_addresses());
+        if !is_of_one_map || (!by_destination && self.united.hosts.iter().any(is_older)) {
             CircleCause::Maps
         } else if !by_destination && self.depends_on_the_dead() {
             CircleCause::Revival

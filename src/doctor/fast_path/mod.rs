@@ -9,6 +9,7 @@ mod iptables;
 mod nft;
 mod offloads;
 mod owners;
+mod queues;
 mod settings;
 mod tables;
 mod users_packets;
@@ -61,7 +62,7 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
             .map(|(interface, trouble, remedy)| Check::failed("cable", trouble, remedy).of(interface)),
     );
     for port in &examined.ports {
-        let found = owners::check(port).into_iter().chain(offloads::check(port));
+        let found = owners::check(port).into_iter().chain(offloads::check(port)).chain(queues::check(port));
         checks.extend(found.map(|check| check.of(&port.name)));
     }
     checks

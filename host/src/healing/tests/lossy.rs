@@ -15,7 +15,7 @@ fn routes_go_around_a_cable_that_loses_frames_until_it_has_answered_many_tests_i
     let hops = [port(0, 2), port(1, 2), port(2, 1)];
     let found = story.healing.loses_frames(story.now, (&basis, &hops), losing(2));
     assert_eq!(found, Some(port(1, 2)));
-    assert_eq!(story.poll(), (true, vec![]), "the agent is not told, as there would be no other map");
+    assert_eq!(story.poll(), (true, vec![]), "the agent is not told, as the cable is not dead");
     assert_eq!((story.dead(), story.healing.dead().proved), (vec![port(1, 2)], BTreeSet::new()));
     assert_eq!(story.healing.dead_cables().count(), 0);
     let expected = LossyCable {

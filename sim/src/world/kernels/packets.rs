@@ -112,6 +112,26 @@ impl World {
         self.forward(host, leaves, packet, (length, 0), Carried::Datagram { bytes, from });
     }
 
+    /// Whether all live hosts whose kernels lead packets for an address somewhere know of the same hosts of their maps that have it.
+    fn agree_who_has(&self, ip: IpAddr) -> bool {
+        let leads = |host: &u32| {
+            let mut routes = self.kernels.hosts[*host as usize].objects.routes.keys();
+            self.is_live(*host) && routes.any(|key| key.to.contains(ip))
+        };
+        let owners = |host| Some(self.directory(host)?.host_with(ip).collect::<Vec<_>>());
+        let mut known = (0..self.hosts.len() as u32).filter(leads).filter_map(owners);
+        let first = known.next();
+        known.all(|owners| Some(owners) == first)
+    }
+
+    /// Whether that holds of all addresses of hosts. An address may be another host's now, as of one that started with another
+    /// address of its interface. Until all have heard of that, kernels lead packets for it to where either of the two is or was.
+    pub(in crate::world) fn agree_on_addresses(&self) -> bool {
+        let ips: BTreeSet<IpAddr> =
+            self.kernels.hosts.iter().flat_map(|kernel| kernel.ips.iter().copied()).collect();
+        ips.into_iter().all(|ip| self.agree_who_has(ip))
+    }
+
     /// The port by which a host's kernel sends to this address.
     fn port_towards(&self, host: u32, towards: IpAddr) -> Option<u8> {
         let routes = self.kernels.hosts[host as usize].objects.routes.iter();
@@ -140,7 +160,7 @@ impl World {
         if !finds_out && matches!(leaves, Leaves::AsRouted) {
             self.count_packet(from, (meant, flow), &followed.passed, &carried);
         }
-        if !finds_out {
+        if !finds_out && self.agree_who_has(meant) {
             self.note_circle(from, &followed.channels);
         }
         let lost = self.noise.loss + self.noise.corrupt;
