@@ -68,12 +68,12 @@ pub(crate) struct LossReports {
     /// The cables that the next map is to show, those first that were found first, each with the moment until which it is shown at
     /// least.
     agreed: Vec<(TaggedPort, Instant)>,
+    /// Whether these or the map changed since they were taken.
+    changed: bool,
     /// How often cables were found.
     times: BTreeMap<TaggedPort, u32>,
     /// When [`Self::handle_timeout`] has something to do, at the global mapper.
     next_at: Option<Instant>,
-    /// Whether these changed since they were taken.
-    changed: bool,
 }
 
 impl LossReports {
@@ -88,9 +88,9 @@ impl LossReports {
             tell_at: None,
             reports: BTreeMap::new(),
             agreed: Vec::new(),
+            changed: false,
             times: BTreeMap::new(),
             next_at: None,
-            changed: false,
         }
     }
 
@@ -116,7 +116,7 @@ impl LossReports {
         self.next_at
     }
 
-    /// The cables that a map of this host is to show as lossy, if that changed since they were last taken.
+    /// The cables that a map of this host is to show as lossy, if these or the map changed since they were last taken.
     pub(crate) fn take_agreed(&mut self) -> Option<Vec<TaggedPort>> {
         std::mem::take(&mut self.changed).then(|| self.agreed.iter().map(|&(port, _)| port).collect())
     }
@@ -173,6 +173,8 @@ impl Service for LossReports {
     fn map_changed(&mut self, now: Instant, place: &Place) {
         let (mapper, was_mapper) = (self.mapper(), self.is_mapper());
         self.basis = Some(Arc::clone(&place.basis));
+        // What routes can do without depends on the map.
+        self.changed = true;
         if self.mapper() != mapper {
             self.told.clear();
         }
@@ -183,7 +185,6 @@ impl Service for LossReports {
             let named = |cable: &Cable| map.tagged(cable.a).or_else(|| map.tagged(cable.b));
             self.agreed = map.lossy.iter().filter_map(named).map(|port| (port, now + HELD_FOR)).collect();
             self.next_at = None;
-            self.changed = true;
             return;
         }
         let own = self.own;

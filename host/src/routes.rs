@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Attached, Map, MapVersion, PortRef, PortsInUse};
+use mapper_proto::map::{Attached, Cable, Map, MapVersion, PortRef, PortsInUse, TaggedPort};
 use mapper_proto::wire::{RoundTrip, Route};
 use thiserror::Error;
 
@@ -87,6 +87,16 @@ impl Basis {
         &self.topology
     }
 
+    /// Whether routes of this map can do without the cables in these ports: none is then too long. Cables that have to be used in any
+    /// case do not count.
+    pub(crate) fn can_leave_out(&self, ports: &[TaggedPort]) -> bool {
+        let lossy = self.map.cables_in(ports);
+        let map = Map { lossy, ..Map::clone(&self.map) };
+        let is_left_out = |topology: &Topology, cable: &Cable| topology.far(cable.a) == Far::Nothing;
+        let are_left_out = |topology: &Topology| map.lossy.iter().all(|cable| is_left_out(topology, cable));
+        map.lossy.is_empty() || routed(&map).is_ok_and(|(topology, _)| are_left_out(&topology))
+    }
+
     /// What each port of the map's xbars is cabled to.
     pub fn ports(&self) -> &PortsInUse {
         &self.ports
@@ -133,7 +143,7 @@ impl Basis {
 }
 
 /// What routes of a map are computed on: without cables that lose frames, unless some route would then be too long for agents that nobody
-/// told how long routes may be.
+/// told how long routes may be. Mappers make no such maps (`Basis::can_leave_out`), but for those that have just explored the fabric.
 fn routed(map: &Map) -> Result<(Topology, Orientation), TopologyError> {
     let of = |map: &Map| -> Result<_, TopologyError> {
         let topology = Topology::from_map(map)?;

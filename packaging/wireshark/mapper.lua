@@ -244,7 +244,7 @@ records["scout.service"] = {
     name = "service", title = "Service",
     about = "Which service is asked",
     shape = "code", bytes = 1,
-    names = { [1] = "directory", [2] = "resolution" },
+    names = { [1] = "directory", [2] = "resolution", [3] = "loss_reports" },
   },
   {
     name = "question", title = "Question",
@@ -349,7 +349,7 @@ records["reply.service"] = {
     name = "service", title = "Service",
     about = "Which service answers",
     shape = "code", bytes = 1,
-    names = { [1] = "directory", [2] = "resolution" },
+    names = { [1] = "directory", [2] = "resolution", [3] = "loss_reports" },
   },
   {
     name = "answer", title = "Answer",
