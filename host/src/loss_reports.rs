@@ -131,7 +131,8 @@ impl LossReports {
         self.basis.as_ref()?.map().hosts.first().map(|host| host.mac)
     }
 
-    fn is_mapper(&self) -> bool {
+    /// Whether this host is that one.
+    pub(crate) fn is_mapper(&self) -> bool {
         self.mapper() == Some(self.own)
     }
 

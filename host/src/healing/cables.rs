@@ -64,9 +64,16 @@ impl Cables {
         self.home
     }
 
+    /// Whether another map shows the same hosts, xbars and cables by the same numbers, and other cables as lossy.
+    pub(super) fn differs_in_losses_alone(&self, other: &Self) -> bool {
+        let (one, other) = (self.basis.map(), other.basis.map());
+        one.lossy != other.lossy
+            && (&one.hosts, &one.xbars, &one.cables) == (&other.hosts, &other.xbars, &other.cables)
+    }
+
     /// Whether no way leads around the cable in this port.
     pub(super) fn joins_alone(&self, at: PortRef) -> bool {
-        self.basis.map().joins_alone(at)
+        self.basis.map().routable().joins_alone(at)
     }
 
     /// How many cables routes go around at most as they lose frames.

@@ -135,6 +135,8 @@ pub enum HealingCount {
 #[derive(Debug)]
 struct Absent {
     known: Known,
+    /// Its ends that were at tagged xbars, each as tag and port, the lower one first.
+    ends: Vec<(u64, u8)>,
     /// How often it had lost frames and then answered its tests.
     relapses: u32,
     /// When it is forgotten.
@@ -177,6 +179,9 @@ impl Healing {
     /// before, only cables that pass the mapper's frames but not users' frames, or lose many, are kept.
     pub(crate) fn map_installed(&mut self, now: Instant, basis: Arc<Basis>, own: Mac) {
         let before = self.cables.replace(Cables::new(basis, own));
+        if before.iter().zip(&self.cables).any(|(before, now)| before.differs_in_losses_alone(now)) {
+            return self.routes_changed(now);
+        }
         let known = std::mem::take(&mut self.known);
         self.relapses.clear();
         self.repaired = DeadCables::default();
@@ -208,23 +213,39 @@ impl Healing {
                     ..Known::new(since, cable.is_host)
                 };
                 self.known.entry(cable.at).or_insert(kept);
-            } else if let Some((tag, port)) = before.iter().flat_map(|before| before.tags_of(at)).next() {
+            } else if known.lossy.is_some() && !known.is_host {
+                let ends: Vec<_> = before.iter().flat_map(|before| before.tags_of(at)).collect();
+                let Some(&(tag, port)) = ends.first() else { continue };
                 let relapses = before_this.get(&at).copied().unwrap_or_default();
-                let absent = Absent { known, relapses, until: now + ABSENT_FOR };
+                let absent = Absent { known, ends, relapses, until: now + ABSENT_FOR };
                 lost_sight.push((TaggedPort { tag, port }, absent));
             }
         }
-        let lost_sight = lost_sight.into_iter().filter(|(_, absent)| absent.known.lossy.is_some());
-        self.absent.extend(lost_sight.take(LIMIT.saturating_sub(self.absent.len())));
+        lost_sight.truncate(LIMIT.saturating_sub(self.absent.len()));
+        self.absent.extend(lost_sight);
         self.find_absent();
         self.test_now(now);
     }
 
-    /// Takes up what is known of cables that are back in the map.
+    /// Takes in that there are routes of another map, which shows the same fabric, and other cables that lose frames. It was made without
+    /// exploring, so it shows cables that are dead, too: these are known further on, and the agent is told of them again.
+    fn routes_changed(&mut self, now: Instant) {
+        self.repaired = DeadCables::default();
+        let found = self.known.iter().filter_map(|(&at, known)| Some((at, known.found()?)));
+        self.to_tell = found.filter(|&(_, cause)| cause != CableCause::UsersOnly).collect();
+        self.to_test.clear();
+        self.test_now(now);
+    }
+
+    /// Takes up what is known of cables that are back in the map, at both of their ends.
     fn find_absent(&mut self) {
         let cables = self.cables.as_ref();
-        let here = |port: &TaggedPort| cables?.at_tag(port.tag, port.port);
-        let back: Vec<_> = self.absent.keys().filter_map(|port| Some((*port, here(port)?))).collect();
+        let here = |(port, absent): (&TaggedPort, &Absent)| {
+            let found = cables?.at_tag(port.tag, port.port)?;
+            let is_same = cables?.tags_of(found.at).eq(absent.ends.iter().copied());
+            (is_same && !found.is_host).then_some((*port, found))
+        };
+        let back: Vec<_> = self.absent.iter().filter_map(here).collect();
         for (port, CableEnd { at, is_host }) in back {
             let Some(Absent { known, relapses, .. }) = self.absent.remove(&port) else { continue };
             let Known { since, lossy, frame_bytes, .. } = known;

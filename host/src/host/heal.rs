@@ -40,9 +40,11 @@ impl Host {
         reports.set_found(now, self.healing.lossy_ports());
         reports.handle_timeout(now);
         if let Some(ports) = reports.take_agreed() {
-            let basis = self.table.as_ref().map(|table| table.basis());
-            let ports =
-                if basis.is_none_or(|basis| basis.can_leave_out(&ports)) { ports } else { Vec::new() };
+            let basis = self.table.as_ref().map(|table| table.basis()).filter(|_| reports.is_mapper());
+            let ports = match basis {
+                Some(basis) => basis.can_leave_out(ports),
+                None => ports,
+            };
             self.agent.set_lossy(now, ports);
         }
     }

@@ -143,11 +143,11 @@ impl Orientation {
         }
     }
 
-    /// How many xbars the longest of the shortest legal routes between hosts passes. Where directions are ordered and not xbars it is 0,
-    /// as nobody looks.
+    /// How many xbars the longest of the shortest legal routes between hosts passes. On a grid, whose directions are ordered, it is no
+    /// more than what is told: there each dimension may be crossed from end to end.
     pub fn longest_route(&self, topology: &Topology) -> usize {
-        if matches!(self.order, LegalOrder::Channels(_)) {
-            return 0;
+        if let Shape::Grid { sizes } = &self.shape {
+            return 1 + sizes.iter().map(|&size| usize::from(size).saturating_sub(1)).sum::<usize>();
         }
         let xbars: Vec<u32> =
             (0..topology.xbar_count() as u32).filter(|&xbar| !topology.hosts_of(xbar).is_empty()).collect();

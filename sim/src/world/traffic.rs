@@ -28,6 +28,7 @@ pub(super) use frame::UserFrame;
 pub use pair::LOST_AFTER;
 use pair::{Arrival, Gap, Pair, Upheavals};
 pub use report::{FaultEffect, PairGap, TrafficReport};
+pub(super) use users::goes_in_a_circle;
 
 /// Names the stream of seeds for the choice of who sends to whom.
 const TRAFFIC: u64 = 6;

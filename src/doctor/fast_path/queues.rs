@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::doctor::{Check, repair::output_of};
 
 /// The kinds of queues that know neither priorities nor flows, as tc(8) calls them. All others do, or are short enough.
-const WITHOUT_CLASSES: [&str; 7] = ["bfifo", "gred", "netem", "pfifo", "pfifo_head_drop", "red", "tbf"];
+const WITHOUT_CLASSES: [&str; 6] = ["bfifo", "gred", "pfifo", "pfifo_head_drop", "red", "tbf"];
 
 /// A queue, as `tc -j qdisc show` tells it.
 #[derive(Debug, Deserialize)]
@@ -32,9 +32,11 @@ fn judge(name: &str, shown: &[u8]) -> Option<Check> {
     let stands_in = |inner: &Queue, outer: &Queue| {
         inner.parent.as_ref().and_then(|parent| parent.split(':').next()) == outer.handle.split(':').next()
     };
-    // What waits in the queue that has others within waits in those.
-    let innermost = queues.iter().filter(|outer| !queues.iter().any(|inner| stands_in(inner, outer)));
-    let queue = innermost.into_iter().find(|queue| WITHOUT_CLASSES.contains(&&*queue.kind))?;
+    let is_without = |queue: &&Queue| WITHOUT_CLASSES.contains(&&*queue.kind);
+    let outermost = queues.iter().find(|queue| queue.parent.is_none()).filter(is_without)?;
+    // What waits in a queue that has another within waits in that one.
+    let within = queues.iter().find(|inner| stands_in(inner, outermost));
+    let queue = within.map_or(Some(outermost), |inner| Some(inner).filter(is_without))?;
     let Queue { kind, handle, parent } = queue;
     let place = match (&**kind, parent) {
         // A queue that limits the rate goes on to do so with another one within.
@@ -72,6 +74,7 @@ mod tests {
             r#"[{"kind":"mq","handle":"0:","root":true},{"kind":"fq_codel","handle":"0:","parent":":1"},
                 {"kind":"clsact","handle":"ffff:","parent":"ffff:fff1"}]"#,
             &within("pfifo_fast"),
+            r#"[{"kind":"prio","handle":"1:","root":true},{"kind":"pfifo","handle":"2:","parent":"1:1"}]"#,
             "[]",
             "no JSON",
         ] {

@@ -187,3 +187,39 @@ fn what_an_examination_found_holds_in_the_next_map_if_the_cable_is_where_it_was(
         assert_eq!(story.healing.loses_frames(story.now, (&examined, &hops), losing(1)), None);
     }
 }
+
+#[test]
+fn a_cable_that_a_map_missed_is_told_on_and_lossy_again_once_a_map_has_it() {
+    let (mut story, first) = (Story::new(), basis(&ring()));
+    let hops = [port(0, 2), port(1, 2)];
+    story.healing.loses_frames(story.now, (&first, &hops), losing(1));
+    let without = next_map(|map| map.cables.retain(|cable| cable.a != port(0, 2)));
+    story.healing.map_installed(story.now, without, OWN);
+    assert_eq!(story.healing.lossy_cables().count(), 0);
+    assert_eq!(story.healing.lossy_ports(), [TaggedPort { tag: 10, port: 2 }]);
+    // Another cable in that port is another cable.
+    let moved = next_map(|map| map.cables[0] = Cable::new(port(0, 2), port(1, 4)));
+    story.healing.map_installed(story.now, moved, OWN);
+    assert_eq!(story.healing.lossy_cables().count(), 0);
+    story.healing.map_installed(story.now, Arc::clone(&first), OWN);
+    assert_eq!(story.healing.lossy_cables().map(|cable| cable.at).collect::<Vec<_>>(), [port(0, 2)]);
+    let without = next_map(|map| map.cables.retain(|cable| cable.a != port(0, 2)));
+    story.healing.map_installed(story.now, without, OWN);
+    story.pass_ms(60_000);
+    story.healing.poll(story.now);
+    assert_eq!(story.healing.lossy_ports(), [], "it is gone");
+}
+
+#[test]
+fn dead_cables_are_known_in_a_map_that_only_shows_others_that_lose_frames() {
+    let mut story = Story::new();
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 2)], (1, 64));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]));
+    let map = Map { lossy: vec![ring().cables[1]], ..Map::clone(&ring()) };
+    story.healing.map_installed(story.now, basis(&map), OWN);
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]), "the agent is told again");
+    assert_eq!(story.dead(), [port(0, 2)]);
+    // A map of an exploration has found out for itself.
+    story.healing.map_installed(story.now, next_map(|map| map.cables.truncate(3)), OWN);
+    assert_eq!(story.dead(), []);
+}

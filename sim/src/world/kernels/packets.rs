@@ -14,7 +14,7 @@ use rand::RngExt;
 use super::super::World;
 use super::super::counts::FabricCount;
 use super::super::queue::What;
-use super::super::traffic::UserFrame;
+use super::super::traffic::{UserFrame, goes_in_a_circle};
 use super::neighbours::{FIRST_INTERFACE, interface_name, link_address};
 use super::tap_datagram::{self, headers_bytes};
 use super::{Firewall, Kernel};
@@ -160,7 +160,7 @@ impl World {
         if !finds_out && matches!(leaves, Leaves::AsRouted) {
             self.count_packet(from, (meant, flow), &followed.passed, &carried);
         }
-        if !finds_out && self.agree_who_has(meant) {
+        if !finds_out && goes_in_a_circle(&followed.channels) && self.agree_who_has(meant) {
             self.note_circle(from, &followed.channels);
         }
         let lost = self.noise.loss + self.noise.corrupt;

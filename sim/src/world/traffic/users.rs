@@ -138,8 +138,7 @@ impl World {
 
     /// Does the same as [`Self::note_loops`] for a packet that leaves crossbars by these channels.
     pub(in crate::world) fn note_circle(&mut self, from: u32, channels: &[u32]) {
-        let distinct: BTreeSet<u32> = channels.iter().copied().collect();
-        if distinct.len() < channels.len() && self.is_of_one_true_map() {
+        if goes_in_a_circle(channels) && self.is_of_one_true_map() {
             let name = self.plant.name(PlantNode::Host(from));
             self.note_wrong(format!("a frame from {name} goes in a circle"));
         }
@@ -223,4 +222,10 @@ impl World {
         }
         self.traffic = Some(traffic);
     }
+}
+
+/// Whether what takes these channels takes one of them twice.
+pub(in crate::world) fn goes_in_a_circle(channels: &[u32]) -> bool {
+    let distinct: BTreeSet<u32> = channels.iter().copied().collect();
+    distinct.len() < channels.len()
 }
