@@ -89,6 +89,7 @@ pub use echo::Echo;
 pub use event::{Event, Transmit};
 pub use liveness::{CableTest, LivenessCount, PathId, PathUse};
 pub use machine::Agent;
+pub use pause::LONGEST_PAUSE;
 pub use service::{AskedService, ServiceQuestion};
 pub use settings::Settings;
 pub use status::{FrameDrop, MappingCost, Purpose, Status, Unreachable};

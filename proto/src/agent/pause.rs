@@ -24,7 +24,7 @@ use super::held::short_ways;
 /// Longest pause in a row, and the most that an agent saves up for. The highest mapper may be the one that a forged
 /// message has asked: until it has been quiet for so long and has mapped then, others may have to go on with routes
 /// of a map that no longer holds, which the fault search allows for 5 s.
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 /// Of how many mappers it is remembered that they said that a pause is over.
 const MOST_ENDED: usize = 8;

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mapper_proto::Instant;
+use mapper_proto::agent::LONGEST_PAUSE;
 use mapper_proto::map::Fabric;
 use thiserror::Error;
 
@@ -185,8 +186,10 @@ impl Scenario {
             // along such a way until enough probes were missed.
             let found_within = struck.iter().filter(|_| self.setup.kernels);
             let found_within = found_within.map(|it| gaps::found_within(&it.fault)).max();
-            let settled_at =
-                agreed_at + found_within.map_or(Self::SETTLED, |within| within.max(Self::SETTLED));
+            // Whoever asked for quiet may be gone, and hosts that keep it ask each other nothing.
+            let quiet = self.setup.agents.pause.then_some(LONGEST_PAUSE);
+            let settled = found_within.into_iter().chain(quiet).fold(Self::SETTLED, Duration::max);
+            let settled_at = agreed_at + settled;
             self.run_checked(world, watch, settled_at)?;
             world.ask_for_all_names();
             // A frame that was sent before all had settled may be lost, and counts as lost only now.

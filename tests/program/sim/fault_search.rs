@@ -214,6 +214,8 @@ fn seeds_that_once_failed_hold() {
         8_000_060_584,
         // A host took its IP address along to another address of its interface, and packets to it circled until all had heard.
         8_500_031_397,
+        // Whoever had asked for quiet was killed, and a host passed no questions of others on for four seconds.
+        8_700_028_283,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }
