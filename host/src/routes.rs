@@ -92,7 +92,7 @@ impl Basis {
 
     /// Those of these ports, the first ones, whose cables routes of this map can do without all together: none is then too long.
     /// Cables that have to be used in any case do not count.
-    pub(crate) fn can_leave_out(&self, mut ports: Vec<TaggedPort>) -> Vec<TaggedPort> {
+    pub(crate) fn ports_to_leave_out(&self, mut ports: Vec<TaggedPort>) -> Vec<TaggedPort> {
         let are_left_out = |topology: &Topology, lossy: &[Cable]| {
             lossy.iter().all(|cable| topology.far(cable.a) == Far::Nothing)
         };
@@ -158,7 +158,7 @@ impl Basis {
 }
 
 /// What routes of a map are computed on: without cables that lose frames, unless some route would then be too long for agents that nobody
-/// told how long routes may be. Mappers make no such maps (`Basis::can_leave_out`), but for those that have just explored the fabric.
+/// told how long routes may be. Mappers make no such maps (`Basis::ports_to_leave_out`), but for those that have just explored the fabric.
 fn routed(map: &Map) -> Result<(Topology, Orientation), TopologyError> {
     let of = |map: &Map| -> Result<_, TopologyError> {
         let topology = Topology::from_map(map)?;
@@ -444,3 +444,6 @@ fn xbars_by_tag(map: &Map) -> Vec<(u64, u32)> {
     tags.sort_unstable();
     tags
 }
+
+#[cfg(test)]
+mod tests;

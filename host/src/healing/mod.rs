@@ -24,12 +24,14 @@
 //! closed at once.
 //!
 //! A cable that loses frames is not dead: no turn opens for it, and the agent is not told. Routes go around it where others lead there,
-//! and the global mapper is told (`crate::loss_reports`), whose next map leaves it out of all routes. Where many cables lose frames it is likelier that there is too much traffic, and
-//! moving that to the cables that are left would make it worse: so routes go around one of eight cables at most, and one at least.
+//! and the global mapper is told (`crate::loss_reports`), whose next map leaves it out of all routes. Where many cables lose frames it is
+//! likelier that there is too much traffic, and moving that to the cables that are left would make it worse: so routes go around one
+//! of eight cables at most, and one at least.
 //!
-//! A new map ends all that is known of dead cables, with three exceptions. Lost carrier at the own crossbar
+//! A new map ends all that is known of dead cables, with four exceptions. Lost carrier at the own crossbar
 //! counts as long as the cable is in the map. So does a cable that passes the mapper's frames but not users'
-//! frames, or loses many, as every new map lists it.
+//! frames, as every new map lists it. One that loses many is remembered for a minute even if a map lacks it, as exploring may miss it.
+//! And a map that only shows other cables as lossy was made without exploring, so all that is known holds on.
 //!
 //! The cable of a silent host is not routed around, as there is no way around it. The agent is told of it,
 //! and it is shown and tested.

@@ -42,7 +42,7 @@ impl Host {
         if let Some(ports) = reports.take_agreed() {
             let basis = self.table.as_ref().map(|table| table.basis()).filter(|_| reports.is_mapper());
             let ports = match basis {
-                Some(basis) => basis.can_leave_out(ports),
+                Some(basis) => basis.ports_to_leave_out(ports),
                 None => ports,
             };
             self.agent.set_lossy(now, ports);

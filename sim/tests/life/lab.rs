@@ -130,6 +130,13 @@ pub(crate) fn ms(ms: u64) -> Instant {
 }
 
 impl Lab {
+    /// A world that was set up elsewhere, with a diary from now on.
+    pub(crate) fn around(mut world: World) -> Self {
+        let diary = Diary::default();
+        world.record(Box::new(diary.clone()));
+        Self { world, diary }
+    }
+
     /// A world that has run for 3 s, by when all hosts agree on a map.
     #[track_caller]
     pub(crate) fn configured(plan: Plan) -> Self {
