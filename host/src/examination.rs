@@ -87,7 +87,7 @@ impl Examiner {
     /// Takes in what came of the sounding. Returns the path, and where on it frames get lost if they do at one place.
     pub(crate) fn end(&mut self, sounded: &Sounded) -> Option<(Examined, Losing)> {
         let examined = self.under_way.take()?;
-        let places: Vec<_> = sounded.iter().map(|echoes| Place::of(echoes)).collect();
+        let places: Vec<_> = sounded.iter().map(|echoes| Turned::of(echoes)).collect();
         let (reached, lost_percent) = where_lost(&places)?;
         let losing = Losing { reached, lost_percent, frame_bytes: examined.frame_bytes };
         Some((examined, losing))
@@ -96,14 +96,14 @@ impl Examiner {
 
 /// What came of the echoes that turned at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Turned {
     /// How many of [`ROUNDS`] got lost.
     lost: usize,
     /// How many rows of one or more that got lost there are, with others before and behind.
     runs: usize,
 }
 
-impl Place {
+impl Turned {
     fn of(echoes: &[Option<Back>]) -> Self {
         let lost = echoes.iter().filter(|back| back.is_none()).count();
         let runs = echoes.chunk_by(|one, next| one.is_none() == next.is_none());
@@ -113,9 +113,9 @@ impl Place {
 
 /// How many places are reached without loss, and how many of a hundred frames get lost behind them, by what came of echoes that turned
 /// at each place.
-fn where_lost(places: &[Place]) -> Option<(usize, u8)> {
+fn where_lost(places: &[Turned]) -> Option<(usize, u8)> {
     let mut before = 0;
-    for (reached, &Place { lost: here, runs }) in places.iter().enumerate() {
+    for (reached, &Turned { lost: here, runs }) in places.iter().enumerate() {
         // Whoever answers no echoes, and sends on all frames, loses none.
         let behind = places[reached..].iter().map(|place| place.lost).min().unwrap_or(here);
         let more = behind.saturating_sub(before);
@@ -142,7 +142,7 @@ mod tests {
     /// Where frames get lost if so many do at each place, now and then.
     fn where_lost(lost: &[usize]) -> Option<(usize, u8)> {
         let places: Vec<_> =
-            lost.iter().map(|&lost| Place { lost, runs: lost.min(50 - lost).max(1) }).collect();
+            lost.iter().map(|&lost| Turned { lost, runs: lost.min(50 - lost).max(1) }).collect();
         super::where_lost(&places)
     }
 
@@ -171,9 +171,9 @@ mod tests {
     fn what_dies_or_comes_back_meanwhile_loses_no_frames_now_and_then() {
         let back = Some(Back { took: Duration::ZERO, arrived_ns: None, ended_at: None });
         let of =
-            |echoes: &[Option<Back>]| super::where_lost(&[Place { lost: 0, runs: 0 }, Place::of(echoes)]);
+            |echoes: &[Option<Back>]| super::where_lost(&[Turned { lost: 0, runs: 0 }, Turned::of(echoes)]);
         let (live, dead) = (vec![back; 25], vec![None; 25]);
-        assert_eq!(Place::of(&[back, None, None, back, None]), Place { lost: 3, runs: 2 });
+        assert_eq!(Turned::of(&[back, None, None, back, None]), Turned { lost: 3, runs: 2 });
         for echoes in [[&live[..], &dead].concat(), [&dead[..], &live].concat(), vec![None; 50]] {
             assert_eq!(of(&echoes), None);
         }

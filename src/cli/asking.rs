@@ -7,7 +7,7 @@ use std::time::{Duration, Instant as Clock};
 use mapper_daemon::subnet;
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_ib::mad::Smp;
-use mapper_ib::sweep::{Found, Settings, Sweep, TableReading, TablesFound};
+use mapper_ib::sweep::{Found, Sweep, SweepSettings, TableReading, TablesFound};
 use mapper_machine::mad_port::{AskingPort, PortName};
 use mapper_proto::time::Instant;
 
@@ -47,7 +47,7 @@ impl AskingOptions {
 pub(super) struct Asker<'a> {
     name: &'a PortName,
     port: AskingPort,
-    settings: Settings,
+    settings: SweepSettings,
 }
 
 impl<'a> Asker<'a> {
@@ -58,7 +58,7 @@ impl<'a> Asker<'a> {
     pub(super) fn open(name: &'a PortName, options: &AskingOptions) -> Result<Self, CliError> {
         let timeout = Duration::from_millis(options.timeout.into());
         let key = options.m_key_file.as_deref().map_or(Ok(0), subnet::read_key)?;
-        let settings = Settings {
+        let settings = SweepSettings {
             window: options.window,
             timeout,
             retries: options.retries,

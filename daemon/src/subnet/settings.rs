@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
-use mapper_ib::manager::Settings;
-use mapper_ib::sweep;
+use mapper_ib::manager::ManagerSettings;
+use mapper_ib::sweep::SweepSettings;
 use std::time::Duration;
 
 use super::SubnetAgentError;
@@ -25,12 +25,12 @@ const MAX_PRIORITY: u8 = 15;
 ///
 /// # Errors
 /// If the file of the key of management cannot be read, or has no key.
-pub(super) fn of(config: &Config) -> Result<Settings, SubnetAgentError> {
+pub(super) fn of(config: &Config) -> Result<ManagerSettings, SubnetAgentError> {
     let subnet = &config.subnet;
     let key = subnet.key_file.as_deref().map_or(Ok(0), read_key)?;
     let level = config.settings.level;
-    Ok(Settings {
-        sweep: sweep::Settings {
+    Ok(ManagerSettings {
+        sweep: SweepSettings {
             window: subnet.window,
             timeout: subnet.timeout,
             retries: RETRIES,

@@ -68,10 +68,15 @@ impl Healing {
         }
     }
 
-    /// The cables that no route leads over, by the map, as other hosts find that they lose frames, each by the lower of its ports.
+    /// The cables that no host's route leads over, by the map, as they lose frames, each by the lower of its ports.
+    pub fn left_out(&self) -> impl Iterator<Item = PortRef> + '_ {
+        self.cables.iter().flat_map(Cables::left_out)
+    }
+
+    /// Those of them that this host has not found itself.
     pub fn left_out_by_others(&self) -> impl Iterator<Item = PortRef> + '_ {
         let own = |at: &PortRef| self.known.get(at).is_some_and(|known| known.lossy.is_some());
-        self.cables.iter().flat_map(Cables::left_out).filter(move |at| !own(at))
+        self.left_out().filter(move |at| !own(at))
     }
 
     /// Whether routes go around no cable that is held for dead, but around some that lose frames.

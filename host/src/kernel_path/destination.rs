@@ -40,7 +40,7 @@ const USED_FOR: Duration = Duration::from_secs(1);
 
 /// A host that packets are sent to.
 #[derive(Debug)]
-pub(super) struct Destination {
+pub(super) struct KernelDestination {
     /// The host's number in the table.
     pub(super) host: u32,
     /// The number of the host's groups.
@@ -80,7 +80,7 @@ pub(super) struct Destination {
     pub(super) answered_at: Option<Instant>,
 }
 
-impl Destination {
+impl KernelDestination {
     pub(super) fn new(host: u32, number: u32) -> Self {
         let (addresses, ways, installed) = (Addresses::default(), Vec::new(), Objects::default());
         Self {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mapper_proto::{Instant, Mac};
 
 use super::KernelPath;
-use super::destination::Destination;
+use super::destination::KernelDestination;
 use super::prober::Ends;
 use super::way::Way;
 
@@ -50,7 +50,7 @@ impl Farewell {
     }
 }
 
-impl Destination {
+impl KernelDestination {
     /// Whether all ways to this host were tried, and some of them take packets. Probes of IPv4 come from `v4_probes_from`.
     fn is_settled(&self, v4_probes_from: Option<Ipv4Addr>) -> bool {
         let is_tried = |way: &Way| way.is_proved() || way.is_refuted();
@@ -65,7 +65,7 @@ impl KernelPath {
             return;
         }
         let Self { destinations, prober, own, v4_probes_from, .. } = self;
-        let is_due = |it: &Destination| {
+        let is_due = |it: &KernelDestination| {
             it.is_settled(*v4_probes_from) && it.farewell.due_at().is_some_and(|at| at <= now)
         };
         for (&mac, destination) in destinations.iter_mut().filter(|(_, it)| is_due(it)) {

@@ -8,7 +8,7 @@ use mapper_fib::segments::{self, Element};
 use mapper_fib::{Nexthop, Objects, Route};
 use mapper_proto::{Instant, Mac};
 
-use super::destination::Destination;
+use super::destination::KernelDestination;
 use super::surroundings::{Surroundings, TablesByDestination};
 use super::way::{USED_LEFT_AFTER, Way};
 use super::{KernelPath, KernelPort};
@@ -136,7 +136,7 @@ impl KernelPath {
         let tables = TablesByDestination::of(self.goes_by_destination(), complete);
         let around = Surroundings { abilities, agent_port, ports, narrow, tables };
         let has_route =
-            |it: &Destination| it.has_route_along(nexthop, table, &around, |way| left.may_take(way));
+            |it: &KernelDestination| it.has_route_along(nexthop, table, &around, |way| left.may_take(way));
         let mut there = self.destinations.values().filter(|it| it.has_address(to)).peekable();
         if there.peek().is_none() {
             let Some(mac) = self.left.addresses.get(&to) else { return false };

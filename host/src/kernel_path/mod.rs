@@ -60,7 +60,7 @@ use crate::routes::RouteTable;
 pub use acquaintances::Acquaintances;
 use company::Company;
 pub(crate) use company::needed_by;
-use destination::Destination;
+use destination::KernelDestination;
 pub use held::{Difference, HeldSegments, ObjectDiffers, SegmentsDiffer, SegmentsTold};
 use left::Left;
 pub use left::LeftRoutes;
@@ -134,7 +134,7 @@ pub struct KernelPath {
     left: Left,
     /// Whether it has let go of all routes, and has had none since.
     has_let_go: bool,
-    destinations: BTreeMap<Mac, Destination>,
+    destinations: BTreeMap<Mac, KernelDestination>,
     /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
     /// have crashed, and their kernel go on.
     unlisted: BTreeMap<Mac, Unlisted>,
@@ -303,8 +303,9 @@ impl KernelPath {
             let back = self.unlisted.remove(&mac).map(|it| it.destination);
             let numbers = &mut self.numbers;
             let known = self.destinations.entry(mac);
-            known.or_insert_with(|| back.unwrap_or_else(|| Destination::new(host, numbers.take()))).host =
-                host;
+            known
+                .or_insert_with(|| back.unwrap_or_else(|| KernelDestination::new(host, numbers.take())))
+                .host = host;
         }
         self.change_unlisted(|it, numbers| it.lose_illegal_ways(table, numbers));
         // Within one map only dead cables change, and most hosts' ways avoid these before and after; but where this host
@@ -312,7 +313,7 @@ impl KernelPath {
         let has_hops = |table: &RouteTable| table.has_next_hops();
         let gained_hops = has_hops(table) && !before.as_deref().is_some_and(has_hops);
         let renewed: Vec<Mac> = if is_same_map && !gained_hops {
-            let changed = |(_, it): &(&Mac, &Destination)| it.is_touched_by(table);
+            let changed = |(_, it): &(&Mac, &KernelDestination)| it.is_touched_by(table);
             self.destinations.iter().filter(changed).map(|(&mac, _)| mac).collect()
         } else if is_same_map {
             listed.into_keys().collect()
@@ -408,7 +409,7 @@ impl KernelPath {
 
     /// Whether the kernel sends packets to any host.
     pub fn carries(&self) -> bool {
-        self.destinations.values().any(Destination::is_carried)
+        self.destinations.values().any(KernelDestination::is_carried)
     }
 
     /// The hosts whose packets the kernel sends.

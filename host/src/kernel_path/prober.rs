@@ -87,7 +87,7 @@ pub(super) struct Ends {
 
 /// Where a probe goes.
 #[derive(Debug)]
-struct Question {
+struct ProbeCourse {
     towards: IpAddr,
     segments: Vec<Ipv6Addr>,
     ends: DatagramEnds,
@@ -95,7 +95,7 @@ struct Question {
     turns: bool,
 }
 
-impl Question {
+impl ProbeCourse {
     /// What is to be asked of a way now: along `turned`, if there are such segments, which lead home, and otherwise along the way to
     /// its end.
     fn of(way: &Way, ends: Ends, turned: Option<Vec<Ipv6Addr>>) -> Option<Self> {
@@ -135,7 +135,7 @@ struct Turn {
 
 /// What a turn waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Queue {
+enum TurnQueue {
     /// It waits for its time: a probe is under way, or the way is proved and is tried again now and then.
     Timed,
     /// It waits for its time and for room in the window, as the first probe of a try is to be sent.
@@ -148,7 +148,7 @@ pub(super) struct Prober {
     timed: BTreeSet<Turn>,
     first: BTreeSet<Turn>,
     /// The turn of each way, and the queue in which it is.
-    turns: BTreeMap<(Mac, u32), (Turn, Queue)>,
+    turns: BTreeMap<(Mac, u32), (Turn, TurnQueue)>,
     /// How many first probes may be under way.
     window: Window,
     under_way: BTreeMap<u64, Probed>,
@@ -184,21 +184,21 @@ impl Prober {
     /// Has a way's turn come at this moment, and not when it was to come before.
     pub(super) fn schedule(&mut self, at: Instant, mac: Mac, way: &Way) {
         let turn = Turn { at, place: way.place, mac, number: way.number };
-        let queue = if way.is_proved() || way.nonce.is_some() { Queue::Timed } else { Queue::First };
+        let queue = if way.is_proved() || way.nonce.is_some() { TurnQueue::Timed } else { TurnQueue::First };
         self.plan(turn, queue);
     }
 
-    fn plan(&mut self, turn: Turn, queue: Queue) {
+    fn plan(&mut self, turn: Turn, queue: TurnQueue) {
         if let Some((before, queue)) = self.turns.insert((turn.mac, turn.number), (turn, queue)) {
             self.queue_mut(queue).remove(&before);
         }
         self.queue_mut(queue).insert(turn);
     }
 
-    const fn queue_mut(&mut self, queue: Queue) -> &mut BTreeSet<Turn> {
+    const fn queue_mut(&mut self, queue: TurnQueue) -> &mut BTreeSet<Turn> {
         match queue {
-            Queue::Timed => &mut self.timed,
-            Queue::First => &mut self.first,
+            TurnQueue::Timed => &mut self.timed,
+            TurnQueue::First => &mut self.first,
         }
     }
 
@@ -277,7 +277,7 @@ impl Prober {
             way.nonce = Some(nonce);
             if let Some(ends) = ends {
                 let turned = if turns { turn(way) } else { None };
-                self.send(now, (mac, way), Question::of(way, ends, turned), (nonce, full_length));
+                self.send(now, (mac, way), ProbeCourse::of(way, ends, turned), (nonce, full_length));
                 if is_first_try {
                     self.window.sent(now, nonce);
                 }
@@ -292,10 +292,10 @@ impl Prober {
         &mut self,
         now: Instant,
         (mac, way): (Mac, &Way),
-        question: Option<Question>,
+        question: Option<ProbeCourse>,
         (nonce, full_length): (u64, bool),
     ) {
-        let Some(Question { towards, segments, ends, turns }) = question else { return };
+        let Some(ProbeCourse { towards, segments, ends, turns }) = question else { return };
         self.under_way.insert(nonce, Probed { mac, number: way.number, turns });
         self.sent.push_back((now, nonce));
         // A list of segments that leads there and home may be longer than one that leads there, and leaves
@@ -317,7 +317,7 @@ impl Prober {
     /// Asks the last question, along a way that is proved. Returns its nonce.
     pub(super) fn ask_last(&mut self, now: Instant, (mac, way): (Mac, &Way), ends: Ends) -> u64 {
         let nonce = self.rng.random();
-        self.send(now, (mac, way), Question::of_v6(way, ends), (nonce, false));
+        self.send(now, (mac, way), ProbeCourse::of_v6(way, ends), (nonce, false));
         if let Some(probe) = self.to_send.back_mut().filter(|probe| probe.nonce == nonce) {
             probe.is_last = true;
         }

@@ -8,7 +8,7 @@ use mapper_fib::{Objects, RouteKey, Rule, changes};
 use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
 
-use super::destination::Destination;
+use super::destination::KernelDestination;
 use super::status::Shortened;
 use super::surroundings::{Surroundings, TablesByDestination};
 use super::way::Way;
@@ -51,7 +51,7 @@ impl KernelPath {
     pub(super) fn renew_too_long(&mut self) {
         let unlisted = self.unlisted.values().map(|it| &it.destination);
         let carried = self.destinations.values().chain(unlisted);
-        let least = carried.filter_map(Destination::least_mtu_of_segments).min();
+        let least = carried.filter_map(KernelDestination::least_mtu_of_segments).min();
         let wanted = Objects {
             rules: least.map(|_| Rule::TooLong).into_iter().collect(),
             marked_above: least,
@@ -164,7 +164,7 @@ impl KernelPath {
         }
     }
 
-    pub(super) fn drop_destination(&mut self, destination: Destination) {
+    pub(super) fn drop_destination(&mut self, destination: KernelDestination) {
         self.changes.extend(changes(&destination.installed, &Objects::default()));
         destination.numbers().for_each(|number| self.numbers.give_back(number));
     }

@@ -7,7 +7,7 @@ use mapper_fib::segments::Element;
 use mapper_proto::wire::Route;
 use mapper_proto::{Mac, PortSet, crossbar_tag};
 
-use super::destination::Destination;
+use super::destination::KernelDestination;
 use super::surroundings::{ByDestination, CABLE};
 use super::way::Way;
 use super::{KernelPath, KernelPort};
@@ -207,14 +207,14 @@ impl KernelPath {
 
     /// The hosts to which the kernel sends packets of IPv6 alone, as those of IPv4 do not get through.
     pub fn v4_not_carried(&self) -> impl Iterator<Item = Mac> + '_ {
-        let loses_v4 = |it: &Destination| {
+        let loses_v4 = |it: &KernelDestination| {
             it.is_carried() && it.ends_of_v4(self.v4_probes_from).is_some() && it.loses_v4()
         };
         self.destinations.iter().filter(move |(_, it)| loses_v4(it)).map(|(&mac, _)| mac)
     }
 
     /// The hosts to which the kernel sends no packets, and why, whichever neighbour's kernel may be the cause.
-    fn not_carried(&self) -> impl Iterator<Item = (Mac, &Destination, NotCarried)> {
+    fn not_carried(&self) -> impl Iterator<Item = (Mac, &KernelDestination, NotCarried)> {
         let not_carried = self.destinations.iter().filter(|(_, it)| !it.is_carried());
         not_carried.map(|(&mac, it)| {
             let why = match () {
@@ -279,7 +279,7 @@ impl KernelPath {
             | NotCarried::NoAnswer
             | NotCarried::OtherNetwork(_) => true,
         };
-        let awaits_v4 = |it: &Destination| it.awaits_v4(self.v4_probes_from);
+        let awaits_v4 = |it: &KernelDestination| it.awaits_v4(self.v4_probes_from);
         self.not_carried().all(|(_, _, why)| is_tried(why)) && !self.destinations.values().any(awaits_v4)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac, PortSet};
 
-use super::destination::Destination;
+use super::destination::KernelDestination;
 use super::surroundings::far_end;
 use super::way::{Course, Way};
 use super::{KernelPath, KernelPort, Numbers};
@@ -19,7 +19,7 @@ pub(super) const UNLISTED_FOR: Duration = Duration::from_secs(60);
 /// A host that the map does not list any more.
 #[derive(Debug)]
 pub(super) struct Unlisted {
-    pub(super) destination: Destination,
+    pub(super) destination: KernelDestination,
     /// Until when the kernel goes on sending to it.
     pub(super) until: Instant,
     /// The table of the last map that listed the host. The hops of its ways are numbered as in that map.

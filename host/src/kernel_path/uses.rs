@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mapper_fib::NexthopId;
 use mapper_proto::{Instant, Mac};
 
-use super::destination::Destination;
+use super::destination::KernelDestination;
 use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
 
 /// The most hosts at once that connections are looked up anew to, as each costs the kernel some messages. Of more the others have their
@@ -61,9 +61,10 @@ impl KernelPath {
 
     /// The hosts that the kernel has sent packets to lately, and those to which it may send by what an earlier run has left.
     pub(crate) fn used(&self, now: Instant) -> impl Iterator<Item = Mac> + '_ {
-        let may_be_used = |mac: Mac, it: &Destination| !it.is_carried() && self.left.may_lead_to(mac);
-        let used =
-            move |(&mac, it): (&Mac, &Destination)| (it.is_used(now) || may_be_used(mac, it)).then_some(mac);
+        let may_be_used = |mac: Mac, it: &KernelDestination| !it.is_carried() && self.left.may_lead_to(mac);
+        let used = move |(&mac, it): (&Mac, &KernelDestination)| {
+            (it.is_used(now) || may_be_used(mac, it)).then_some(mac)
+        };
         self.destinations.iter().filter_map(used)
     }
 

@@ -16,14 +16,14 @@ const MOST_HOSTS: usize = 1024;
 
 /// What waits for one host.
 #[derive(Debug, Default)]
-struct Queue {
+struct HostQueue {
     asks: VecDeque<Ask>,
     owns: VecDeque<Own>,
     /// Whether a message to the host is under way. There is one at a time.
     is_under_way: bool,
 }
 
-impl Queue {
+impl HostQueue {
     fn is_empty(&self) -> bool {
         self.asks.is_empty() && self.owns.is_empty()
     }
@@ -33,7 +33,7 @@ impl Queue {
 /// ask again.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    by_host: BTreeMap<Mac, Queue>,
+    by_host: BTreeMap<Mac, HostQueue>,
 }
 
 impl Outbox {
@@ -77,14 +77,14 @@ impl Outbox {
         self.by_host.retain(|_, queue| queue.is_under_way || !queue.is_empty());
     }
 
-    fn queue(&mut self, to: Mac) -> Option<&mut Queue> {
+    fn queue(&mut self, to: Mac) -> Option<&mut HostQueue> {
         let has_room = self.by_host.len() < MOST_HOSTS || self.by_host.contains_key(&to);
         has_room.then(|| self.by_host.entry(to).or_default())
     }
 
     /// The next message, and to whom. Answers go before questions.
     pub(super) fn poll(&mut self) -> Option<(Mac, Vec<u8>)> {
-        let is_due = |(_, queue): &(&Mac, &mut Queue)| !queue.is_under_way && !queue.is_empty();
+        let is_due = |(_, queue): &(&Mac, &mut HostQueue)| !queue.is_under_way && !queue.is_empty();
         let (&to, queue) = self.by_host.iter_mut().find(is_due)?;
         queue.is_under_way = true;
         let message = if queue.owns.is_empty() { fill(&mut queue.asks) } else { fill(&mut queue.owns) };

@@ -49,7 +49,7 @@ pub use crate::program::multicast::{Groups, Members};
 pub use counts::{Datagrams, SubnetCount};
 pub use event::Event;
 pub use inquiring::OwnPort;
-pub use settings::Settings;
+pub use settings::ManagerSettings;
 pub use status::{OtherManager, Status, Work};
 pub use task::{Levels, Link, Routes, Task, TaskAdapter, TaskSwitch};
 
@@ -101,7 +101,7 @@ enum Stage {
 /// The manager of a subnet, which may be its master or stand by.
 #[derive(Debug)]
 pub struct SubnetManager {
-    settings: Settings,
+    settings: ManagerSettings,
     role: SmState,
     stage: Stage,
     lids: Lids,
@@ -199,7 +199,7 @@ const MAX_EVENTS: usize = 1000;
 
 impl SubnetManager {
     /// A manager that begins to explore at once, with the LIDs that were given before.
-    pub fn new(settings: Settings, lids: Lids, now: Instant) -> Self {
+    pub fn new(settings: ManagerSettings, lids: Lids, now: Instant) -> Self {
         let mut manager = Self {
             settings,
             role: SmState::Discovering,

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crate::exchange::Manner;
-use crate::sweep;
+use crate::sweep::SweepSettings;
 
 /// How a subnet is managed.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct ManagerSettings {
     /// How the subnet is explored, and how all other datagrams are sent. The key in it is the key of
     /// management that all ports are given, 0 for none.
-    pub sweep: sweep::Settings,
+    pub sweep: SweepSettings,
     /// The priority, 0 to 15. Of two managers the one with the higher priority becomes master. `None` for one
     /// that never becomes master.
     pub priority: Option<u8>,
@@ -28,7 +28,7 @@ pub struct Settings {
 }
 
 /// The manner in which questions and orders are sent.
-pub(super) fn manner(settings: &Settings) -> Manner {
+pub(super) fn manner(settings: &ManagerSettings) -> Manner {
     Manner {
         window: settings.sweep.window.get(),
         timeout: settings.sweep.timeout,

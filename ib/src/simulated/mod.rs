@@ -30,8 +30,8 @@ pub(crate) use world::World;
 #[cfg(test)]
 pub(crate) use world::trap_of;
 
-use crate::manager::{Routes, Settings, Task};
-use crate::sweep;
+use crate::manager::{ManagerSettings, Routes, Task};
+use crate::sweep::SweepSettings;
 
 /// Options of the engines by which all tables are balanced anew each time, so that much changes at once.
 pub const ENGINES: &str = "engines=dnup;reassign";
@@ -51,9 +51,9 @@ pub struct Violation {
 }
 
 /// How the managers are set.
-pub(crate) fn settings() -> Settings {
-    Settings {
-        sweep: sweep::Settings {
+pub(crate) fn settings() -> ManagerSettings {
+    ManagerSettings {
+        sweep: SweepSettings {
             window: NonZeroUsize::MIN.saturating_add(3),
             timeout: Duration::from_millis(100),
             retries: 2,

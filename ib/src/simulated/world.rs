@@ -15,7 +15,7 @@ use super::model::Model;
 use super::{Engines, Violation};
 use crate::lids::Lids;
 use crate::mad::{Attribute, ManagerMethod, Notice, Route, RoutedByLid, Smp};
-use crate::manager::{Routes, Settings, SubnetManager};
+use crate::manager::{ManagerSettings, Routes, SubnetManager};
 use crate::packet::{Address, Packet};
 pub use fault::Fault;
 
@@ -112,7 +112,7 @@ impl<'a> World<'a> {
     fn start(&mut self, number: usize) {
         let place = &mut self.places[number];
         if place.manager.is_none() {
-            let settings = Settings {
+            let settings = ManagerSettings {
                 priority: Some(place.priority),
                 watch_interval: Duration::from_secs(2),
                 ..super::settings()

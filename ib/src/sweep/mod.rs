@@ -41,7 +41,7 @@ use question::SweepQuestion;
 
 /// How a fabric is explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
+pub struct SweepSettings {
     /// Most questions under way at a time.
     pub window: NonZeroUsize,
     /// How long an answer may take.
@@ -60,7 +60,7 @@ const BUSY: u16 = 1;
 /// The exploration of a fabric.
 #[derive(Debug)]
 pub struct Sweep {
-    settings: Settings,
+    settings: SweepSettings,
     requests: Requests<SweepQuestion>,
     nodes: Vec<Node>,
     by_guid: BTreeMap<u64, NodeIndex>,
@@ -71,13 +71,13 @@ pub struct Sweep {
 
 impl Sweep {
     /// A sweep that begins at the node that sends.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: SweepSettings) -> Self {
         Self::with_transactions_from(settings, 1)
     }
 
     /// A sweep whose transactions are numbered from `first_tid` on, so that late answers to others do not
     /// count.
-    pub(crate) fn with_transactions_from(settings: Settings, first_tid: u32) -> Self {
+    pub(crate) fn with_transactions_from(settings: SweepSettings, first_tid: u32) -> Self {
         let mut requests = Requests::new(settings.window.get(), first_tid);
         requests.ask(SweepQuestion::Node { behind: None }, Route::LOCAL);
         Self {

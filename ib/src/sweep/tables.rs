@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::time::Instant;
 
-use super::{Found, Settings};
+use super::{Found, SweepSettings};
 use crate::lids::LAST_LID;
 use crate::mad::{Attribute, Method, NodeKind, Route, Smp, SwitchInfo};
 use crate::program::{BLOCK, NO_PORT};
@@ -46,14 +46,14 @@ pub struct TablesFound {
 /// The reading of all tables. It is driven as a [`super::Sweep`] is, and only ever asks as well.
 #[derive(Debug)]
 pub struct TableReading {
-    settings: Settings,
+    settings: SweepSettings,
     requests: Requests<TableQuestion>,
     found: TablesFound,
 }
 
 impl TableReading {
     /// Begins to read the tables of the switches that were found.
-    pub fn new(settings: Settings, fabric: &Found) -> Self {
+    pub fn new(settings: SweepSettings, fabric: &Found) -> Self {
         // The transactions are far from those of the sweep, so that late answers to the sweep do not count.
         let mut requests = Requests::new(settings.window.get(), 1 << 24);
         for node in fabric.nodes.iter().filter(|node| node.info.kind == NodeKind::Switch) {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn tables_are_read_as_far_as_they_reach_and_who_is_silent_is_named() {
         let (window, timeout) = (NonZeroUsize::new(2).unwrap(), Duration::from_millis(10));
-        let settings = Settings { window, timeout, retries: 1, max_nodes: 9, key: 0 };
+        let settings = SweepSettings { window, timeout, retries: 1, max_nodes: 9, key: 0 };
         let mut reading = TableReading::new(settings, &fabric());
         let mut now = Instant::ZERO;
         while !reading.is_done() {

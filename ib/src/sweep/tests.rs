@@ -10,8 +10,8 @@ use crate::mad::{Attribute, MAX_HOPS, NodeInfoError};
 
 const DELAY: Duration = Duration::from_micros(20);
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> SweepSettings {
+    SweepSettings {
         window: NonZeroUsize::new(8).unwrap(),
         timeout: Duration::from_millis(100),
         retries: 3,
@@ -66,7 +66,7 @@ fn models() -> impl Strategy<Value = Model> {
 proptest! {
     #[test]
     fn what_is_explored_is_what_was_built(model in models(), window in 1..40_usize) {
-        let settings = Settings { window: NonZeroUsize::new(window).unwrap(), ..settings() };
+        let settings = SweepSettings { window: NonZeroUsize::new(window).unwrap(), ..settings() };
         let answers = |mad: &[u8]| {
             model.answer(mad).map(|smp| (DELAY, smp.emit().to_vec())).into_iter().collect()
         };
@@ -94,7 +94,7 @@ proptest! {
             }
         };
         // No node is given up here, whatever happens to datagrams.
-        let settings = Settings { retries: 1000, ..settings() };
+        let settings = SweepSettings { retries: 1000, ..settings() };
         prop_assume!(fates.iter().any(|&(fate, _)| fate >= 2));
         let (found, _) = run(Sweep::new(settings), answers);
         prop_assert_eq!(Seen::of(&found), model.reachable());
@@ -115,7 +115,7 @@ proptest! {
             answer[at] = value;
             vec![(DELAY, answer)]
         };
-        let settings = Settings { max_nodes: 30, ..settings() };
+        let settings = SweepSettings { max_nodes: 30, ..settings() };
         let (found, _) = run(Sweep::new(settings), answers);
         prop_assert!(found.nodes.len() <= 30);
         let words: Vec<_> = found.problems.iter().map(|problem| found.tell(problem)).collect();
@@ -147,7 +147,7 @@ fn silent_nodes_are_named_and_do_not_stall_the_rest() {
         }
         answer.map(|smp| (DELAY, smp.emit().to_vec())).into_iter().collect()
     };
-    let (found, ended) = run(Sweep::new(Settings { window, ..settings() }), answers);
+    let (found, ended) = run(Sweep::new(SweepSettings { window, ..settings() }), answers);
     assert_eq!(found.nodes.len(), 4);
     let words: Vec<_> = found.problems.iter().map(|problem| found.tell(problem)).collect();
     assert_eq!(words.len(), 6);
@@ -162,7 +162,7 @@ fn silent_nodes_are_named_and_do_not_stall_the_rest() {
 #[test]
 fn no_more_questions_are_under_way_than_the_window_holds() {
     let model = at_a_switch();
-    let mut sweep = Sweep::new(Settings { window: NonZeroUsize::MIN, ..settings() });
+    let mut sweep = Sweep::new(SweepSettings { window: NonZeroUsize::MIN, ..settings() });
     let first = sweep.poll_transmit(Instant::ZERO).unwrap().emit();
     sweep.handle_mad(&model.answer(&first).unwrap().emit());
     // There are two questions to ask now: for the description, and for the state of the port.
@@ -268,7 +268,7 @@ fn what_is_farther_than_routes_lead_or_beyond_the_bound_is_told() {
         found.problems.iter().map(|problem| &problem.kind).collect::<Vec<_>>(),
         [&ProblemKind::TooFar; 2]
     );
-    let few = Settings { max_nodes: 5, ..settings() };
+    let few = SweepSettings { max_nodes: 5, ..settings() };
     let answers =
         |mad: &[u8]| model.answer(mad).map(|smp| (DELAY, smp.emit().to_vec())).into_iter().collect();
     let (found, _) = run(Sweep::new(few), answers);

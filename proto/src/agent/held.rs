@@ -3,6 +3,7 @@
 //! The tree is the binary tree over the map's hosts by falling rank: n is the parent of 2n and
 //! 2n+1, counted from 1. Phantoms rank last and have no place in it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::checks::{self, Check};
@@ -112,8 +113,10 @@ impl Held {
     /// Takes other ways to the neighbours in the tree than those through these ports: word that a
     /// cable is dead must not be sent along it.
     pub(super) fn avoid(&mut self, suspects: &[PortRef], own: Mac) {
-        let Ok(map) = decode_pieces(self.version, &self.pieces) else { return };
-        let mut map = map.routable().into_owned();
+        let Ok(mut map) = decode_pieces(self.version, &self.pieces) else { return };
+        if let Cow::Owned(without) = map.routable() {
+            map = without;
+        }
         let cables = map.cables.len();
         map.cables.retain(|cable| !suspects.contains(&cable.a) && !suspects.contains(&cable.b));
         if map.cables.len() == cables {

@@ -6,12 +6,12 @@ use super::{Attached, HostIndex, Map, PortRef, PortsInUse};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Correspondence {
     /// For each xbar of the older map.
-    twins: Vec<Option<Twin>>,
+    twins: Vec<Option<Counterpart>>,
 }
 
 /// An xbar of the newer map, and its port numbers less those of the older one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Twin {
+struct Counterpart {
     xbar: u32,
     offset: i16,
 }
@@ -20,7 +20,7 @@ impl Correspondence {
     /// The correspondence that the caller knows, by name for instance: for each xbar of the older
     /// map the one of the newer, with the same port numbers.
     pub fn given(xbars: impl IntoIterator<Item = Option<u32>>) -> Self {
-        let twins = xbars.into_iter().map(|xbar| xbar.map(|xbar| Twin { xbar, offset: 0 }));
+        let twins = xbars.into_iter().map(|xbar| xbar.map(|xbar| Counterpart { xbar, offset: 0 }));
         Self { twins: twins.collect() }
     }
 
@@ -46,12 +46,12 @@ impl Correspondence {
 
     /// Which port of the newer map this one of the older is.
     pub fn port(&self, older: PortRef) -> Option<PortRef> {
-        let Twin { xbar, offset } = self.twin(older.xbar)?;
+        let Counterpart { xbar, offset } = self.twin(older.xbar)?;
         let port = u8::try_from(i16::from(older.port) + offset).ok()?;
         Some(PortRef { xbar, port })
     }
 
-    fn twin(&self, older: u32) -> Option<Twin> {
+    fn twin(&self, older: u32) -> Option<Counterpart> {
         self.twins.get(older as usize).copied().flatten()
     }
 }
@@ -62,12 +62,12 @@ struct Guess<'a> {
     newer: &'a Map,
     older_ports: PortsInUse,
     newer_ports: PortsInUse,
-    twins: Vec<Option<Twin>>,
+    twins: Vec<Option<Counterpart>>,
     taken: Vec<bool>,
 }
 
 /// A vote for an xbar of the older map being this one of the newer.
-type Vote = (u32, Twin);
+type Vote = (u32, Counterpart);
 
 impl<'a> Guess<'a> {
     fn new(older: &'a Map, newer: &'a Map) -> Self {
@@ -94,12 +94,12 @@ impl<'a> Guess<'a> {
             let first = newer.partition_point(|&(other, _)| other < tag);
             let same = newer[first..].iter().take_while(|&&(other, _)| other == tag);
             if let Some(&(_, xbar)) = same.into_iter().find(|&&(_, xbar)| !self.taken[xbar as usize]) {
-                self.take(older, Twin { xbar, offset: 0 });
+                self.take(older, Counterpart { xbar, offset: 0 });
             }
         }
     }
 
-    fn take(&mut self, older: u32, twin: Twin) {
+    fn take(&mut self, older: u32, twin: Counterpart) {
         self.twins[older as usize] = Some(twin);
         self.taken[twin.xbar as usize] = true;
     }
@@ -117,7 +117,7 @@ impl<'a> Guess<'a> {
     fn votes_of_cables(&self) -> Vec<Vote> {
         let mut votes = Vec::new();
         for (older, twin) in (0..).zip(&self.twins) {
-            let Some(Twin { xbar, offset }) = *twin else { continue };
+            let Some(Counterpart { xbar, offset }) = *twin else { continue };
             for &(port, attached) in self.older_ports.of_xbar(older) {
                 let Ok(port) = u8::try_from(i16::from(port) + offset) else { continue };
                 let there = self.newer_ports.at(PortRef { xbar, port });
@@ -135,7 +135,7 @@ impl<'a> Guess<'a> {
         let open = self.twins[older.xbar as usize].is_none() && !self.taken[newer.xbar as usize];
         let offset = i16::from(newer.port) - i16::from(older.port);
         (open && x.tag.is_none() && y.tag.is_none())
-            .then_some((older.xbar, Twin { xbar: newer.xbar, offset }))
+            .then_some((older.xbar, Counterpart { xbar: newer.xbar, offset }))
     }
 
     /// Takes the candidates with the most votes first. Says whether any was taken.

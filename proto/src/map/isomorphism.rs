@@ -191,7 +191,7 @@ fn match_hosts(found: &Map, real: &Map) -> Result<Vec<(PortRef, PortRef)>, Misma
 /// What an xbar of the found map is: an xbar of the real one, and by how much its ports are off
 /// (real port less found port).
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Twin {
+struct Matched {
     real: u32,
     offset: i16,
 }
@@ -202,7 +202,7 @@ struct Matcher<'a> {
     found_ports: PortsInUse,
     real_ports: PortsInUse,
     /// By xbar of the found map.
-    twins: Vec<Option<Twin>>,
+    twins: Vec<Option<Matched>>,
     /// By xbar of the real map.
     taken_by: Vec<Option<u32>>,
     /// The xbars of the found map that have a twin, in the order in which they got it.
@@ -232,11 +232,11 @@ impl<'a> Matcher<'a> {
     /// Takes two ports for one, and so their xbars.
     fn same_port(&mut self, found: PortRef, real: PortRef) -> Result<(), Mismatch> {
         let offset = i16::from(real.port) - i16::from(found.port);
-        self.same_xbar(found.xbar, Twin { real: real.xbar, offset })
+        self.same_xbar(found.xbar, Matched { real: real.xbar, offset })
     }
 
-    fn same_xbar(&mut self, found: u32, twin: Twin) -> Result<(), Mismatch> {
-        let Twin { real, offset } = twin;
+    fn same_xbar(&mut self, found: u32, twin: Matched) -> Result<(), Mismatch> {
+        let Matched { real, offset } = twin;
         if let Some(known) = self.twins[found as usize] {
             return if known.real != real {
                 Err(Mismatch::Merged { found, real: known.real, other: real })
@@ -257,7 +257,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// What two xbars say of themselves must agree.
-    fn check_xbar(&self, found: u32, Twin { real, offset }: Twin) -> Result<(), Mismatch> {
+    fn check_xbar(&self, found: u32, Matched { real, offset }: Matched) -> Result<(), Mismatch> {
         let (f, r): (&Xbar, &Xbar) = (&self.found.xbars[found as usize], &self.real.xbars[real as usize]);
         if f.tag != r.tag {
             return Err(Mismatch::Tag { found, real });
@@ -287,7 +287,7 @@ impl<'a> Matcher<'a> {
         let (found, real) = (unique_tags(self.found), unique_tags(self.real));
         for (tag, index) in found {
             if let Ok(at) = real.binary_search_by_key(&tag, |&(tag, _)| tag) {
-                self.same_xbar(index, Twin { real: real[at].1, offset: 0 })?;
+                self.same_xbar(index, Matched { real: real[at].1, offset: 0 })?;
             }
         }
         Ok(())
@@ -307,7 +307,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Compares what is at the ports of two xbars, and pairs the far ports of their cables.
-    fn compare_ports(&self, found: u32, twin: Twin) -> Result<Vec<(PortRef, PortRef)>, Mismatch> {
+    fn compare_ports(&self, found: u32, twin: Matched) -> Result<Vec<(PortRef, PortRef)>, Mismatch> {
         let row = self.found_ports.of_xbar(found);
         let real_row = self.real_ports.of_xbar(twin.real);
         let mut pairs = Vec::with_capacity(row.len());
@@ -362,7 +362,7 @@ impl<'a> Matcher<'a> {
                 _ => continue,
             };
             let before = self.matched.len();
-            let fits = self.same_xbar(found, Twin { real, offset }).and_then(|()| self.follow(before));
+            let fits = self.same_xbar(found, Matched { real, offset }).and_then(|()| self.follow(before));
             if fits.is_ok() {
                 return true;
             }

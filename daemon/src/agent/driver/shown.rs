@@ -42,6 +42,7 @@ impl Driver {
             causes: &self.causes,
             dead_cables: self.dead_cables(),
             lossy_cables: self.lossy_cables(),
+            left_out_cables: self.host.healing().left_out().count(),
             narrow_cables: self.narrow_cables(),
             map: self.host.newest_map().map(|map| &**map),
             known: &self.known,

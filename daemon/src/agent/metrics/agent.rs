@@ -101,6 +101,12 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
     text.gauge("mapper_cables_dead", "Cables of the map that are known to be dead.", dead);
     let lossy = board.lossy_cables.len() as u64;
     text.gauge("mapper_cables_lossy", "Cables of the map that carry frames and lose many.", lossy);
+    let left_out = board.left_out_cables as u64;
+    text.gauge(
+        "mapper_cables_left_out",
+        "Cables of the map that no host's routes use, as they lose frames.",
+        left_out,
+    );
     let clashes = board.address_clashes.len() as u64;
     text.gauge("mapper_address_clashes", "Addresses of IP that two or more hosts have, up to 64.", clashes);
 

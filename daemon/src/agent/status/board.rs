@@ -92,6 +92,9 @@ pub struct Board {
     /// Cables of the map that carry frames and lose many, as far as this host's paths in use cross them.
     #[serde(default)]
     pub lossy_cables: Vec<LossyCable>,
+    /// How many cables of the map no host's route leads over, as they lose frames.
+    #[serde(default)]
+    pub left_out_cables: usize,
     /// Cables of the map that carry shorter frames than some host sends; at most 64.
     pub narrow_cables: Vec<NarrowCable>,
     /// Hosts that were seen since the start and that the last map lacks; at most 64 are named.
@@ -180,6 +183,8 @@ pub struct Surroundings<'a> {
     pub dead_cables: Vec<DeadCable>,
     /// Cables of the map that carry frames and lose many.
     pub lossy_cables: Vec<LossyCable>,
+    /// How many cables of the map no host's route leads over.
+    pub left_out_cables: usize,
     /// Cables of the newest map that carry shorter frames than some host sends.
     pub narrow_cables: Vec<NarrowCable>,
     /// The newest map.
@@ -254,6 +259,7 @@ impl Board {
             routing_failure: around.routing_failure.map(str::to_owned),
             dead_cables: around.dead_cables,
             lossy_cables: around.lossy_cables,
+            left_out_cables: around.left_out_cables,
             narrow_cables: around.narrow_cables,
             gone_hosts: around.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect(),
             gone_cables,
@@ -389,6 +395,7 @@ impl Board {
             routing_failure: None,
             dead_cables: Vec::new(),
             lossy_cables: Vec::new(),
+            left_out_cables: 0,
             narrow_cables: Vec::new(),
             gone_hosts: Vec::new(),
             gone_cables: Vec::new(),

@@ -10,7 +10,7 @@ use mapper_proto::wire::RoundTrip;
 use super::super::surroundings::{CABLE, Surroundings, TablesByDestination};
 use super::super::way::{Course, Leaving, Way};
 use super::super::{KernelPort, Numbers};
-use super::Destination;
+use super::KernelDestination;
 use crate::routes::{RoutePath, RouteTable};
 
 /// A route of the table as the kernels would take it.
@@ -28,7 +28,7 @@ impl Found {
     }
 }
 
-impl Destination {
+impl KernelDestination {
     /// The routes that kernels could take to the host.
     pub(in super::super) fn routes(&mut self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
         self.is_altered = !table.is_whole();

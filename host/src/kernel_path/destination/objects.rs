@@ -9,9 +9,9 @@ use super::super::Numbers;
 use super::super::own_addresses::OwnAddresses;
 use super::super::tap::Tap;
 use super::super::way::Way;
-use super::{Destination, nexthop_id};
+use super::{KernelDestination, nexthop_id};
 
-impl Destination {
+impl KernelDestination {
     /// Derives the objects that the kernel is to hold anew from the ways. `passes` says whether it also forwards others' packets to
     /// the host by their destination. Returns the changes that lead there.
     pub(in super::super) fn refill(

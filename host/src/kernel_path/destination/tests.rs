@@ -4,8 +4,8 @@ use mapper_fib::{GroupId, Nexthop};
 use super::*;
 
 /// A destination whose packets take the nexthops of IPv4 and IPv6 numbered 4 and 5, by their destination.
-fn destination() -> Destination {
-    let mut destination = Destination::new(0, 0);
+fn destination() -> KernelDestination {
+    let mut destination = KernelDestination::new(0, 0);
     for id in [4, 5] {
         let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR.into() };
         destination.installed.nexthops.insert(NexthopId(id), nexthop);

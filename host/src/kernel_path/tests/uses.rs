@@ -2,7 +2,7 @@
 
 use mapper_fib::{Change, GroupId, NexthopId};
 
-use super::super::destination::Destination;
+use super::super::destination::KernelDestination;
 use super::*;
 
 #[test]
@@ -10,7 +10,7 @@ fn of_many_hosts_all_have_their_turn_to_be_looked_up_anew() {
     const HOSTS: u32 = 150;
     let mut kernel = KernelPath::new(0, 0, TAP, 11);
     for host in 0..HOSTS {
-        let mut destination = Destination::new(host, host);
+        let mut destination = KernelDestination::new(host, host);
         let id = NexthopId(2 * host);
         let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR_V4.into() };
         destination.installed.nexthops.insert(id, nexthop);
@@ -37,7 +37,7 @@ fn of_many_hosts_all_have_their_turn_to_be_looked_up_anew() {
 fn a_connection_is_seen_again_though_an_answer_to_a_probe_hid_it() {
     let (mac, id) = (Mac::from_position(1), NexthopId(1));
     let mut kernel = KernelPath::new(0, 0, TAP, 11);
-    let mut destination = Destination::new(1, 0);
+    let mut destination = KernelDestination::new(1, 0);
     let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR.into() };
     destination.installed.nexthops.insert(id, nexthop);
     destination.installed.groups.insert(GroupId(1), vec![id]);
