@@ -125,7 +125,7 @@ fn statement(name: &str, text: &str, fabric: &Fabric) -> Result<TorusStatement, 
     Ok(statement)
 }
 
-/// That each port that is named is a port of some xbar.
+/// Checks that each port that is named is a port of some xbar.
 fn check_ports(statement: &TorusStatement, fabric: &Fabric) -> Result<(), String> {
     let map = &fabric.map;
     let has = |port: u8| {

@@ -3,7 +3,7 @@
 //! A service never speaks by itself. It says what it would ask, and the host asks when the agent has
 //! nothing better to do: its questions travel as the agent's messages do, signed and fresh where there are
 //! keys, along proved routes, and never while a map is made. To add one, implement [`Service`], give it a
-//! number in [`ServiceNumber`], and list it in `Services::all`.
+//! number and a name in [`ServiceNumber::ALL`], and a field in `Services`: the compiler names the lists that miss it.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -137,9 +137,10 @@ impl Services {
         self.resolver.handle_timeout(now, self.gossip.directory());
     }
 
-    /// All services. [`Self::due_at`] lists the same ones.
-    fn all(&mut self) -> [&mut dyn Service; 3] {
-        [&mut self.gossip, &mut self.resolver, &mut self.loss_reports]
+    /// All services. [`Self::due_at`] lists the same ones; the compiler asks both for a new field.
+    fn all(&mut self) -> [&mut dyn Service; ServiceNumber::ALL.len()] {
+        let Self { gossip, resolver, loss_reports, under_way: _, next_ticket: _, may_ask: _ } = self;
+        [gossip, resolver, loss_reports]
     }
 
     fn of(&mut self, number: ServiceNumber) -> Option<&mut dyn Service> {
@@ -220,7 +221,7 @@ impl Services {
     /// When a service may have a question.
     fn due_at(&self) -> Option<Instant> {
         let Self { gossip, resolver, loss_reports, under_way: _, next_ticket: _, may_ask: _ } = self;
-        let all: [&dyn Service; 3] = [gossip, resolver, loss_reports];
+        let all: [&dyn Service; ServiceNumber::ALL.len()] = [gossip, resolver, loss_reports];
         all.into_iter().filter_map(Service::poll_timeout).min()
     }
 

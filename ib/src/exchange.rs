@@ -8,7 +8,7 @@ use crate::mad::{Attribute, DATA_BYTES, Data, MAD_BYTES, ManagerMethod, Route, S
 use crate::requests::Requests;
 
 /// The status bit of a node that is busy and is to be asked again.
-const BUSY: u16 = 1;
+pub(crate) const BUSY: u16 = 1;
 
 /// A datagram to send, to which an answer is expected.
 #[derive(Clone, PartialEq, Eq, Debug)]

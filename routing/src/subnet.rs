@@ -45,8 +45,6 @@ pub struct Subnet {
     pub host_guids: Vec<u64>,
     /// The GUID of each host's port.
     pub host_port_guids: Vec<u64>,
-    /// The GUID of the system that each host is part of; its node's if it says none.
-    pub host_systems: Vec<u64>,
     /// For each host, whether its description says that it is a service adapter.
     pub is_service_adapter: Vec<bool>,
 }
@@ -94,9 +92,6 @@ impl Subnet {
                         .and_then(|label| label.port_guid)
                         .unwrap_or(fabric.map.hosts[host].mac.to_u64())
                 })
-                .collect(),
-            host_systems: (0..topology.host_count())
-                .map(|host| label(host).and_then(|label| label.system_guid).unwrap_or(host_guids[host]))
                 .collect(),
             is_service_adapter: (0..topology.host_count())
                 .map(|host| label(host).is_some_and(machine::is_service_adapter))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// That no agent can be asked, or not that of this unit, and what to do about it.
+/// Says that no agent can be asked, or not that of this unit, and what to do about it.
 pub(super) fn no_agent(unit: Option<u8>, run_dir: &Path) -> String {
     let run_dir = run_dir.display();
     match unit {
@@ -17,7 +17,7 @@ pub(super) fn no_agent(unit: Option<u8>, run_dir: &Path) -> String {
     }
 }
 
-/// That no crossbar can be asked, or not the one of this name, and what to do about it.
+/// Says that no crossbar can be asked, or not the one of this name, and what to do about it.
 pub(super) fn no_crossbar(name: Option<&str>, run_dir: &Path) -> String {
     let run_dir = run_dir.display();
     match name {

@@ -262,7 +262,7 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Refuses an end that has a cable once all is cut and removed, and before that one is added.
+    /// Refuses an end at which a cable is left after all cuts and removals, before a new one is added there.
     fn check_free(&self, asked: &str, end: NamedEnd, change: &Change) -> Result<(), ChangeError> {
         let (option, asked, said) = (ADD, asked.to_owned(), self.said(end));
         let map = &self.fabric.map;

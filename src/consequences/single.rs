@@ -234,7 +234,7 @@ fn both_ways(topology: &Topology, channel: u32) -> Vec<u32> {
 
 fn routes(fabric: &Fabric, topology: &Topology, single: Single, loads: &[f64]) -> f64 {
     if let Single::Host(host) = single {
-        // One to and one from each other host.
+        // There is one to and one from each other host.
         return 2.0 * (hosts_beside(topology, host) as f64 - 1.0).max(0.0);
     }
     channels(fabric, topology, single).iter().map(|&channel| loads[channel as usize]).sum()
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn who_is_cut_off_is_known_exactly_without_the_fabric_that_is_left() {
         for seed in 0..12 {
-            // So few cables that some are the only ones between parts.
+            // There are so few cables that some are the only ones between parts.
             let spec = format!("random:xbars=12,ports=8,hosts=17,links=13,seed={seed}");
             let fabric = generate(&spec).unwrap();
             let whole = whole(&fabric);

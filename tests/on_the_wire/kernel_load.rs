@@ -42,7 +42,7 @@ fn tcp_under_way_goes_on_when_the_agent_at_its_end_is_killed_and_when_it_starts_
             while !ends.load(Ordering::Relaxed) {
                 sender.write_all(&[7; 16 * 1024]).unwrap();
                 sent.fetch_add(16 * 1024, Ordering::Relaxed);
-                // About 130 Mbit/s, so that agents get time as well.
+                // This makes about 130 Mbit/s, which leaves agents time as well.
                 std::thread::sleep(Duration::from_millis(1));
             }
             sender.shutdown(std::net::Shutdown::Write).unwrap();

@@ -396,7 +396,7 @@ fn ways_carry_as_much_as_the_cables_do_when_their_mtu_changes() {
             machine.ip(&format!("link set e2 mtu {mtu}"));
         }
         wait_for(&format!("routes of {inside} bytes over cables of {mtu}"), || {
-            // Those of what is too long are for another type of service.
+            // Routes for packets that are too long have another type of service.
             let routes = ring.text(0, "ip route show proto 109 tos 0");
             let marked = ring.text(0, "nft list ruleset");
             let is_told = marked.contains(&format!("packets longer than {inside} bytes"));
@@ -426,7 +426,7 @@ fn a_stranger_beside_the_fabric_sends_no_segment_through_it() {
     outside.ip("route add fcbb:bb00::/32 via fd00:9::1 dev in");
     // Shortcuts are at the fabric's ports alone, and the kernel does not count what takes them.
     let _daemons = ring.start_all(&["--kernel-avoid", "shortcuts"], "srv6");
-    // Even where the machine forwards for this interface.
+    // So it is even if the machine forwards for this interface.
     assert!(ring.run(0, "sysctl -w net.ipv6.conf.out.force_forwarding=1").status.success());
     let forwarded = || -> u64 {
         let counters = ring.text(0, "cat /proc/net/snmp6");

@@ -249,7 +249,7 @@ fn who_gives_up_asking_leaves_no_part_of_a_request_behind() {
     runtime.block_on(async {
         let client = Arc::new(connect(&socket).await);
         let (stream, _) = listener.accept().unwrap();
-        // More than the connection holds, as nobody reads.
+        // These are more than the connection holds, as nobody reads.
         let asks: Vec<_> = (0..10_000)
             .map(|n| {
                 let client = Arc::clone(&client);

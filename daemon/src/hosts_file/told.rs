@@ -84,7 +84,7 @@ impl HostsFile {
                 error!(%error, "cannot end the process that keeps them");
             }
         }
-        // It ends with the line to it, which has ended with the task.
+        // The process ends when its line to the daemon closes, and the task that held the line has ended.
         if let Err(error) = self.child.wait() {
             error!(%error, "the process that kept names cannot be waited for");
         }

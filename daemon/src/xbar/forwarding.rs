@@ -63,7 +63,7 @@ pub(crate) struct Forwarding {
     /// Whether this machine sends users' packets itself, and not only on.
     sends: bool,
     kernel: Kernel,
-    /// Says so to other daemons, which leave all alone then.
+    /// Says, as long as it lives, that this daemon uses the kernel, so that others leave its objects alone.
     _in_use: InUse,
     monitor: FibMonitor,
     settings: KeptSettings,
@@ -156,7 +156,7 @@ impl Forwarding {
     fn try_open(wanted: KernelUse, record: &Path) -> Result<Self, ForwardingError> {
         let KernelUse { choice, avoid, forwards, sends } = wanted;
         let mut kernel = Kernel::open()?;
-        // Said before anything is tried or taken over: two daemons would take away each other's objects, and one that starts
+        // This is said before anything is tried or taken over: two daemons would take away each other's objects, and one that starts
         // meanwhile takes away what it holds for left.
         let in_use = InUse::say()?;
         let monitor = FibMonitor::new(&kernel)?;
@@ -180,7 +180,7 @@ impl Forwarding {
         match kernel.remove_what_older_versions_left() {
             Ok(0) => {}
             Ok(objects) => info!(objects, "took away what an older version had left in the kernel"),
-            // Packets pass all the same.
+            // Packets pass although something of an older version is left.
             Err(error) => warn!("{}", with_causes(&error)),
         }
         let there = kernel.dump()?;

@@ -56,7 +56,7 @@ impl KernelCrossbar {
             Opened::NotUsed(why) => return Ok(Err(why)),
         };
         if !forwarding.segments() {
-            // It says no longer that it uses the kernel.
+            // From here on other daemons may use the kernel.
             drop(forwarding);
             take_away_what_is_left(&record);
             return Ok(Err(why_no_segments(config).to_owned()));

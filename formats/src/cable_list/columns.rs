@@ -104,7 +104,7 @@ impl Columns {
             self.link_type.is_none_or(|column| matches!(plain(field(column)).as_str(), "data" | ""));
         let is_in = self.status.is_none_or(|column| plain(field(column)) != "decommissioning");
         let is_power = self.medium.is_some_and(|column| plain(field(column)) == "power");
-        // As in dcim.powerport, dcim.poweroutlet, dcim.consoleport.
+        // NetBox names such ends dcim.powerport, dcim.poweroutlet and dcim.consoleport.
         let is_other = |column: usize| {
             let termination = plain(field(column));
             ["power", "console"].iter().any(|kind| termination.contains(kind))

@@ -173,7 +173,7 @@ impl Layout {
             let is_near = dx.abs() <= from.size.0 + 4 * GAP && dy.abs() <= from.size.1 + 4 * GAP;
             if (same_tier && is_level || is_upright) && !is_near {
                 let length = dx.abs().max(dy.abs());
-                // Upwards where it is level, to the left where it is upright.
+                // A level line bends upwards, an upright one to the left.
                 let sign = if is_level { dx.signum() } else { -dy.signum() };
                 bundle.bend = sign * (length / 6).clamp(GAP, 400);
             }

@@ -48,7 +48,7 @@ fn add_tree(text: &mut String, name: &str, is_default: bool, tree: &Tree) {
             Below::Nodes(nodes) => ("nodes", nodes),
             Below::Switches(switches) => ("children", switches),
         };
-        // In quotes, as names may be words or numbers of YAML.
+        // Names stand in quotes, as they may be words or numbers of YAML.
         line(text, 3, &format!("- switch: \"{name}\""));
         line(text, 4, &format!("{key}: \"{}\"", hostlist(names)));
     }

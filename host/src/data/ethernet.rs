@@ -14,8 +14,23 @@ pub(super) const IPV4: u16 = 0x0800;
 pub(super) const ARP: u16 = 0x0806;
 pub(super) const IPV6: u16 = 0x86dd;
 
+/// What follows a header of IPv6, by its number there.
+pub(super) mod next_header {
+    pub(in super::super) const HOP_BY_HOP: u8 = 0;
+    pub(in super::super) const ROUTING: u8 = 43;
+    pub(in super::super) const FRAGMENT: u8 = 44;
+    pub(in super::super) const AUTHENTICATION: u8 = 51;
+    pub(in super::super) const ICMPV6: u8 = 58;
+    pub(in super::super) const DESTINATION_OPTIONS: u8 = 60;
+    pub(in super::super) const MOBILITY: u8 = 135;
+}
+
 /// The EtherTypes that announce a VLAN tag: of IEEE 802.1Q, of 802.1ad, and the one in use before 802.1ad.
 pub(super) const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+
+/// The most VLAN tags that an honest frame has. Linux looks behind any number of tags that name no VLAN, so a frame with more
+/// tags than are looked behind here cannot be trusted.
+pub(super) const MAX_VLAN_TAGS: usize = 2;
 
 /// The big-endian number at offset `at`, unless the bytes end before it does.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

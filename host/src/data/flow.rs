@@ -6,21 +6,17 @@
 //! have no ports, so of all fragments only the IP addresses are hashed. Of what is not IP the MACs and
 //! the EtherType are hashed.
 
-use super::ethernet::{self, IPV4, IPV6, VLAN_TAGS, u16_at};
+use super::ethernet::next_header::{
+    AUTHENTICATION, DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, MOBILITY, ROUTING,
+};
+use super::ethernet::{self, IPV4, IPV6, MAX_VLAN_TAGS, VLAN_TAGS, u16_at};
 
-const MAX_VLAN_TAGS: usize = 2;
 /// The twelve bits of a tag that name a VLAN. The others may differ within a flow.
 const VLAN_ID_MASK: u16 = 0x0fff;
 
 /// Protocols whose header begins with source and destination port.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-const DESTINATION_OPTIONS: u8 = 60;
-const MOBILITY: u8 = 135;
 /// The most IPv6 extension headers that are looked behind: more than any honest frame has. RFC 8504 lets
 /// receivers limit them.
 const MAX_EXTENSION_HEADERS: usize = 8;

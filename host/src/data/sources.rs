@@ -9,19 +9,16 @@ use std::time::Duration;
 use mapper_proto::map::{Map, host_type};
 use mapper_proto::{Instant, Mac};
 
-use super::ethernet::{self, ARP, ETHERTYPE_AT, IPV6, VLAN_TAG_BYTES, VLAN_TAGS};
+use super::ethernet::next_header::{
+    AUTHENTICATION, DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ICMPV6, ROUTING,
+};
+use super::ethernet::{self, ARP, ETHERTYPE_AT, IPV6, MAX_VLAN_TAGS, VLAN_TAG_BYTES, VLAN_TAGS};
 
 /// How long after a new map frames from hosts of the map before are still delivered. Such a host may not have
 /// heard yet that it is in the map no more, or may be missing for a moment only.
 const OVERLAP: Duration = Duration::from_secs(1);
 
 const IPV6_HEADER_BYTES: usize = 40;
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-pub(super) const ICMPV6: u8 = 58;
-const DESTINATION_OPTIONS: u8 = 60;
 /// The bits of a fragment header that hold the fragment's offset in its packet.
 const FRAGMENT_OFFSET: u16 = 0xfff8;
 /// The ICMPv6 types that are checked: router solicitation and advertisement, neighbour solicitation and
@@ -31,9 +28,6 @@ const FRAGMENT_OFFSET: u16 = 0xfff8;
 pub(super) const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 const SOURCE_LINK_ADDRESS: u8 = 1;
 const TARGET_LINK_ADDRESS: u8 = 2;
-/// The most VLAN tags that an honest frame has. Linux looks behind any number of tags that name no VLAN, so a
-/// frame with more tags than are looked behind here cannot be trusted.
-const MAX_VLAN_TAGS: usize = 2;
 
 /// The hosts whose frames are delivered.
 #[derive(Debug)]

@@ -1,18 +1,19 @@
 //! Tells the kernel that a packet is too long for a cable on its way. The kernel then sends shorter packets,
 //! as it does when a router says so (path MTU discovery, RFC 1191 and RFC 8201).
 
-use super::ethernet::{ETHERTYPE_AT, HEADER_BYTES, IPV4, IPV6, VLAN_TAG_BYTES, VLAN_TAGS, u16_at};
+use super::ethernet::next_header::ICMPV6;
+use super::ethernet::{
+    ETHERTYPE_AT, HEADER_BYTES, IPV4, IPV6, MAX_VLAN_TAGS, VLAN_TAG_BYTES, VLAN_TAGS, u16_at,
+};
 
 const IPV4_HEADER_BYTES: usize = 20;
 const IPV6_HEADER_BYTES: usize = 40;
 const ICMP_HEADER_BYTES: usize = 8;
 const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
 /// The longest IPv4 packet that every host takes, and so the longest answer (RFC 1812, 4.3.2.3).
 const MOST_IPV4_BYTES: usize = 576;
 /// The longest answer over IPv6: a link's least MTU (RFC 4443, 2.4).
 const MOST_IPV6_BYTES: usize = 1280;
-const MAX_VLAN_TAGS: usize = 2;
 const TTL: u8 = 64;
 
 /// The frame that tells the sender of `frame` that only frames of up to `most_bytes` reach the host it is

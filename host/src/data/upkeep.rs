@@ -2,8 +2,9 @@
 
 use mapper_fib::probe::UDP_PORT;
 
+use super::ethernet::next_header::ICMPV6;
 use super::ethernet::{ARP, ETHERTYPE_AT, IPV4, IPV6, u16_at};
-use super::sources::{ICMPV6, NEIGHBOUR_DISCOVERY};
+use super::sources::NEIGHBOUR_DISCOVERY;
 
 const UDP: u8 = 17;
 

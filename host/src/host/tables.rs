@@ -62,22 +62,15 @@ impl Host {
             | Event::Printed { .. }
             | Event::Dropped { .. } => {}
             &Event::Echoed { ticket } => return self.soundings.echoed(now, ticket),
-            Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {
-                return self.take_service(now, event);
+            // The driver does not hear of what services ask each other.
+            Event::ServiceAsked { asked } => {
+                return self.services.asked(now, &mut self.agent, asked.clone());
+            }
+            Event::ServiceAnswered { ticket, answer } => {
+                return self.services.answered(now, *ticket, answer.as_deref());
             }
         }
         self.events.push_back(HostEvent::Agent(event));
-    }
-
-    /// Passes the questions and answers of services on to them. The driver does not hear of these.
-    fn take_service(&mut self, now: Instant, event: Event) {
-        match event {
-            Event::ServiceAsked { asked } => self.services.asked(now, &mut self.agent, asked),
-            Event::ServiceAnswered { ticket, answer } => {
-                self.services.answered(now, ticket, answer.as_deref());
-            }
-            _ => {}
-        }
     }
 
     fn take_map(&mut self, now: Instant, map: Arc<Map>, neighbours: Vec<Mac>) {

@@ -1,13 +1,13 @@
 //! The neighbours at a machine's ports, each known for a while after it has fallen silent: its daemon may have crashed, and its
 //! kernel go on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mapper_fib::crossbar::CabledPort;
-use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
 use mapper_proto::wire::{HelloEnd, HelloFlags};
+use mapper_proto::{Instant, PortSet};
 
 use super::KernelPort;
 
@@ -20,7 +20,7 @@ pub struct Acquaintances {
     /// By the number of the port: the neighbour, and when it was last heard.
     known: BTreeMap<u8, (Neighbour, Instant)>,
     /// The ports whose neighbour is heard now.
-    heard: BTreeSet<u8>,
+    heard: PortSet,
     /// Whether the neighbours at these ports send packets by segments.
     send_segments: BTreeMap<u8, bool>,
 }
@@ -29,7 +29,7 @@ impl Acquaintances {
     /// Takes in whose hellos are heard now, and at which ports, and forgets who has been silent for too long.
     pub fn hear(&mut self, now: Instant, heard: impl IntoIterator<Item = (u8, Neighbour)>) {
         self.known.retain(|_, (_, heard_at)| now.since(*heard_at) < KEPT_FOR);
-        self.heard.clear();
+        self.heard = PortSet::NONE;
         for (port, neighbour) in heard {
             self.heard.insert(port);
             self.known.insert(port, (neighbour, now));
@@ -47,7 +47,7 @@ impl Acquaintances {
     pub fn kernel_port(&mut self, port: u8, interface: u32, name: String, mtu: u32) -> Option<KernelPort> {
         let &(neighbour, _) = self.known.get(&port)?;
         let before = self.send_segments.get(&port).copied();
-        let sends_segments = sends_segments(&neighbour, self.heard.contains(&port), before);
+        let sends_segments = sends_segments(&neighbour, self.heard.contains(port), before);
         self.send_segments.insert(port, sends_segments);
         let neighbour_port = match neighbour.end {
             HelloEnd::Xbar { port, .. } => port,

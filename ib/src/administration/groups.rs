@@ -9,6 +9,7 @@ use super::paths::{LIFE_TIME, PARTITION, PARTITION_NUMBER, own_port};
 use super::records::Records;
 use super::subnet::{End, Subnet};
 use crate::mad::sa::{Gid, JoinState, Limit, MTUS, MemberRecord, RATES, SaMad, SaStatus, matches};
+use crate::program::multicast::FIRST_MULTICAST_LID;
 use rules::{GIVEN, are_bounded, check, may_be_made, scope};
 
 /// The group of all that use IP over InfiniBand in the partition that all are in: broadcast of IPv4 within the subnet.
@@ -19,8 +20,6 @@ const BROADCAST_KEY: u32 = 0x0B1B;
 const USUAL_MTU: u8 = 4;
 /// The rate of a group, unless its maker names one: the code of 10 Gb/s.
 const USUAL_RATE: u8 = 3;
-/// The first LID of groups.
-pub(super) const FIRST_LID: u16 = 0xC000;
 /// Most groups, whatever switches have room for.
 const MAX_GROUPS: u16 = 4096;
 /// Most members of all groups together.
@@ -100,7 +99,7 @@ impl Groups {
     pub(super) fn after(generation: u64) -> Self {
         let record = MemberRecord {
             queue_key: BROADCAST_KEY,
-            lid: FIRST_LID,
+            lid: FIRST_MULTICAST_LID,
             mtu: Limit::exactly(USUAL_MTU),
             rate: Limit::exactly(USUAL_RATE),
             life_time: Limit::exactly(LIFE_TIME),
@@ -267,7 +266,7 @@ impl Groups {
     fn free_lid(&self, subnet: &Subnet) -> Option<u16> {
         let most = subnet.multicast_capacity().unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
         let taken: BTreeSet<u16> = self.groups.values().map(Group::lid).collect();
-        (FIRST_LID..FIRST_LID + most).find(|lid| !taken.contains(lid))
+        (FIRST_MULTICAST_LID..FIRST_MULTICAST_LID + most).find(|lid| !taken.contains(lid))
     }
 
     /// A GID that no group has, of the scope that is wanted, or else of that of the subnet.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::groups::{FIRST_LID, Groups};
+use super::groups::Groups;
 use super::records::Records;
 use super::subnet::{End, Subnet};
 use super::{Asker, MAX_TABLES};
@@ -13,6 +13,7 @@ use crate::mad::sa::{
     SaAttribute, SaMad, SaStatus, TURNS_FIELDS, TablePlace, matches, table_record,
 };
 use crate::mad::{Attribute, Data, MulticastTable, PortSettings, SwitchInfo};
+use crate::program::multicast::FIRST_MULTICAST_LID;
 use crate::program::{BLOCK, NO_PORT};
 
 /// How many bytes the lanes of sixteen service levels have.
@@ -168,7 +169,7 @@ fn multicast_table<'a>(
 ) -> impl Iterator<Item = (TablePlace, TableOf)> + 'a {
     let capacity = subnet.switch_infos.get(&end.node).map_or(0, SwitchInfo::multicast_capacity);
     let last = ports(subnet, end).last().map_or(0, |&(port, _)| port);
-    let all = groups.all().map(|group| (group.lid() - FIRST_LID) / MulticastTable::LIDS);
+    let all = groups.all().map(|group| (group.lid() - FIRST_MULTICAST_LID) / MulticastTable::LIDS);
     let blocks: BTreeSet<u16> = all.filter(|_| end.is_switch()).collect();
     let blocks = blocks.into_iter().filter(move |block| capacity / MulticastTable::LIDS > *block);
     blocks.flat_map(move |block| {

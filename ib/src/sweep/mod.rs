@@ -33,6 +33,7 @@ use mapper_proto::time::Instant;
 pub use found::{Found, Node, NodeIndex, Port, PortOf, Problem, ProblemKind};
 pub use tables::{TableReading, TablesFound};
 
+use crate::exchange::BUSY;
 use crate::mad::{
     Data, Method, NodeDescription, NodeInfo, NodeInfoError, NodeKind, PortInfo, PortSettings, Route, Smp,
 };
@@ -53,9 +54,6 @@ pub struct SweepSettings {
     /// The key of management, for ports that tell nothing without it; 0 for none.
     pub key: u64,
 }
-
-/// The status bit of a node that is busy and is to be asked again.
-const BUSY: u16 = 1;
 
 /// The exploration of a fabric.
 #[derive(Debug)]

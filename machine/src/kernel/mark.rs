@@ -229,7 +229,7 @@ fn write_service(all: &mut Attributes<'_>) {
         put_number(inside, 2, NETWORK);
         put_number(inside, 3, 0);
         put_number(inside, 4, SERVICE_ENDS as u32);
-        // It is one of IP, and stands at this byte.
+        // The checksum is the one of IP (1), and stands at byte 10 of the header.
         put_number(inside, 6, 1);
         put_number(inside, 7, 10);
     });

@@ -169,7 +169,7 @@ impl EthernetPort {
             },
         }
         let after = self.carrier.get();
-        // Of an interface that is gone, that was said.
+        // If the interface is gone, that was logged when it went.
         if before != after && self.exists() {
             info!(interface = self.name, carrier = after, "carrier changed");
         }

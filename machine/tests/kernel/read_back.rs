@@ -298,7 +298,7 @@ fn outer_headers_come_from_the_fabrics_address_unless_somebody_has_chosen_anothe
     namespace.ip("sr tunsrc set fd00:6d61::99");
     kernel.keep_outer_source(*own).unwrap();
     assert_eq!(now(), format!("tunsrc addr {own}"));
-    // That of a fabric's daemon which runs beside this one stays.
+    // The address of another fabric's daemon on this machine stays.
     namespace.ip("addr add fd00:6d61::88/64 dev fabric0 nodad");
     namespace.ip("sr tunsrc set fd00:6d61::88");
     kernel.keep_outer_source(*own).unwrap();

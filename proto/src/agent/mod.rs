@@ -44,8 +44,8 @@
 //!   is for what), `probed` (probes); and what leaves: `send`, `requests` (scouts that wait for a reply);
 //! - `contact` (election), `mapping`, `backoff` (how often a map is given up), `cause` (why one ends or is made), `pause`
 //!   (quiet while one maps);
-//! - the map in force: `fetch` (distribution), `tree`, `held`, `mtu`, `refuted` (maps that are known not to hold), `twin` (two
-//!   hosts with one address);
+//! - the map in force: `fetch` (distribution), `tree`, `held`, `mtu`, `refuted` (maps that are known not to hold), `lossy` (cables
+//!   that lose frames, as maps show them), `twin` (two hosts with one address);
 //! - `watch`, `verify` and `checks` (verification), `doubts` (cables that are said to be dead), `liveness` (checks of paths
 //!   in use), `echo` (single frames there and back);
 //! - `service` (questions of what runs beside the agent).

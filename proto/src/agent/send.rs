@@ -157,10 +157,21 @@ impl Agent {
 
     /// Answers a scout or probe along the way back that it gave.
     pub(super) fn answer(&mut self, to: &Info, id: u32, way_back: Route, answer: Answer) {
-        match answer {
-            Answer::MapRequest { .. } => self.sent.count(Purpose::Piece),
-            _ => self.sent.count(Purpose::Reply),
-        }
+        self.sent.count(match answer {
+            Answer::MapRequest { .. } => Purpose::Piece,
+            Answer::Probe
+            | Answer::Mapping
+            | Answer::QueryMapVersion
+            | Answer::Tree
+            | Answer::Verify
+            | Answer::Pause
+            | Answer::Resume
+            | Answer::Printf
+            | Answer::AddressConflict
+            | Answer::Alive
+            | Answer::Hello
+            | Answer::Service { .. } => Purpose::Reply,
+        });
         let reply = Reply { id, to: to.rank.mac, info: self.info(), answer };
         self.transmit(way_back, &Message::Reply(reply));
     }

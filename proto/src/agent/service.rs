@@ -18,7 +18,7 @@ const UNDER_WAY: usize = 64;
 /// A question for another host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServiceQuestion {
-    /// Tells it from all others; comes back in [`Event::ServiceAnswered`].
+    /// A number that tells this question from all others. It comes back in [`Event::ServiceAnswered`].
     pub ticket: u32,
     /// Which service asks, and is asked.
     pub service: ServiceNumber,

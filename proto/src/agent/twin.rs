@@ -66,7 +66,15 @@ impl Agent {
             Reason::Mapping => Some(Answer::Mapping),
             Reason::Verify => Some(Answer::Verify),
             Reason::AddressConflict { .. } => Some(Answer::AddressConflict),
-            _ => None,
+            Reason::QueryMapVersion { .. }
+            | Reason::Tree { .. }
+            | Reason::MapRequest { .. }
+            | Reason::Pause { .. }
+            | Reason::Resume
+            | Reason::Printf { .. }
+            | Reason::Alive { .. }
+            | Reason::Hello
+            | Reason::Service { .. } => None,
         };
         let Some(answer) = answer else {
             self.dropped.count(FrameDrop::Implausible);

@@ -87,6 +87,13 @@ impl ServiceNumber {
     pub const RESOLUTION: Self = Self(2);
     /// Which cables lose frames, as the global mapper is told.
     pub const LOSS_REPORTS: Self = Self(3);
+
+    /// All services, with the names that records of frames show.
+    pub const ALL: [(Self, &str); 3] = [
+        (Self::DIRECTORY, "directory"),
+        (Self::RESOLUTION, "resolution"),
+        (Self::LOSS_REPORTS, "loss_reports"),
+    ];
 }
 
 impl Reason {

@@ -293,12 +293,8 @@ impl Writer<'_> {
     }
 
     fn service(&mut self, name: &str, service: ServiceNumber) {
-        let word = match service {
-            ServiceNumber::DIRECTORY => "directory",
-            ServiceNumber::RESOLUTION => "resolution",
-            ServiceNumber::LOSS_REPORTS => "loss_reports",
-            _ => "unknown",
-        };
+        let known = ServiceNumber::ALL.iter().find(|(number, _)| *number == service);
+        let word = known.map_or("unknown", |(_, name)| name);
         self.put(name, &format!("{word} ({})", service.0));
     }
 

@@ -17,7 +17,7 @@ pub(super) trait Algorithm: Sync {
     /// The settings that decide what it computes, when it is given these. [`Self::compute`] sees all others
     /// as if nobody had set them, and the user is told that they had no effect.
     ///
-    /// [`Setting`] has no names for what all engines obey: seed, longest route, destinations of xbars.
+    /// [`Setting`] has no names for what all engines obey: seed, longest route, destinations of xbars, and that all is balanced anew.
     fn obeys(&self, settings: &Settings) -> &'static [Setting];
 
     /// Checks what can be seen without computing anything. [`Self::compute`] is called only where this holds.

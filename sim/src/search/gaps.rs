@@ -4,7 +4,7 @@
 //! is, each has an address of its own and holds no cable for dead, and no frame is lost at random. The
 //! promise counts up to the next fault, for pairs of hosts that knew each other before and that cables joined
 //! all the while. Without keys a hostile host may claim the addresses of others; once one of them believes it,
-//! nothing is promised up to the next fault, as none of those who seem to share an address is believed:
+//! nothing is promised up to the next fault, as none of those who seem to share an address is believed. This is promised:
 //!
 //! | fault | users hear nothing for |
 //! |---|---|
@@ -100,7 +100,7 @@ fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
         // No other cable may lead where this one did. A cable that loses frames now and then keeps nobody apart, and costs some
         // frames of a pair in a row by chance.
         Fault::Move { .. } | Fault::Lossy { .. } => None,
-        // Neither does noise on all cables.
+        // Noise on all cables keeps nobody apart either.
         Fault::Loss(_) | Fault::Corrupt(_) => None,
         Fault::Off(_)
         | Fault::Cut(_)

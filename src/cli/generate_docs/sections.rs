@@ -8,7 +8,7 @@ pub(super) type Item = (&'static str, &'static str);
 pub(super) struct Sections {
     /// The section of the manual: 1 for commands of every user, 8 for those of the operator.
     pub(super) number: &'static str,
-    /// What exit status 1 means beside a command that fails, where the answer on standard output is what tells the reason.
+    /// What exit status 1 means if the command itself did not fail. What it prints on standard output then says why.
     pub(super) unmet: Option<&'static str>,
     /// Exit statuses besides those that all commands have.
     pub(super) statuses: &'static [Item],

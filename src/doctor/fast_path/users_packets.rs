@@ -30,7 +30,7 @@ pub(super) fn judge(chain: &Chain, all: &[Chain], examined: &Examined<'_>) -> Op
         chain.title(),
         ports.into_iter().collect::<Vec<_>>().join(" and ")
     );
-    // Rules are put first, so none that may drop packets is to stand before the one that they are like.
+    // A repair puts its rules at the head of the chain, so each rule that it copies must have none before it that may drop packets.
     let comes_first = |rule: &Rule| {
         let at = chain.rules.iter().position(|it| it == rule);
         at.is_some_and(|at| chain.rules[..at].iter().all(|before| before.verdict == Verdict::Accept))

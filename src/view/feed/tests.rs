@@ -113,7 +113,7 @@ fn fabrics_of_before_are_found_again_when_they_are_looked_at_and_few_of_them_are
         assert_eq!(feed.scene(scene).is_some(), n > 3, "engines can route it then");
     }
     assert_eq!(feed.state().recalled.len(), MOST_RECALLED);
-    // What no moment is of any more cannot be found again.
+    // A fabric that no moment is of any more cannot be recalled.
     for number in 0..MOST_MOMENTS {
         feed.tell(moment(
             &format!("later {number}"),

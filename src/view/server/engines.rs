@@ -181,7 +181,7 @@ impl Engines {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back((asked.clone(), Arc::clone(&routed)));
         while kept.len() > MOST_ROUTINGS {
-            // What is not cut is compared with again and again.
+            // The routing of the whole fabric is kept longest, as all others are compared with it.
             let first_cut =
                 kept.iter().position(|(of, _)| !of.cuts.is_empty()).filter(|&at| at + 1 < kept.len());
             kept.remove(first_cut.unwrap_or(0));

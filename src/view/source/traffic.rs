@@ -126,7 +126,7 @@ impl Flows {
             End::Port(at) => match (ends.get(&at), hosts.get(&at)) {
                 (Some(&(cable, 0)), _) => (self.cables.entry(cable).or_default(), [sent, received]),
                 (Some(&(cable, _)), _) => (self.cables.entry(cable).or_default(), [received, sent]),
-                // What the xbar sends a host receives.
+                // What the xbar's port sends is what the host receives.
                 (None, Some(&host)) => (self.hosts.entry(host).or_default(), [sent, received]),
                 (None, None) => return,
             },

@@ -130,7 +130,7 @@ impl Follower {
 fn many_pages_are_told_and_slow_ones_keep_nobody_from_it() {
     let mut file = ChangingFile::new("clos:hosts=128,ports=16");
     let server = Server::start(&[file.path().to_str().unwrap()]);
-    // As many pages as may follow, of which only one reads.
+    // These are as many pages as may follow, of which only one reads.
     let mut followers: Vec<Follower> = (0..32).map(|_| Follower::open(&server)).collect();
     assert!(followers.iter_mut().all(|follower| follower.status() == "200"));
     let mut one_more = Follower::open(&server);

@@ -69,7 +69,7 @@ fn names_gids_and_lids_become_paths_that_the_agent_finds() {
     let failed = along(&mut service, other_level, EntryFlags::VERIFY);
     assert_eq!(failed, Some(Reply::Failed(Status::NO_DATA)));
     assert_eq!(service.poll_ask(Instant::ZERO), None);
-    // By LID, from the second LID of this port.
+    // This one is asked for by LID, from the second LID of this port.
     let by_lid = PathRecord { dlid: 24, slid: 9, ..PathRecord::default() };
     assert_eq!(along(&mut service, by_lid, EntryFlags::default()), None);
     find(&mut service, &Wanted::Lid(24), FoundPath::Path(record(3)));

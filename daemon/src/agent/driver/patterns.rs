@@ -96,7 +96,7 @@ impl Matched {
     }
 }
 
-/// That no interface is a port by these patterns, with those that match and why they are none.
+/// Says that no interface is a port by these patterns, and of those that match why they are none.
 fn no_port(patterns: &[String], left_out: &BTreeMap<String, String>) -> String {
     let patterns = patterns.join(", ");
     if left_out.is_empty() {

@@ -202,7 +202,7 @@ fn describe_shortened(
     by_length.iter().map(|(length, hosts)| describe_one_length(*length, hosts, called)).collect()
 }
 
-/// That no longer frames than these get through to `hosts`, in words.
+/// Says that no longer frames than these get through to `hosts`.
 fn describe_one_length(
     Shortened { to, said }: Shortened,
     hosts: &[Mac],
@@ -217,7 +217,7 @@ fn describe_one_length(
     )
 }
 
-/// That the kernel sends packets of IPv6 alone to `hosts`, in words.
+/// Says that the kernel sends packets of IPv6 alone to `hosts`.
 fn describe_without_v4(hosts: &[Mac], called: &dyn Fn(Mac) -> String) -> String {
     format!(
         "packets of IPv4 to {} go by the tap interface, as probes of IPv4 through the kernels are not answered where those of \
@@ -255,7 +255,7 @@ fn describe_lossy(ends: &str, cable: LossyCable) -> String {
     )
 }
 
-/// That other hosts find that the cable with these ends loses frames, in words.
+/// Says that other hosts find that the cable with these ends loses frames.
 fn describe_left_out(ends: &str) -> String {
     format!(
         "other hosts find that the cable between {ends} loses frames, so routes of all hosts go around it, until it loses none; \

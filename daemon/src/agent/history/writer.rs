@@ -280,7 +280,7 @@ mod tests {
         std::fs::remove_file(maps.dir()).unwrap();
         write(&writer, 21);
         drop(writer);
-        // That before them is there if the thread just tried it.
+        // Map 17 is among them if the thread was just trying to write it.
         let times = times_of(&maps);
         assert!(times.ends_with(&[18, 19, 20, 21]) && times.len() <= 5, "{times:?}");
     }

@@ -14,8 +14,8 @@ impl Options {
     pub(super) fn refuse_without_effect(&self, interface: &str) -> Result<(), OptionsError> {
         let at_infiniband = interface.parse::<PortName>().is_ok();
         let (elsewhere, counts_at) = match at_infiniband {
-            true => (self.of_ethernet(), "interfaces of Ethernet"),
-            false => (self.of_infiniband(), "ports of InfiniBand"),
+            true => (self.by_kind().ethernet, "interfaces of Ethernet"),
+            false => (self.by_kind().infiniband, "ports of InfiniBand"),
         };
         match elsewhere.into_iter().find(|(_, is_set)| *is_set) {
             Some((option, _)) => Err(OptionsError::WithoutEffect { option, counts_at }),
@@ -76,23 +76,8 @@ impl Options {
         }
     }
 
-    /// The options of ports of InfiniBand alone, and whether each is set.
-    fn of_infiniband(&self) -> Vec<(&'static str, bool)> {
-        vec![
-            ("engine", self.engine.is_some()),
-            ("max-layers", self.max_layers.is_some()),
-            ("lmc", self.lmc.is_some()),
-            ("lid-file", self.lid_file.is_some()),
-            ("m-key-file", self.m_key_file.is_some()),
-            ("watch-interval-ms", self.watch_interval_ms.is_some()),
-            ("mad-timeout-ms", self.mad_timeout_ms.is_some()),
-            ("mad-window", self.mad_window.is_some()),
-            ("record", self.record.is_some()),
-        ]
-    }
-
-    /// The options of Ethernet alone, and whether each is set.
-    fn of_ethernet(&self) -> Vec<(&'static str, bool)> {
+    /// The options that count at one kind of port alone, and whether each is set.
+    fn by_kind(&self) -> ByKind {
         // There is no `..` here, so that a new option does not compile before it is decided where it counts.
         let Self {
             tap,
@@ -143,17 +128,28 @@ impl Options {
             log: _,
             acm: _,
             // These are the options of InfiniBand.
-            engine: _,
-            max_layers: _,
-            lmc: _,
-            lid_file: _,
-            m_key_file: _,
-            watch_interval_ms: _,
-            mad_timeout_ms: _,
-            mad_window: _,
-            record: _,
+            engine,
+            max_layers,
+            lmc,
+            lid_file,
+            m_key_file,
+            watch_interval_ms,
+            mad_timeout_ms,
+            mad_window,
+            record,
         } = self;
-        vec![
+        let infiniband = vec![
+            ("engine", engine.is_some()),
+            ("max-layers", max_layers.is_some()),
+            ("lmc", lmc.is_some()),
+            ("lid-file", lid_file.is_some()),
+            ("m-key-file", m_key_file.is_some()),
+            ("watch-interval-ms", watch_interval_ms.is_some()),
+            ("mad-timeout-ms", mad_timeout_ms.is_some()),
+            ("mad-window", mad_window.is_some()),
+            ("record", record.is_some()),
+        ];
+        let ethernet = vec![
             ("tap", tap.is_some()),
             ("address", address.is_some()),
             ("data-path", data_path.is_some()),
@@ -191,8 +187,15 @@ impl Options {
             ("destination", destination.is_some()),
             ("seed", seed.is_some()),
             ("plan", plan.is_some()),
-        ]
+        ];
+        ByKind { ethernet, infiniband }
     }
+}
+
+/// Options by the kind of port at which alone they count, and whether each is set.
+struct ByKind {
+    ethernet: Vec<(&'static str, bool)>,
+    infiniband: Vec<(&'static str, bool)>,
 }
 
 #[cfg(test)]

@@ -347,7 +347,7 @@ fn traced_hop(hop: &Hop, rounds: &[Option<Back>], called: &BTreeMap<Ipv6Addr, St
     }
 }
 
-/// What is added to where a way breaks off for frames of a length that was asked for.
+/// What is added to the words about where a way breaks off, if the user chose how long frames are.
 fn of_long_frames(frame_bytes: u16) -> String {
     format!(
         "; these frames had {frame_bytes} bytes: if shorter ones are answered, as without `--size`, something there carries less"

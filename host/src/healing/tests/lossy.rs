@@ -197,7 +197,7 @@ fn a_cable_that_a_map_missed_is_told_on_and_lossy_again_once_a_map_has_it() {
     story.healing.map_installed(story.now, without, OWN);
     assert_eq!(story.healing.lossy_cables().count(), 0);
     assert_eq!(story.healing.lossy_ports(), [TaggedPort { tag: 10, port: 2 }]);
-    // Another cable in that port is another cable.
+    // A cable that was plugged into that port since is not the one that lost frames.
     let moved = next_map(|map| map.cables[0] = Cable::new(port(0, 2), port(1, 4)));
     story.healing.map_installed(story.now, moved, OWN);
     assert_eq!(story.healing.lossy_cables().count(), 0);
@@ -219,7 +219,7 @@ fn dead_cables_are_known_in_a_map_that_only_shows_others_that_lose_frames() {
     story.healing.map_installed(story.now, basis(&map), OWN);
     assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]), "the agent is told again");
     assert_eq!(story.dead(), [port(0, 2)]);
-    // A map of an exploration has found out for itself.
+    // A map that was explored ends what was known of dead cables.
     story.healing.map_installed(story.now, next_map(|map| map.cables.truncate(3)), OWN);
     assert_eq!(story.dead(), []);
 }

@@ -7,7 +7,7 @@ use crate::kernel_path::unlisted::UNLISTED_FOR;
 fn tables_by_destination_wait_until_all_hosts_have_the_map() {
     let mut ring = Ring::new(5, |_| PLAIN);
     assert_eq!(ring.check_plain(), 0);
-    // So it is not said yet that there is no way.
+    // The hosts have not all said that they have the map, so none counts as out of reach yet.
     let not_carried = ring.nodes[0].kernel.status().not_carried;
     assert!(not_carried.len() == 4 && not_carried.iter().all(|(_, why)| *why == NotCarried::BeingTried));
     let version = ring.nodes[0].table.version();

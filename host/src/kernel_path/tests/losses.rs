@@ -221,7 +221,7 @@ fn what_an_earlier_run_left_goes_on_for_good_along_ways_that_this_run_has_proved
         let before = count(&ring);
         ring.wait(2);
         assert!(before > 0 && count(&ring) == before);
-        // Those of another map have the time anew.
+        // Nexthops of routes of a new map get the whole time again.
         ring.complete(&map(4, 3), &[0, 1, 2, 3]);
         assert_eq!(count(&ring), before);
     }

@@ -153,7 +153,7 @@ fn packets_to_and_from_a_host_without_a_crossbar_go_on_for_a_while_when_an_agent
         let arrived = ring.travel(from, None, packet, 0, Vec::new());
         assert_eq!(arrived.map(|(at, _)| at), Some(LEAF), "its kernel goes on");
     }
-    // That of a node does.
+    // The agent of a node crashes.
     let mut ring = three_nodes_and_a_leaf();
     let mut without = with_leaf(map(3, 3), 1);
     without.hosts.retain(|host| host.mac != mac(2));

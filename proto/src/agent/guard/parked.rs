@@ -32,7 +32,7 @@ struct Session {
 pub(super) struct Released {
     /// The messages that are to be handled now.
     pub(super) messages: Vec<ParkedMessage>,
-    /// Sessions that were asked for and did not answer, as another one is the present one.
+    /// Sessions that were asked about and are over, as a later session of the same address has answered.
     pub(super) stale: Vec<u32>,
 }
 

@@ -323,7 +323,7 @@ fn more_paths_than_the_limit_are_counted_and_those_in_use_keep_their_places() {
         pair.run_quietly_to(ms(300 * (round + 1)));
         assert_eq!(pair.watched(), (64, 36));
     }
-    // Those that had places go out of use: others take them.
+    // The watched paths go out of use, and others take their places.
     for round in 20..40 {
         (50..100).for_each(|path| pair.watch(path, &[1]));
         pair.run_quietly_to(ms(300 * (round + 1)));
@@ -369,7 +369,7 @@ fn a_notice_about_the_latest_check_names_its_path_once_whether_it_was_answered_o
     assert_eq!(pair.watcher.undeliverable_check(under_way), Some(PathId(0)));
     pair.run_to(pair.now + Duration::from_millis(1), &[1, 2]);
     assert_eq!(pair.watcher.undeliverable_check(under_way), None);
-    // One that is never answered is known.
+    // A check that is never answered stays known.
     pair.carries = Box::new({
         let record = std::rc::Rc::clone(&tokens);
         move |_, transmit| {

@@ -329,13 +329,18 @@ const SERVICE_QUESTION: Record = Record {
     ],
 };
 
-const SERVICES: Shape = Shape::Code {
-    bytes: 1,
-    names: &[
-        (ServiceNumber::DIRECTORY.0 as u32, "directory"),
-        (ServiceNumber::RESOLUTION.0 as u32, "resolution"),
-        (ServiceNumber::LOSS_REPORTS.0 as u32, "loss_reports"),
-    ],
+const SERVICES: Shape = Shape::Code { bytes: 1, names: &NAMES_OF_SERVICES };
+
+/// Calls of functions that are no constant ones, as those of iterators, cannot stand here.
+const NAMES_OF_SERVICES: [(u32, &str); ServiceNumber::ALL.len()] = {
+    let mut names = [(0, ""); ServiceNumber::ALL.len()];
+    let mut at = 0;
+    while at < names.len() {
+        let (number, name) = ServiceNumber::ALL[at];
+        names[at] = (number.0 as u32, name);
+        at += 1;
+    }
+    names
 };
 
 const REPLY: Record = Record {

@@ -50,7 +50,7 @@ fn moving_hides_no_port(kinds: Kinds, seeds: u64) -> usize {
             asked += 1;
             if asked <= moved_at { outcome } else { after.answer(0, request) }
         });
-        // Or what was found makes no map.
+        // If there is no map, what was found did not make one.
         if let Ok(found) = run.map {
             assert_eq!(found.contested, [], "{kinds:?} fabric {seed}, moved at {moved_at}: {found:?}");
         }

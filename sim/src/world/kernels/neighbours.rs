@@ -1,8 +1,8 @@
 //! What hosts know of the neighbours at their kernels' ports.
 //!
-//! Hellos take no time in this model. A crossbar says them as long as it runs, so that of a node whose agent has crashed or hangs is
-//! heard for as long as nobody would miss one, and that of a hostile host on and on: it stays in maps. But nobody keeps the tables of
-//! its kernel, so if packets went by these it says nothing of its kernel any more.
+//! Hellos take no time in this model. A crossbar says hello as long as it runs. If the agent of a node has crashed or hangs, its
+//! crossbar is heard until it would be missed. The crossbar of a hostile host is always heard, as maps still show it, but nobody keeps
+//! the tables of its kernel: if packets went by these, it says nothing of its kernel any more.
 
 use mapper_host::kernel_path::{KernelPath, KernelPort};
 use mapper_proto::Mac;

@@ -68,7 +68,7 @@ fn frames_are_as_long_as_was_asked_with_all_headers_but_that_of_ethernet() {
 fn the_crossbars_of_a_way_are_told_up_to_the_first_at_which_it_forks() {
     let measured = |forks_at: Option<usize>| {
         let mut way = WayAsked { forks_at, ..way("routes", 3) };
-        // As beyond a fork, where kernels choose.
+        // Beyond a fork kernels choose the port, so it is not known.
         way.hops.iter_mut().skip(forks_at.unwrap_or(usize::MAX)).for_each(|hop| hop.leaves_by = None);
         let mut asked =
             asked(vec![way], Measure::Ping { count: 1, interval: Duration::ZERO, frame_bytes: 0 });
