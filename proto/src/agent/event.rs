@@ -87,7 +87,8 @@ pub enum Event {
         /// The text.
         text: String,
     },
-    /// A watched path no longer answers.
+    /// A watched path no longer answers. It comes again if the path has answered since, and fell silent before it was up:
+    /// it may break in another place then.
     PathDown {
         /// The path.
         path: PathId,

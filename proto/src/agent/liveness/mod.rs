@@ -17,6 +17,7 @@
 //!                       |                                                             | intervals as misses
 //!                       +------ so many answers in a row as misses: PathUp ---- Down <+ are allowed: PathDown
 //!
+//!  a check that is not answered after one that was, while it is down: Doubted, and from there Down again by any answer
 //!  not said to be in use for 1.5 s: forgotten, from any state
 //! ```
 //!
@@ -24,7 +25,8 @@
 //! by a random tenth to quarter, so that paths do not fire together. While a path is doubted its checks
 //! are repeated each quarter of an interval, so that a few lost frames are not taken for a dead
 //! cable; and each interval of silence sends a loopback probe to every xbar of the route, so that
-//! [`Event::PathDown`] can say how far it still goes. Time in which this agent itself was not
+//! [`Event::PathDown`] can say how far it still goes. A path that is down, answers and falls silent before it is up
+//! may break in another place now, so that event comes again. Time in which this agent itself was not
 //! awake does not count as silence.
 //!
 //! A path that answers may lose frames all the same. If a tenth of its latest checks got lost,

@@ -75,6 +75,8 @@ pub(super) struct Path {
     /// before the next one that it could not pass it on any more.
     pub(super) answered_token: Option<u64>,
     state: State,
+    /// Whether the driver was told that it is down, and not yet that it is up.
+    is_told_down: bool,
     /// The host that answered first: another one shows that the path leads elsewhere now.
     peer: Option<Mac>,
     /// When it last answered, or began to be watched.
@@ -106,6 +108,7 @@ impl Path {
             under_way: VecDeque::new(),
             answered_token: None,
             state: State::Up,
+            is_told_down: false,
             peer: None,
             heard_at: first_check_at,
             answered_at: None,
@@ -120,7 +123,7 @@ impl Path {
 
     /// Whether the check that was begun last repeats none before it.
     pub(super) const fn is_first_check(&self) -> bool {
-        self.unanswered == 1 && !matches!(self.state, State::Down)
+        self.unanswered == 1 && !self.is_told_down
     }
 
     /// What to do, as `due_at` has come; `jittered` is the wait until the check after this one.
@@ -131,22 +134,19 @@ impl Path {
             // as silence.
             self.heard_at = (self.heard_at + late).min(now);
         }
-        if self.state == State::Down {
-            if self.unanswered > 0 {
-                self.answered = 0;
-            }
-            return self.check(now, now + jittered, jittered);
+        if self.unanswered == 0 || (self.state == State::Down && self.answered == 0) {
+            let wait = if self.state == State::Down { jittered } else { pace.repeat() };
+            return self.check(now, now + wait, jittered);
         }
-        if self.unanswered == 0 {
-            return self.check(now, now + pace.repeat(), jittered);
-        }
-        if self.state == State::Up {
+        if self.state != State::Doubted {
+            // Where it breaks now may be elsewhere than where it did before, if it was down and has answered since.
             self.state = State::Doubted;
             (self.reached, self.probed_at) = (0, self.heard_at);
+            self.answered = 0;
         }
         let silent = now.since(self.heard_at);
         if silent >= pace.patience() && self.unanswered >= pace.misses {
-            self.state = State::Down;
+            (self.state, self.is_told_down) = (State::Down, true);
             self.answered = 0;
             self.due_at = now + jittered;
             return Due::Down;
@@ -161,7 +161,7 @@ impl Path {
     }
 
     fn check(&mut self, now: Instant, due_at: Instant, jittered: Duration) -> Due {
-        if self.unanswered == 0 && self.state != State::Down {
+        if self.unanswered == 0 && !self.is_told_down {
             self.turn = (self.turn + 1) % LONG_EVERY;
             self.check_bytes = if self.turn == 0 { self.used.longest_bytes } else { 0 };
         } else if self.used.longest_bytes > 0 {
@@ -190,15 +190,14 @@ impl Path {
         self.answered_at = Some(now);
         self.unanswered = 0;
         self.due_at = self.next_check_at;
-        if self.state != State::Down {
+        if !self.is_told_down {
             self.state = State::Up;
             return Some(false);
         }
         self.answered += 1;
         let up = self.answered >= pace.misses;
-        if up {
-            self.state = State::Up;
-        }
+        self.state = if up { State::Up } else { State::Down };
+        self.is_told_down = !up;
         Some(up)
     }
 

@@ -40,12 +40,14 @@ struct Model {
     checks: u32,
     down: bool,
     answers: u32,
+    /// Whether it has answered since it was last said to be down.
+    has_answered: bool,
 }
 
 /// Runs one path through these fates, and holds it against the model.
 fn run(fates: &[Fate], jittered_ms: u64) {
     let mut path = Path::new(ms(0), PathUse::default(), ms(0));
-    let mut model = Model { silent_ms: 0, checks: 0, down: false, answers: 0 };
+    let mut model = Model { silent_ms: 0, checks: 0, down: false, answers: 0, has_answered: true };
     let mut now = ms(0);
     let mut late_answer: Option<Instant> = None;
     let peer = Mac::from_position(1);
@@ -54,7 +56,7 @@ fn run(fates: &[Fate], jittered_ms: u64) {
         let up = model.down && model.answers == PACE.misses;
         assert_eq!(path.hear(now, peer, PACE), Some(up), "{fates:?}: {model:?}");
         model.down &= !up;
-        (model.silent_ms, model.checks) = (0, 0);
+        (model.silent_ms, model.checks, model.has_answered) = (0, 0, true);
     };
     for &fate in fates {
         if let Some(at) = late_answer.take_if(|at| *at <= path.due_at) {
@@ -67,11 +69,11 @@ fn run(fates: &[Fate], jittered_ms: u64) {
         if model.down && model.checks > 0 {
             model.answers = 0;
         }
-        let must_fall = !model.down && model.silent_ms >= 60 && model.checks >= PACE.misses;
+        let must_fall = model.has_answered && model.silent_ms >= 60 && model.checks >= PACE.misses;
         let due = path.fire(now, PACE, Duration::from_millis(jittered_ms));
         assert_eq!(due == Due::Down, must_fall, "{fates:?}: {model:?}");
         if must_fall {
-            (model.down, model.answers) = (true, 0);
+            (model.down, model.answers, model.has_answered) = (true, 0, false);
         } else {
             model.checks += 1;
             match fate {
@@ -80,7 +82,8 @@ fn run(fates: &[Fate], jittered_ms: u64) {
                 Fate::Lost | Fate::Overslept => {}
             }
         }
-        assert_eq!(path.state() == State::Down, model.down);
+        let is_waiting = model.has_answered && model.checks > 1;
+        assert_eq!(path.state() == State::Down, model.down && !is_waiting, "{fates:?}: {model:?}");
         assert!(path.due_at.since(now) <= PACE.interval, "it is never left alone");
     }
 }
@@ -278,6 +281,25 @@ fn a_path_that_answers_again_is_up_and_one_that_answers_costs_sixty_checks_a_sec
     assert!(matches!(down, Event::PathDown { path: PathId(0), reached: 0, .. }));
     assert_eq!(*up, Event::PathUp { path: PathId(0) });
     assert!(up_at.since(ms(2000)) < Duration::from_millis(80), "{up_at:?}");
+}
+
+#[test]
+fn a_path_that_falls_silent_again_before_it_is_up_is_told_with_the_place_where_it_breaks_now() {
+    for seed in 0..20 {
+        // The own cable is dead for a while. It carries two checks at most, and then a cable behind the second of three xbars dies.
+        let mut pair = Pair::new(seed, |now, transmit| match now {
+            now if now < ms(1000) => true,
+            now if now < ms(1200) => false,
+            now if now < ms(1229) => true,
+            _ => is_probe(&transmit.frame) && transmit.route.hops() <= 3,
+        });
+        pair.run_to(ms(2000), &[3, -1, 2]);
+        let [(_, first), (at, second)] = &pair.events[..] else { panic!("{:?}", pair.events) };
+        assert!(matches!(first, Event::PathDown { path: PathId(0), reached: 0, .. }), "{first:?}");
+        assert!(matches!(second, Event::PathDown { path: PathId(0), reached: 2, .. }), "{second:?}");
+        assert!(at.since(ms(1229)) < Duration::from_millis(90), "{at:?}");
+        assert_eq!(pair.count(LivenessCount::Failures), 2);
+    }
 }
 
 #[test]
