@@ -237,13 +237,14 @@ fn unit_lines(boards: &[Board], last: &BTreeMap<u8, (u64, u64)>, width: Width) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mapper_proto::wire::AgentState;
 
     #[test]
     fn a_table_of_boards_fits_80_columns_whatever_names_are_like() {
         let board = Board {
             interface: Some("a-very-long-interface-name".to_owned()),
             leader: Some("x".repeat(100)),
-            state: "configured".to_owned(),
+            state: AgentState::Configured.into(),
             no_answer: None,
             ..Board::silent(3, String::new())
         };

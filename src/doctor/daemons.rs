@@ -7,6 +7,7 @@ use mapper_daemon::agent::options::Config;
 use mapper_daemon::agent::status::{Board, Mismatch, socket_path, units};
 use mapper_daemon::xbar::cable::CableStatus;
 use mapper_daemon::xbar::{self, PortStatus, XbarDataPath, XbarStatus};
+use mapper_proto::wire::AgentState;
 use serde::de::DeserializeOwned;
 
 use super::Check;
@@ -275,13 +276,13 @@ pub(super) fn check_fabric(board: &Board, interface: &str) -> Vec<Check> {
     if let Some(why) = &board.routing_failure {
         checks.push(Check::failed("routes", why, "cable the fabric closer, or raise max-hops on all hosts"));
     }
-    for Mismatch { name, frames, what, fix } in board.counters.mismatches() {
+    for Mismatch { kind, frames, what, fix } in board.counters.mismatches() {
         let what = format!("since it began the agent has dropped {frames} {what}");
         // If the whole network is configured, no host is missing. The frames then came from a stranger, or
         // from a host that has been set right since.
         checks.push(match whole {
-            true => Check::warning(name, what, fix),
-            false => Check::failed(name, what, fix),
+            true => Check::warning(kind.name(), what, fix),
+            false => Check::failed(kind.name(), what, fix),
         });
     }
     if let Some(gone) = board.gone() {
@@ -319,9 +320,19 @@ fn check_network(board: &Board, whole: bool) -> Check {
     }
     let hosts = board.unreachable.iter().map(|host| format!("; {}: {}", host.mac, host.why));
     let what = format!("not fully configured: this agent is {}{}", board.state, hosts.collect::<String>());
-    let fix = match board.state.as_str() {
-        "isolated" => "no other host is heard: see that their agents run, and the crossbars between",
-        _ => "`mapper board-info` on each host says what it waits for",
+    let fix = match board.state.known() {
+        Some(AgentState::Isolated) => {
+            "no other host is heard: see that their agents run, and the crossbars between"
+        }
+        Some(
+            AgentState::Starting
+            | AgentState::Mapping
+            | AgentState::Passive
+            | AgentState::Fetching
+            | AgentState::Routing
+            | AgentState::Configured,
+        )
+        | None => "`mapper board-info` on each host says what it waits for",
     };
     Check::warning(name, what, fix)
 }
@@ -331,7 +342,7 @@ mod tests {
     use super::super::Outcome;
     use super::*;
     use mapper_daemon::agent::status::{BoardPort, DataPath};
-    use mapper_daemon::xbar::cable::NeighbourStatus;
+    use mapper_daemon::xbar::cable::{CableState, NeighbourStatus};
     use mapper_proto::agent::FrameDrop;
 
     fn whole() -> Board {
@@ -340,7 +351,7 @@ mod tests {
 
     #[test]
     fn an_isolated_agent_is_not_well_and_a_key_that_keeps_it_so_is_a_failure() {
-        let mut board = Board { configured: false, hosts: 1, state: "isolated".to_owned(), ..whole() };
+        let mut board = Board { configured: false, hosts: 1, state: AgentState::Isolated.into(), ..whole() };
         let check = &check_fabric(&board, "eth1")[0];
         assert_eq!((check.name, check.status), ("network", Outcome::Warning));
         board.counters.dropped.add(FrameDrop::UnknownKey, 1);
@@ -368,7 +379,7 @@ mod tests {
         let neighbour =
             NeighbourStatus { mac: "02:00:00:00:00:09".to_owned(), mtu: 1500, ..Default::default() };
         let differs = CableStatus {
-            state: "joined".to_owned(),
+            state: CableState::Joined.into(),
             mtu: Some(1400),
             neighbour: Some(neighbour),
             ..CableStatus::default()

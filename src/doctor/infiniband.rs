@@ -8,6 +8,7 @@ use mapper_daemon::agent::status::{Board, SubnetStanding};
 use mapper_daemon::subnet;
 use mapper_ib::mad::{Attribute, Method, PortSettings, PortState, Route, Smp};
 use mapper_machine::mad_port::{AskingPort, PortName};
+use mapper_proto::wire::AgentState;
 use rustix::fs::Access;
 
 use super::Check;
@@ -201,16 +202,23 @@ fn check_network(board: &Board, subnet: &SubnetStanding) -> Check {
         (Some(master), _) => format!("its master is {master}"),
         (None, false) => "it has no master".to_owned(),
     };
-    match board.state.as_str() {
-        "configured" => Check::ok(name, format!("the subnet is up; {role}")),
-        "isolated" => Check::failed(
+    match board.state.known() {
+        Some(AgentState::Configured) => Check::ok(name, format!("the subnet is up; {role}")),
+        Some(AgentState::Isolated) => Check::failed(
             name,
             "the port has no cable that works",
             "plug the cable in, and see that the switch at its other end has power",
         ),
-        state => Check::warning(
+        Some(
+            AgentState::Starting
+            | AgentState::Mapping
+            | AgentState::Passive
+            | AgentState::Fetching
+            | AgentState::Routing,
+        )
+        | None => Check::warning(
             name,
-            format!("the subnet is not up: this agent is {state}; {role}"),
+            format!("the subnet is not up: this agent is {}; {role}", board.state),
             "`mapper board-info` says what it waits for",
         ),
     }
@@ -221,10 +229,12 @@ mod tests {
     use super::super::Outcome;
     use super::*;
     use mapper_daemon::agent::status::ManagerSeen;
+    use mapper_ib::mad::SmState;
 
     fn board() -> Board {
-        let subnet = SubnetStanding { role: "master".to_owned(), switches: 2, ..SubnetStanding::default() };
-        let state = "configured".to_owned();
+        let subnet =
+            SubnetStanding { role: SmState::Master.into(), switches: 2, ..SubnetStanding::default() };
+        let state = AgentState::Configured.into();
         Board { state, configured: true, subnet: Some(subnet), ..Board::silent(0, String::new()) }
     }
 
@@ -242,7 +252,7 @@ mod tests {
             guid,
             name,
             priority: 3,
-            state: "master".to_owned(),
+            state: SmState::Master.into(),
             is_agent: false,
             share: 0,
         }];

@@ -4,11 +4,42 @@ use mapper_proto::neighbours::{KnownCable, Neighbour};
 use mapper_proto::wire::HelloEnd;
 use serde::{Deserialize, Serialize};
 
+use crate::word::{Word, Worded};
+
+/// What a cable at a port joins, by what is heard there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CableState {
+    /// Nobody is heard.
+    Silent,
+    /// It leads to one neighbour, and both hear each other.
+    Joined,
+    /// It leads to one neighbour, which does not hear this end.
+    OneWay,
+    /// It leads to another port of the same crossbar.
+    Looped,
+    /// More than two interfaces share it.
+    Shared,
+}
+
+impl Worded for CableState {
+    const ALL: &'static [Self] = &[Self::Silent, Self::Joined, Self::OneWay, Self::Looped, Self::Shared];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Silent => "silent",
+            Self::Joined => "joined",
+            Self::OneWay => "one-way",
+            Self::Looped => "looped",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 /// What is known of the cable at a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CableStatus {
-    /// `silent`, `joined`, `one-way`, `looped` or `shared`.
-    pub state: String,
+    /// What it joins.
+    pub state: Word<CableState>,
     /// The MTU of the interface at this end, in bytes; `None` without carrier.
     pub mtu: Option<u32>,
     /// Who is at the other end, if one neighbour is heard.
@@ -64,53 +95,58 @@ impl NeighbourStatus {
 
 impl CableStatus {
     pub(super) fn new(cable: &KnownCable, mtu: Option<u32>) -> Self {
-        let state = |state: &str| Self { state: state.to_owned(), mtu, ..Self::default() };
+        let state = |state: CableState| Self { state: state.into(), mtu, ..Self::default() };
         match cable {
-            KnownCable::Silent => state("silent"),
-            KnownCable::Joined(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("joined") },
-            KnownCable::OneWay(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("one-way") },
-            KnownCable::Looped { port } => Self { looped_to: Some(*port), ..state("looped") },
-            KnownCable::Shared(parties) => {
-                Self { shared_with: parties.iter().map(ToString::to_string).collect(), ..state("shared") }
+            KnownCable::Silent => state(CableState::Silent),
+            KnownCable::Joined(neighbour) => {
+                Self { neighbour: Some(neighbour.into()), ..state(CableState::Joined) }
             }
+            KnownCable::OneWay(neighbour) => {
+                Self { neighbour: Some(neighbour.into()), ..state(CableState::OneWay) }
+            }
+            KnownCable::Looped { port } => Self { looped_to: Some(*port), ..state(CableState::Looped) },
+            KnownCable::Shared(parties) => Self {
+                shared_with: parties.iter().map(ToString::to_string).collect(),
+                ..state(CableState::Shared)
+            },
         }
     }
 
     /// Whether the interfaces at its two ends carry frames of different length.
     pub fn mtus_differ(&self) -> bool {
         let theirs = self.neighbour.as_ref().map(|neighbour| neighbour.mtu);
-        self.state == "joined" && self.mtu.is_some() && self.mtu != theirs
+        self.state == CableState::Joined && self.mtu.is_some() && self.mtu != theirs
     }
 
     /// The longest frame that the cable carries at both ends, in bytes, if the interface here has this MTU.
     pub fn carries(&self, mtu: u32) -> u32 {
-        let theirs = self.neighbour.as_ref().filter(|_| self.state == "joined").map(|it| it.mtu);
+        let theirs = self.neighbour.as_ref().filter(|_| self.state == CableState::Joined).map(|it| it.mtu);
         theirs.map_or(mtu, |theirs| theirs.min(mtu))
     }
 
     /// What is wrong with the cable of an interface, in words, and what to do; `None` if nothing is.
     pub fn trouble(&self, interface: &str) -> Option<String> {
         let Self { state, neighbour, looped_to, shared_with, mtu } = self;
-        match (state.as_str(), neighbour, looped_to) {
-            ("joined", Some(neighbour), _) if self.mtus_differ() => {
+        match (state.known(), neighbour, looped_to) {
+            (Some(CableState::Joined), Some(neighbour), _) if self.mtus_differ() => {
                 let (mtu, who, theirs) = (mtu.unwrap_or_default(), neighbour.describe(), neighbour.mtu);
                 Some(format!(
                     "{interface} carries {mtu} bytes, and at the other end of its cable {who} carries {theirs}: \
                      longer frames than the lesser are lost; set the MTU alike at both ends"
                 ))
             }
-            ("one-way", Some(neighbour), _) => {
+            (Some(CableState::OneWay), Some(neighbour), _) => {
                 let who = neighbour.describe();
                 Some(format!(
                     "{interface} hears {who}, which does not hear it: the cable, or what is in between, carries \
                      frames in one direction only"
                 ))
             }
-            ("looped", _, Some(port)) => Some(format!(
+            (Some(CableState::Looped), _, Some(port)) => Some(format!(
                 "{interface} is cabled to port {port} of the same crossbar, which leads nowhere: cable it to \
                  another machine"
             )),
-            ("shared", ..) => {
+            (Some(CableState::Shared), ..) => {
                 let who = shared_with.join(", ");
                 Some(format!(
                     "{interface} shares its cable with more than one interface: {who}. No frames are sent over it, \
@@ -118,14 +154,18 @@ impl CableStatus {
                      function of a network card with several), and no bridge or switch in between"
                 ))
             }
-            _ => None,
+            (
+                None
+                | Some(CableState::Silent | CableState::Joined | CableState::OneWay | CableState::Looped),
+                ..,
+            ) => None,
         }
     }
 
     /// What to do about the trouble with the cable of an interface, with the command if there is one.
     pub fn remedy(&self, interface: &str) -> String {
-        match (self.state.as_str(), &self.neighbour, self.mtu) {
-            ("joined", Some(neighbour), Some(mtu)) if self.mtus_differ() => {
+        match (self.state.known(), &self.neighbour, self.mtu) {
+            (Some(CableState::Joined), Some(neighbour), Some(mtu)) if self.mtus_differ() => {
                 let (who, theirs) = (neighbour.describe(), neighbour.mtu);
                 let (here, there) = (
                     format!("`ip link set {interface} mtu {theirs}` here"),
@@ -139,11 +179,15 @@ impl CableStatus {
                     false => format!("{there}; or, if this end can, {here}"),
                 }
             }
-            ("shared", ..) => format!(
+            (Some(CableState::Shared), ..) => format!(
                 "take out the bridge or switch in between; or leave all interfaces of this cable but one of each of two \
                  machines out of `--ports`: {interface} here, unless it is that one"
             ),
-            _ => "see to the cable; then `mapper doctor` again".to_owned(),
+            (
+                None
+                | Some(CableState::Silent | CableState::Joined | CableState::OneWay | CableState::Looped),
+                ..,
+            ) => "see to the cable; then `mapper doctor` again".to_owned(),
         }
     }
 }

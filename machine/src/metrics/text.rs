@@ -150,10 +150,10 @@ impl Family<'_> {
     }
 
     /// Writes the samples of a state set, of which `current` is 1.
-    pub fn states(&mut self, states: &[&str], current: &str) {
+    pub fn states<'s>(&mut self, states: impl IntoIterator<Item = &'s str>, current: &str) {
         let label = self.base.clone();
         for state in states {
-            self.sample(&[(&label, state)], u64::from(*state == current));
+            self.sample(&[(&label, state)], u64::from(state == current));
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
         let mut text = Exposition::new(dialect, &[("interface", "eth1")]);
         text.counter("x_frames", Unit::None, "Frames.", 7);
         text.family(FamilyKind::Gauge, "x_age", Unit::Seconds, "Age.").sample_float(&[], 1.5);
-        text.family(FamilyKind::StateSet, "x_state", Unit::None, "State.").states(&["up", "down"], "up");
+        text.family(FamilyKind::StateSet, "x_state", Unit::None, "State.").states(["up", "down"], "up");
         text.family(FamilyKind::Info, "x", Unit::None, "What it is.").sample(&[("name", "a\"b\\c\nd")], 1);
         text.finish()
     }

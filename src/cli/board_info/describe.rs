@@ -198,6 +198,7 @@ pub(super) fn describe_frames(board: &Board) -> String {
 pub(super) mod tests {
     use super::*;
     use mapper_daemon::agent::status::MapVersionDto;
+    use mapper_proto::wire::AgentState;
 
     /// A board that is configured, in a network that is, too.
     pub(in crate::cli::board_info) fn configured() -> Board {
@@ -205,7 +206,7 @@ pub(super) mod tests {
             interface: Some("eth1".to_owned()),
             mac: Some("02:00:00:00:00:01".to_owned()),
             level: 1,
-            state: "configured".to_owned(),
+            state: AgentState::Configured.into(),
             configured: true,
             network_configured: true,
             interface_exists: true,
@@ -263,7 +264,7 @@ pub(super) mod tests {
         let board = Board { map_version: Some(version), hosts: 2, routes: 1, ..configured() };
         let told = "0 cables between xbars, the two hosts are cabled to each other; 1 route\n";
         assert!(describe_board(&board).contains(told), "{}", describe_board(&board));
-        let alone = Board { hosts: 1, carrier: false, state: "isolated".to_owned(), ..board };
+        let alone = Board { hosts: 1, carrier: false, state: AgentState::Isolated.into(), ..board };
         let text = describe_board(&alone);
         assert!(!text.contains("cabled to each other") && text.contains("has no carrier"), "{text}");
     }

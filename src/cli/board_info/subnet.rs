@@ -4,24 +4,30 @@ use std::fmt::{self, Write as _};
 
 use mapper_daemon::agent::status::{Board, Reason, SubnetStanding};
 use mapper_fabric::wording::plural;
+use mapper_ib::mad::SmState;
+use mapper_proto::wire::AgentState;
 
 /// The most nodes that are named in the text.
 const MOST_NAMED: usize = 16;
 
 /// Whether the subnet can be used, and if not, what is missing.
 pub(super) fn verdict(board: &Board, subnet: &SubnetStanding) -> String {
-    let why = match board.state.as_str() {
-        "configured" if board.network_configured => return "Network is fully configured.".to_owned(),
-        "configured" if !subnet.masters().is_empty() => "it has several masters",
-        "configured" if !subnet.blamed.is_empty() => "some nodes do not answer or obey as they should",
-        "configured" => "its master has not brought it up",
-        "starting" => "this agent never manages (level 0), and no other manager was found",
-        "passive" => "this agent stands by, and the master has not brought its port up",
-        "isolated" => "the port has no cable that works",
-        "routing" if board.routing_failure.is_some() => "there are no tables for it",
-        "routing" => "tables are computed and written",
-        "mapping" => "this agent explores it",
-        _ => "it is not up",
+    let why = match board.state.known() {
+        Some(AgentState::Configured) if board.network_configured => {
+            return "Network is fully configured.".to_owned();
+        }
+        Some(AgentState::Configured) if !subnet.masters().is_empty() => "it has several masters",
+        Some(AgentState::Configured) if !subnet.blamed.is_empty() => {
+            "some nodes do not answer or obey as they should"
+        }
+        Some(AgentState::Configured) => "its master has not brought it up",
+        Some(AgentState::Starting) => "this agent never manages (level 0), and no other manager was found",
+        Some(AgentState::Passive) => "this agent stands by, and the master has not brought its port up",
+        Some(AgentState::Isolated) => "the port has no cable that works",
+        Some(AgentState::Routing) if board.routing_failure.is_some() => "there are no tables for it",
+        Some(AgentState::Routing) => "tables are computed and written",
+        Some(AgentState::Mapping) => "this agent explores it",
+        Some(AgentState::Fetching) | None => "it is not up",
     };
     format!("Network is not fully configured: {why}.")
 }
@@ -29,14 +35,14 @@ pub(super) fn verdict(board: &Board, subnet: &SubnetStanding) -> String {
 /// Writes what stands below the verdict.
 pub(super) fn write(text: &mut String, board: &Board, subnet: &SubnetStanding) -> fmt::Result {
     let lid = subnet.lid.map_or_else(|| "no LID".to_owned(), |lid| format!("LID {lid}"));
-    let role = match subnet.role.as_str() {
-        "master" => "master of its subnet".to_owned(),
-        "standby" => match &subnet.master {
+    let role = match subnet.role.known() {
+        Some(SmState::Master) => "master of its subnet".to_owned(),
+        Some(SmState::Standby) => match &subnet.master {
             Some(master) => format!("stands by for {master}"),
             None => "stands by".to_owned(),
         },
-        "not-active" => "told by the master not to manage".to_owned(),
-        other => other.to_owned(),
+        Some(SmState::NotActive) => "told by the master not to manage".to_owned(),
+        Some(SmState::Discovering) | None => subnet.role.to_string(),
     };
     writeln!(text, "  {role}; port {}, {lid}", subnet.guid)?;
     let [hosts, xbars, cables] = [(board.hosts, "host"), (board.xbars, "xbar"), (board.cables, "cable")]
@@ -95,7 +101,7 @@ mod tests {
 
     fn board() -> Board {
         let subnet = SubnetStanding {
-            role: "master".to_owned(),
+            role: SmState::Master.into(),
             guid: "0x1001".to_owned(),
             lid: Some(4),
             engine: Some("ftree".to_owned()),
@@ -105,7 +111,7 @@ mod tests {
         Board {
             interface: Some("umad0".to_owned()),
             mac: Some("00:00:00:00:10:00".to_owned()),
-            state: "configured".to_owned(),
+            state: AgentState::Configured.into(),
             configured: true,
             network_configured: true,
             interface_exists: true,
@@ -135,7 +141,7 @@ mod tests {
             guid: "0x2001".to_owned(),
             name: "h2\u{1b}".to_owned(),
             priority: 3,
-            state: "standby".to_owned(),
+            state: SmState::Standby.into(),
             is_agent: true,
             share: 2,
         }];

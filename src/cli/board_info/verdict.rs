@@ -3,37 +3,44 @@
 use std::fmt::{self, Write as _};
 
 use mapper_daemon::agent::status::{
-    AddressClash, Board, BoardPort, DeadCable, Mismatch, NetworkLack, dead_ports,
+    AddressClash, Board, BoardPort, DeadCable, Mismatch, MismatchKind, NetworkLack, dead_ports,
 };
+use mapper_proto::wire::AgentState;
 
 /// Whether the network can be used, and if not, what is missing.
 pub(super) fn verdict(board: &Board) -> String {
     let mismatches = board.counters.mismatches().into_iter();
     let other_keys: Vec<_> = mismatches
-        .filter(|mismatch| mismatch.name == "key")
+        .filter(|mismatch| mismatch.kind == MismatchKind::Key)
         .map(|mismatch| describe_mismatch(&mismatch))
         .collect();
-    let why = match board.state.as_str() {
-        "configured" if let Some(lack) = board.network_lack() => describe_lack(lack),
-        "configured" if !board.network_configured => {
+    let why = match board.state.known() {
+        Some(AgentState::Configured) if let Some(lack) = board.network_lack() => describe_lack(lack),
+        Some(AgentState::Configured) if !board.network_configured => {
             "this board is, but the global mapper has not heard that all others are"
         }
-        "configured" => return "Network is fully configured.".to_owned(),
-        "starting" if board.level == 0 => "this board never maps (level 0), and no mapper has come forward",
-        "starting" => "this board has just begun",
-        "mapping" => "this board explores the fabric",
-        "passive" => "this board waits for the map of the global mapper",
-        "fetching" => "this board collects the map from its parent",
-        "routing" if board.routing_failure.is_some() => "there are no routes for the map",
-        "routing" => "this board computes its routes",
-        "isolated" if board.unreachable.iter().any(|host| Some(&host.mac) == board.mac.as_ref()) => {
+        Some(AgentState::Configured) => return "Network is fully configured.".to_owned(),
+        Some(AgentState::Starting) if board.level == 0 => {
+            "this board never maps (level 0), and no mapper has come forward"
+        }
+        Some(AgentState::Starting) => "this board has just begun",
+        Some(AgentState::Mapping) => "this board explores the fabric",
+        Some(AgentState::Passive) => "this board waits for the map of the global mapper",
+        Some(AgentState::Fetching) => "this board collects the map from its parent",
+        Some(AgentState::Routing) if board.routing_failure.is_some() => "there are no routes for the map",
+        Some(AgentState::Routing) => "this board computes its routes",
+        Some(AgentState::Isolated)
+            if board.unreachable.iter().any(|host| Some(&host.mac) == board.mac.as_ref()) =>
+        {
             "this board stays out of it, as another host has its address"
         }
-        "isolated" if !other_keys.is_empty() => {
+        Some(AgentState::Isolated) if !other_keys.is_empty() => {
             return format!("Network is not fully configured: the keys differ: {}.", other_keys.join("; "));
         }
-        "isolated" => return format!("Network is not fully configured: {}.", nobody_found(board)),
-        _ => "this board has no routes for a valid map",
+        Some(AgentState::Isolated) => {
+            return format!("Network is not fully configured: {}.", nobody_found(board));
+        }
+        None => "this board has no routes for a valid map",
     };
     format!("Network is not fully configured: {why}.")
 }
@@ -93,7 +100,7 @@ pub(super) fn write_troubles(text: &mut String, board: &Board, interface: &str) 
     if !board.network_configured {
         for mismatch in board.counters.mismatches() {
             // For an isolated host, `verdict` already says that its keys differ.
-            if board.state != "isolated" || mismatch.name != "key" {
+            if board.state != AgentState::Isolated || mismatch.kind != MismatchKind::Key {
                 writeln!(text, "  {}", describe_mismatch(&mismatch))?;
             }
         }
@@ -117,7 +124,7 @@ mod tests {
     use crate::cli::board_info::describe::describe_board;
     use crate::cli::board_info::describe::tests::configured;
     use mapper_daemon::agent::status::{NarrowCable, Reason};
-    use mapper_daemon::xbar::cable::{CableStatus, NeighbourStatus};
+    use mapper_daemon::xbar::cable::{CableState, CableStatus, NeighbourStatus};
     use mapper_proto::agent::FrameDrop;
 
     fn reason() -> Reason {
@@ -128,17 +135,17 @@ mod tests {
     fn the_network_is_fully_configured_only_when_it_is() {
         let full = "Network is fully configured.";
         assert!(describe_board(&configured()).contains(full));
-        let in_state = |state: &str| Board { configured: false, state: state.to_owned(), ..configured() };
+        let in_state = |state: AgentState| Board { configured: false, state: state.into(), ..configured() };
         for board in [
             Board { network_configured: false, ..configured() },
             Board { unreachable: vec![reason()], ..configured() },
             Board { dead_cables: vec![DeadCable::default()], ..configured() },
-            in_state("starting"),
-            in_state("mapping"),
-            in_state("passive"),
-            in_state("fetching"),
-            in_state("routing"),
-            in_state("isolated"),
+            in_state(AgentState::Starting),
+            in_state(AgentState::Mapping),
+            in_state(AgentState::Passive),
+            in_state(AgentState::Fetching),
+            in_state(AgentState::Routing),
+            in_state(AgentState::Isolated),
             Board::silent(0, "it is stopped".to_owned()),
         ] {
             let text = describe_board(&board);
@@ -153,7 +160,7 @@ mod tests {
     #[test]
     fn a_network_with_cables_that_carry_less_than_others_is_configured() {
         let neighbour = NeighbourStatus { mtu: 1500, ..NeighbourStatus::default() };
-        let (state, mtu) = ("joined".to_owned(), Some(9000));
+        let (state, mtu) = (CableState::Joined.into(), Some(9000));
         let differs = CableStatus { state, mtu, neighbour: Some(neighbour), ..CableStatus::default() };
         let unknown_to_map = Board { cable: Some(differs), ..configured() };
         let text = describe_board(&unknown_to_map);
@@ -173,7 +180,7 @@ mod tests {
     #[test]
     fn one_that_is_isolated_by_its_key_says_so_once() {
         let mut board = Board {
-            state: "isolated".to_owned(),
+            state: AgentState::Isolated.into(),
             configured: false,
             network_configured: false,
             ..configured()
@@ -196,7 +203,7 @@ mod tests {
             ..BoardPort::default()
         };
         let board = |ports| {
-            let state = "isolated".to_owned();
+            let state = AgentState::Isolated.into();
             describe_board(&Board {
                 ports,
                 state,
@@ -219,7 +226,7 @@ mod tests {
         let mut board = Board {
             interface_exists: false,
             carrier: false,
-            state: "isolated".to_owned(),
+            state: AgentState::Isolated.into(),
             configured: false,
             network_configured: false,
             ports: Vec::new(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use mapper_daemon::xbar::cable::CableState;
 use mapper_daemon::xbar::{PortStatus, XbarDataPath, XbarStatus, socket};
 use serde::Serialize;
 
@@ -137,7 +138,7 @@ fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
 
 /// Writes who is at the other end of a port's cable, and what is wrong with the cable.
 fn write_cable(text: &mut String, port: &PortStatus) -> std::fmt::Result {
-    if let ("joined", Some(neighbour)) = (port.cable.state.as_str(), &port.cable.neighbour) {
+    if let (Some(CableState::Joined), Some(neighbour)) = (port.cable.state.known(), &port.cable.neighbour) {
         writeln!(text, "  port {} is cabled to {}, MTU {}", port.port, neighbour.describe(), neighbour.mtu)?;
     }
     match port.cable.trouble(&port.interface) {
@@ -247,7 +248,7 @@ crossbar core: tagged 000000000000feed, ports 1 to 12, process 42, up 1 h 40 min
             ..NeighbourStatus::default()
         };
         let cable = CableStatus {
-            state: "joined".to_owned(),
+            state: CableState::Joined.into(),
             mtu: Some(9000),
             neighbour: Some(neighbour),
             ..CableStatus::default()

@@ -15,6 +15,7 @@ use mapper_fabric::wording::plural;
 use mapper_formats as formats;
 use mapper_machine::status::{self, StatusSocketError};
 use mapper_proto::map::{Cable, Fabric, PortRef};
+use mapper_proto::wire::AgentState;
 
 use super::file::changes;
 use super::gone::with_gone;
@@ -207,10 +208,17 @@ impl Known {
             moment.troubles.push(format!("unit {unit} does not answer: {why}"));
             return;
         }
-        let own = match board.state.as_str() {
-            "configured" => HostState::Configured,
-            "isolated" => HostState::Isolated,
-            _ => HostState::AtWork,
+        let own = match board.state.known() {
+            Some(AgentState::Configured) => HostState::Configured,
+            Some(AgentState::Isolated) => HostState::Isolated,
+            Some(
+                AgentState::Starting
+                | AgentState::Mapping
+                | AgentState::Passive
+                | AgentState::Fetching
+                | AgentState::Routing,
+            )
+            | None => HostState::AtWork,
         };
         // Who is configured hears of all others that are not, as far as they are in its part of the checks.
         let version = board.map_version.as_ref().map(MapVersionDto::to_string);

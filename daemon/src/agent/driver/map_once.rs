@@ -8,7 +8,8 @@ use mapper_proto::wire::AgentState;
 
 use super::state::Driver;
 use crate::agent::DaemonError;
-use crate::agent::status::{dead_ports, state_name};
+use crate::agent::status::dead_ports;
+use crate::word::Worded;
 
 impl Driver {
     /// Whether the agent must end as `map_once` says: mapping is complete everywhere, and the hosts below
@@ -91,6 +92,6 @@ impl Driver {
         } else {
             format!("and misses {}", hosts.join("; "))
         };
-        DaemonError::MapOnceLimit { limit, state: state_name(status.state), missing }
+        DaemonError::MapOnceLimit { limit, state: status.state.word(), missing }
     }
 }

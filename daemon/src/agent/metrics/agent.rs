@@ -1,23 +1,14 @@
 //! The metrics of an agent.
 
 use super::known::KnownFabric;
-use crate::agent::status::{Board, Counters, FrameCount, state_name};
+use crate::agent::status::{Board, Counters, FrameCount};
+use crate::word::words;
 use mapper_host::data::{DataCount, DataStatus};
 use mapper_host::healing::HealingCount;
 use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
 use mapper_proto::agent::{LivenessCount, Purpose};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Counted, Mac, Tally};
-
-const STATES: [AgentState; 7] = [
-    AgentState::Starting,
-    AgentState::Mapping,
-    AgentState::Passive,
-    AgentState::Fetching,
-    AgentState::Routing,
-    AgentState::Configured,
-    AgentState::Isolated,
-];
 
 /// The metrics of the agent that this board shows, and of the fabric as its maps have shown it. `name_of` tells what a host is
 /// called, if that is known.
@@ -59,7 +50,7 @@ fn write_agent(text: &mut Exposition, board: &Board) {
     )
     .sample_float(&[], board.uptime_ms as f64 / 1e3);
     text.family(FamilyKind::StateSet, "mapper_agent_state", Unit::None, "Where the agent is in its life.")
-        .states(&STATES.map(state_name), &board.state);
+        .states(words::<AgentState>(), board.state.as_str());
     let help = "Lines of the log that were lost, as nobody read them or they could not be written.";
     text.counter("mapper_agent_log_lines_lost", Unit::None, help, board.counters.log_lines_lost);
     text.gauge(
@@ -329,7 +320,7 @@ mod tests {
             interface: Some("eth1".to_owned()),
             mac: Some(mac.clone()),
             leader: Some(mac.clone()),
-            state: "configured".to_owned(),
+            state: AgentState::Configured.into(),
             configured: true,
             map_version: Some(MapVersionDto { mac, counter: 7 }),
             hosts: 2,

@@ -1,6 +1,8 @@
 //! The metrics of a subnet of InfiniBand.
 
-use crate::agent::status::{ManagerSeen, SubnetStanding, role_names};
+use crate::agent::status::{ManagerSeen, SubnetStanding};
+use crate::word::{Worded, words};
+use mapper_ib::mad::SmState;
 use mapper_ib::manager::SubnetCount;
 use mapper_machine::metrics::{Exposition, FamilyKind, Unit};
 
@@ -8,7 +10,7 @@ use mapper_machine::metrics::{Exposition, FamilyKind, Unit};
 pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
     let help = "What the agent is to other subnet managers.";
     text.family(FamilyKind::StateSet, "mapper_subnet_role", Unit::None, help)
-        .states(&role_names(), &subnet.role);
+        .states(words::<SmState>(), subnet.role.as_str());
     text.gauge("mapper_subnet_switches", "Switches of the subnet.", subnet.switches as u64);
     let help = "Ports of adapters and routers of the subnet.";
     text.gauge("mapper_subnet_adapter_ports", help, subnet.adapters as u64);
@@ -18,9 +20,9 @@ pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
     text.gauge("mapper_subnet_blamed", help, subnet.blamed.len() as u64);
     let help = "Other subnet managers, by what they are.";
     let mut family = text.family(FamilyKind::Gauge, "mapper_subnet_managers", Unit::None, help);
-    for role in role_names() {
-        let is_so = |manager: &&ManagerSeen| manager.state == role;
-        family.sample(&[("role", role)], subnet.managers.iter().filter(is_so).count() as u64);
+    for role in SmState::ALL {
+        let is_so = |manager: &&ManagerSeen| manager.state == *role;
+        family.sample(&[("role", role.word())], subnet.managers.iter().filter(is_so).count() as u64);
     }
     let help = "Layers of the tables in force, each a service level.";
     text.gauge("mapper_subnet_layers", help, subnet.layers.into());
@@ -51,13 +53,15 @@ pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
 
 #[cfg(test)]
 mod tests {
+    use super::SmState;
     use crate::agent::metrics::{KnownFabric, render};
     use crate::agent::status::{Board, SubnetStanding};
     use mapper_machine::metrics::Dialect;
 
     #[test]
     fn a_subnet_has_metrics_of_its_own_beside_those_of_all_agents() {
-        let subnet = SubnetStanding { role: "master".to_owned(), switches: 3, ..SubnetStanding::default() };
+        let subnet =
+            SubnetStanding { role: SmState::Master.into(), switches: 3, ..SubnetStanding::default() };
         let board = Board { subnet: Some(subnet), ..Board::silent(0, String::new()) };
         let text = render(&board, &KnownFabric::new(), &|_| None, Dialect::OpenMetrics);
         crate::xbar::metrics::assert_well_formed(&text);

@@ -23,6 +23,7 @@ use super::plan::PlanStanding;
 use super::ports::BoardPort;
 use super::subnet::SubnetStanding;
 use crate::agent::metrics::{Causes, KnownFabric};
+use crate::word::{Word, Worded};
 use crate::xbar::PortTraffic;
 use crate::xbar::cable::CableStatus;
 use mapper_fabric::wording::plural;
@@ -56,7 +57,7 @@ pub struct Board {
     #[serde(default)]
     pub traffic: Option<PortTraffic>,
     /// Where the agent is in its life; `starting` if it did not answer.
-    pub state: String,
+    pub state: Word<AgentState>,
     /// Whether the agent holds a map and proved routes for it.
     pub configured: bool,
     /// Whether the agent is configured, and the global mapper says that all agents of its map are.
@@ -234,7 +235,7 @@ impl Board {
             ports: around.ports,
             cable: around.cable,
             traffic: around.traffic,
-            state: state_name(status.state).to_owned(),
+            state: status.state.into(),
             configured: status.state == AgentState::Configured && around.carrier,
             network_configured: false,
             network_whole: false,
@@ -378,7 +379,7 @@ impl Board {
             ports: Vec::new(),
             cable: None,
             traffic: None,
-            state: state_name(AgentState::Starting).to_owned(),
+            state: AgentState::Starting.into(),
             configured: false,
             network_configured: false,
             network_whole: false,
@@ -428,15 +429,26 @@ impl MapVersionDto {
     }
 }
 
-/// The name of a state in `mapper.board-info/1`.
-pub const fn state_name(state: AgentState) -> &'static str {
-    match state {
-        AgentState::Starting => "starting",
-        AgentState::Mapping => "mapping",
-        AgentState::Passive => "passive",
-        AgentState::Fetching => "fetching",
-        AgentState::Routing => "routing",
-        AgentState::Configured => "configured",
-        AgentState::Isolated => "isolated",
+impl Worded for AgentState {
+    const ALL: &'static [Self] = &[
+        Self::Starting,
+        Self::Mapping,
+        Self::Passive,
+        Self::Fetching,
+        Self::Routing,
+        Self::Configured,
+        Self::Isolated,
+    ];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Mapping => "mapping",
+            Self::Passive => "passive",
+            Self::Fetching => "fetching",
+            Self::Routing => "routing",
+            Self::Configured => "configured",
+            Self::Isolated => "isolated",
+        }
     }
 }

@@ -28,12 +28,12 @@ mod whole_network;
 
 pub use address_clash::AddressClash;
 pub use bandwidth::{Bandwidths, WayBandwidth};
-pub use board::{Board, MapVersionDto, Reason, Surroundings, state_name};
+pub use board::{Board, MapVersionDto, Reason, Surroundings};
 pub use counters::{Counters, FrameCount};
 pub use data_path::{DataPath, ShortenedTo};
 pub use healing::{DeadCable, LossyCable, Tap};
 pub use host_types::HostsOfType;
-pub use mismatch::Mismatch;
+pub use mismatch::{Mismatch, MismatchKind};
 pub use narrow_cables::{CableEnd, NarrowCable};
 pub use node_xbars::{naming_hosts, xbar_in_words};
 pub use paths::{Change, KnownHost, KnownLearned, KnownOwner, KnownPath, KnownPaths, PathsAsked, WhoHas};
@@ -52,5 +52,5 @@ pub use soundings::{
     Answered, BY_ROUTES, Hop, MAX_SOUNDED_BYTES, Measure, Pinged, PingedWay, SoundedHost, SoundingAsked,
     Traced, TracedHop, TracedWay, WayAsked,
 };
-pub use subnet::{ManagerSeen, SubnetStanding, SubnetVersionDto, role_names};
+pub use subnet::{ManagerSeen, SubnetStanding, SubnetVersionDto};
 pub use whole_network::NetworkLack;

@@ -53,6 +53,7 @@ pub fn bind_at(path: PathBuf, unit: u8, group: Option<&str>) -> Result<StatusSer
 mod tests {
     use super::*;
     use crate::agent::status::Tap;
+    use mapper_proto::wire::AgentState;
     use std::time::{Duration, Instant};
 
     fn runtime() -> tokio::runtime::Runtime {
@@ -64,7 +65,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let tap = Some(Tap { name: "fabric0".to_owned(), refused: 7, ..Tap::default() });
         let board =
-            Board { uptime_ms: 5, state: "mapping".to_owned(), tap, ..Board::silent(3, String::new()) };
+            Board { uptime_ms: 5, state: AgentState::Mapping.into(), tap, ..Board::silent(3, String::new()) };
         let answer = runtime().block_on(async {
             let server = bind(dir.path(), 3, None).unwrap();
             let run_dir = dir.path().to_owned();

@@ -4,10 +4,12 @@ use std::fmt;
 
 use mapper_ib::mad::{SmState, SubnetVersion};
 use mapper_ib::manager::{OtherManager, Status, SubnetCount, Work};
+use mapper_proto::wire::AgentState;
 use mapper_proto::{Mac, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::{Board, FrameCount, Reason};
+use crate::word::{Word, Worded};
 
 /// The most nodes that are blamed by name.
 const MOST_BLAMED: usize = 64;
@@ -16,7 +18,7 @@ const MOST_BLAMED: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SubnetStanding {
     /// What the agent is to other managers: `master`, `standby`, `discovering` or `not-active`.
-    pub role: String,
+    pub role: Word<SmState>,
     /// The GUID of its port.
     pub guid: String,
     /// The LID of its port; `None` if it has none.
@@ -65,7 +67,7 @@ pub struct ManagerSeen {
     /// Of two managers the one with the higher priority is to be master.
     pub priority: u8,
     /// What it is: `master`, `standby`, `discovering` or `not-active`.
-    pub state: String,
+    pub state: Word<SmState>,
     /// Whether it is an agent of this program.
     pub is_agent: bool,
     /// How many switches it last looked at for this master.
@@ -101,7 +103,7 @@ impl ManagerSeen {
             guid: hex(manager.guid),
             name: manager.description.clone(),
             priority: manager.priority,
-            state: role_name(manager.state).to_owned(),
+            state: manager.state.into(),
             is_agent: manager.is_agent,
             share: manager.share,
         }
@@ -109,7 +111,7 @@ impl ManagerSeen {
 
     /// Whether it says that it is master.
     pub fn is_master(&self) -> bool {
-        self.state == role_name(SmState::Master)
+        self.state == SmState::Master
     }
 }
 
@@ -117,7 +119,7 @@ impl SubnetStanding {
     fn of(status: &Status) -> Self {
         let given = |lid: u16| Some(lid).filter(|&lid| lid != 0);
         Self {
-            role: role_name(status.role).to_owned(),
+            role: status.role.into(),
             guid: hex(status.guid),
             lid: given(status.lid),
             master_lid: given(status.manager_lid),
@@ -139,7 +141,7 @@ impl SubnetStanding {
 
     /// Whether the agent is master of the subnet.
     pub fn is_master(&self) -> bool {
-        self.role == role_name(SmState::Master)
+        self.role == SmState::Master
     }
 
     /// All managers that are master, including this agent, if more than one is.
@@ -174,19 +176,17 @@ impl SubnetStanding {
     }
 }
 
-/// The name of a manager's state.
-const fn role_name(state: SmState) -> &'static str {
-    match state {
-        SmState::NotActive => "not-active",
-        SmState::Discovering => "discovering",
-        SmState::Standby => "standby",
-        SmState::Master => "master",
-    }
-}
+impl Worded for SmState {
+    const ALL: &'static [Self] = &[Self::NotActive, Self::Discovering, Self::Standby, Self::Master];
 
-/// The names of all states.
-pub fn role_names() -> [&'static str; 4] {
-    [SmState::NotActive, SmState::Discovering, SmState::Standby, SmState::Master].map(role_name)
+    fn word(self) -> &'static str {
+        match self {
+            Self::NotActive => "not-active",
+            Self::Discovering => "discovering",
+            Self::Standby => "standby",
+            Self::Master => "master",
+        }
+    }
 }
 
 fn hex(guid: u64) -> String {
@@ -201,15 +201,15 @@ impl Board {
         let mac = |node: u64| Some(Mac::from_u64(node).to_string()).filter(|_| node != 0);
         let state = state_of(status, has_cable);
         let is_alone = subnet.masters().is_empty();
-        let is_whole = state == CONFIGURED && is_alone && subnet.blamed.is_empty();
+        let is_whole = state == AgentState::Configured && is_alone && subnet.blamed.is_empty();
         let mut board = Self {
             interface: Some(interface.to_owned()),
             mac: mac(status.node),
             level,
             interface_exists: true,
             carrier: has_cable,
-            state: state.to_owned(),
-            configured: state == CONFIGURED,
+            state: state.into(),
+            configured: state == AgentState::Configured,
             network_whole: is_whole,
             network_configured: is_whole,
             leader: match &status.master {
@@ -229,20 +229,18 @@ impl Board {
     }
 }
 
-const CONFIGURED: &str = "configured";
-
-/// Where an agent is in its life, in the words of boards.
-fn state_of(status: &Status, has_cable: bool) -> &'static str {
+/// Where an agent is in its life.
+fn state_of(status: &Status, has_cable: bool) -> AgentState {
     let is_active = status.port_state == mapper_ib::mad::PortState::Active;
     match (status.role, status.work) {
-        (SmState::Standby, _) if status.master.is_none() => "starting",
-        (SmState::Standby, _) if is_active => CONFIGURED,
-        (SmState::Standby | SmState::NotActive, _) => "passive",
-        (_, Work::Watching) if !has_cable => "isolated",
-        (SmState::Master, _) if status.is_up => CONFIGURED,
-        (_, Work::Computing | Work::Writing) => "routing",
-        (_, Work::Watching) if status.routing_failure.is_some() => "routing",
-        (_, Work::Exploring | Work::Watching) => "mapping",
+        (SmState::Standby, _) if status.master.is_none() => AgentState::Starting,
+        (SmState::Standby, _) if is_active => AgentState::Configured,
+        (SmState::Standby | SmState::NotActive, _) => AgentState::Passive,
+        (_, Work::Watching) if !has_cable => AgentState::Isolated,
+        (SmState::Master, _) if status.is_up => AgentState::Configured,
+        (_, Work::Computing | Work::Writing) => AgentState::Routing,
+        (_, Work::Watching) if status.routing_failure.is_some() => AgentState::Routing,
+        (_, Work::Exploring | Work::Watching) => AgentState::Mapping,
     }
 }
 
@@ -309,17 +307,17 @@ mod tests {
     #[test]
     fn a_master_is_configured_once_its_subnet_is_up_and_one_that_stands_by_once_its_port_is_active() {
         let state = |status: Status| board(&status).state;
-        assert_eq!(state(status()), "configured");
+        assert_eq!(state(status()), AgentState::Configured);
         let master = || Some(other(SmState::Master));
         let waiting = || Status { role: SmState::Standby, is_up: false, master: master(), ..status() };
-        assert_eq!(state(waiting()), "configured");
-        assert_eq!(state(Status { port_state: PortState::Initialize, ..waiting() }), "passive");
-        assert_eq!(state(Status { master: None, ..waiting() }), "starting");
+        assert_eq!(state(waiting()), AgentState::Configured);
+        assert_eq!(state(Status { port_state: PortState::Initialize, ..waiting() }), AgentState::Passive);
+        assert_eq!(state(Status { master: None, ..waiting() }), AgentState::Starting);
         let down = || Status { is_up: false, ..status() };
-        assert_eq!(state(Status { work: Work::Writing, ..down() }), "routing");
-        assert_eq!(state(Status { work: Work::Exploring, ..down() }), "mapping");
-        assert_eq!(state(Status { port_state: PortState::Down, ..down() }), "isolated");
-        assert_eq!(state(Status { routing_failure: Some("x".to_owned()), ..down() }), "routing");
+        assert_eq!(state(Status { work: Work::Writing, ..down() }), AgentState::Routing);
+        assert_eq!(state(Status { work: Work::Exploring, ..down() }), AgentState::Mapping);
+        assert_eq!(state(Status { port_state: PortState::Down, ..down() }), AgentState::Isolated);
+        assert_eq!(state(Status { routing_failure: Some("x".to_owned()), ..down() }), AgentState::Routing);
     }
 
     #[test]

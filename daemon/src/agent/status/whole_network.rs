@@ -41,7 +41,7 @@ impl Board {
 mod tests {
     use super::super::{DeadCable, NarrowCable, Reason};
     use super::*;
-    use crate::xbar::cable::NeighbourStatus;
+    use crate::xbar::cable::{CableState, NeighbourStatus};
 
     fn board() -> Board {
         Board { network_configured: true, ..Board::silent(0, String::new()) }
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn warnings_and_cables_that_all_know_to_be_narrow_leave_a_network_configured() {
         let neighbour = NeighbourStatus { mtu: 1500, ..NeighbourStatus::default() };
-        let (state, mtu) = ("joined".to_owned(), Some(9000));
+        let (state, mtu) = (CableState::Joined.into(), Some(9000));
         let cable = CableStatus { state, mtu, neighbour: Some(neighbour), ..CableStatus::default() };
         let differs = Board { cable: Some(cable), ..board() };
         assert_eq!(differs.network_lack(), Some(NetworkLack::EqualMtus));

@@ -11,7 +11,7 @@ fn board(unit: u8, counter: u32) -> Board {
     Board {
         map_version: Some(version),
         mac: Some(Mac::from_position(1).to_string()),
-        state: "configured".to_owned(),
+        state: AgentState::Configured.into(),
         network_configured: true,
         no_answer: None,
         ..Board::silent(unit, String::new())
