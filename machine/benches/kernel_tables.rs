@@ -41,7 +41,12 @@ fn main() {
         namespace.enter(|| {
             let dir = tempfile::tempdir().unwrap();
             let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
-            let needs = ForwardingNeeds { ports: BTreeMap::new(), forwards: false, force_forwarding: false };
+            let needs = ForwardingNeeds {
+                ports: BTreeMap::new(),
+                tap: None,
+                forwards: false,
+                force_forwarding: false,
+            };
             assert!(settings.keep(&needs).is_empty());
             let index = |name| Interface::look_up(name).unwrap().unwrap().index;
             measure(&mut Kernel::open().unwrap(), interfaces.map(index));

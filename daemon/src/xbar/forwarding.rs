@@ -19,7 +19,7 @@ use mapper_host::kernel_path::{ByDestination, Preference};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, InUse, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
-use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError};
+use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError, forwards_v6_beside};
 use mapper_machine::timer::Timer;
 use mapper_proto::Instant;
 use mapper_proto::wire::HelloFlags;
@@ -208,7 +208,7 @@ impl Forwarding {
             without_carrier: BTreeSet::new(),
             first_number: first_free_number(&there),
             found: there,
-            needs: ForwardingNeeds { ports: BTreeMap::new(), forwards, force_forwarding },
+            needs: ForwardingNeeds { ports: BTreeMap::new(), tap: None, forwards, force_forwarding },
             recheck_at: Instant::ZERO,
             troubles: Vec::new(),
             put_right: 0,
@@ -307,10 +307,13 @@ impl Forwarding {
         }
     }
 
-    /// Has the routes to the networks of the addresses of this interface kept: those of the tap interface, which carries what
-    /// the kernels do not.
-    pub(crate) const fn keep_connected_routes_of(&mut self, tap: u32) {
+    /// Says which interface is the tap, which carries what the kernels do not: the routes to the networks of its addresses are
+    /// kept, and its settings.
+    pub(crate) fn set_tap(&mut self, tap: u32) {
         self.connected.keep_of(tap);
+        if self.needs.tap.replace(tap) != Some(tap) && !self.needs.ports.is_empty() {
+            self.keep_settings();
+        }
     }
 
     /// Puts the routes for packets that are too long for segments again, as the tap interface has got another MTU: the kernel
@@ -330,8 +333,23 @@ impl Forwarding {
 
     fn keep_settings(&mut self) {
         let failed = self.settings.keep(&self.needs);
-        let troubles = failed.iter().map(|error| with_causes(error)).collect();
+        let mut troubles: Vec<_> = failed.iter().map(|error| with_causes(error)).collect();
+        troubles.extend(self.keep_strangers_out());
         self.tell(troubles);
+    }
+
+    /// Has segments that come in by no port of the fabric dropped, where the machine forwards IPv6 for other interfaces. Returns
+    /// what the kernel refuses, in words.
+    fn keep_strangers_out(&mut self) -> Option<String> {
+        let is_needed = self.segments() && self.sends;
+        let is_needed = is_needed.then(|| forwards_v6_beside(&self.needs.ports)).transpose();
+        let is_needed = match is_needed {
+            Ok(is_needed) => is_needed == Some(true),
+            Err(error) => return Some(with_causes(&error)),
+        };
+        let ports: BTreeSet<u32> = self.needs.ports.keys().copied().collect();
+        let dropped = self.kernel.drop_strangers_segments(is_needed.then_some(&ports));
+        dropped.err().map(|error| with_causes(&error))
     }
 
     /// Carries changes out, in their order.

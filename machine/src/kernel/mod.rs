@@ -11,7 +11,8 @@
 //! `older` takes away what older versions left that is none of these objects.
 //!
 //! `outer_source` is the address that outer headers of segments come from, and `shortcutting` sends packets by segments
-//! on before routes are looked up: neither is an object that is read back. `nftables` has what messages of its are made of.
+//! on before routes are looked up, and `strangers` drops what comes by no port of the fabric: none is an object that is read
+//! back. `nftables` has what messages of its are made of.
 //!
 //! A module a kind of object says how it stands in messages: `neighbour`, `nexthop`, `rule`, `route`, `mark`, and
 //! `tunnel` for what routes and nexthops do with segments.
@@ -37,6 +38,7 @@ mod route;
 mod rule;
 mod shortcutting;
 mod stamped;
+mod strangers;
 mod tunnel;
 
 use std::io;
@@ -53,6 +55,7 @@ pub use monitor::{FibMonitor, Notice};
 use mark::LengthMarks;
 use outer_source::OuterSource;
 use shortcutting::Shortcutting;
+use strangers::StrangersSegments;
 
 use crate::link::LinkError;
 use crate::netlink::socket::RequestSocket;
@@ -141,6 +144,7 @@ pub struct Kernel {
     marking: LengthMarks,
     outer_source: OuterSource,
     shortcutting: Shortcutting,
+    strangers: StrangersSegments,
 }
 
 impl Kernel {
@@ -154,8 +158,8 @@ impl Kernel {
             source,
         })?;
         let (marking, outer_source) = (LengthMarks::open(), OuterSource::open());
-        let shortcutting = Shortcutting::open();
-        Ok(Self { socket, marking, outer_source, shortcutting })
+        let (shortcutting, strangers) = (Shortcutting::open(), StrangersSegments::open());
+        Ok(Self { socket, marking, outer_source, shortcutting, strangers })
     }
 
     /// The number of this socket, which stands in notices of the changes that it made.

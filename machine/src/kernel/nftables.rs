@@ -59,11 +59,14 @@ const DATA_VERDICT: u16 = 2;
 pub(super) const VERDICT_REGISTER: u32 = 0;
 const VERDICT_CODE: u16 = 1;
 const VERDICT_CHAIN: u16 = 2;
+const NF_DROP: u32 = 0;
 const NF_ACCEPT: u32 = 1;
 const NFT_GOTO: u32 = (-4_i32).cast_unsigned();
 pub(super) const META_LENGTH: u32 = 0;
 pub(super) const META_PROTOCOL: u32 = 1;
 pub(super) const META_MARK: u32 = 3;
+/// The number of the interface by which a packet came in.
+pub(super) const META_INTERFACE: u32 = 4;
 /// The version of IP, as one of the families above.
 pub(super) const META_VERSION: u32 = 15;
 pub(super) const META_INNER_PROTOCOL: u32 = 16;
@@ -196,6 +199,8 @@ pub(super) fn immediate(list: &mut Attributes<'_>, register: u32, value: &[u8]) 
 pub(super) enum Verdict<'a> {
     /// The chain has nothing more to say of it.
     Accept,
+    /// Nowhere.
+    Drop,
     /// At this chain, and not back here.
     GoTo(&'a str),
 }
@@ -204,6 +209,7 @@ pub(super) enum Verdict<'a> {
 pub(super) fn put_verdict(data: &mut Attributes<'_>, verdict: Verdict<'_>) {
     data.nest(DATA_VERDICT, |inside| match verdict {
         Verdict::Accept => put_number(inside, VERDICT_CODE, NF_ACCEPT),
+        Verdict::Drop => put_number(inside, VERDICT_CODE, NF_DROP),
         Verdict::GoTo(chain) => {
             put_number(inside, VERDICT_CODE, NFT_GOTO);
             inside.put_text(VERDICT_CHAIN, chain);

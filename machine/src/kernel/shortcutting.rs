@@ -23,9 +23,9 @@ use super::nftables::{
     VERDICT_REGISTER, Verdict, compare, decide, expression, fixed, immediate, load, put_number, put_table,
     put_verdict, read,
 };
-use super::{Kernel, KernelError};
+use super::{Kernel, KernelError, strangers};
 use crate::link::interface::Interface;
-use crate::netlink::message::{Attributes, attributes};
+use crate::netlink::message::{Attributes, attributes, text};
 use crate::netlink::socket::{Refused, RequestSocket};
 
 const CHAIN: &str = "crossbar";
@@ -175,9 +175,14 @@ impl Kernel {
     }
 }
 
-/// Whether a message about a chain tells one that sees packets of IPv6 which go on.
+/// Whether a message about a chain tells one of others' that sees packets of IPv6 which go on. The own one sees what comes in by
+/// other interfaces than ports.
 fn sees_what_goes_on(body: &[u8]) -> bool {
     let Some((&family, told)) = body.first().zip(body.get(FIXED_BYTES..)) else { return false };
+    let table = attributes(told).find(|(kind, _)| *kind == CHAIN_TABLE).map(|(_, name)| text(name));
+    if family == NFPROTO_IPV6 && table.as_deref() == Some(strangers::TABLE) {
+        return false;
+    }
     let hook = attributes(told).find(|(kind, _)| *kind == CHAIN_HOOK).and_then(|(_, hook)| {
         let number = attributes(hook).find(|(kind, _)| *kind == HOOK_NUMBER)?.1;
         Some(u32::from_be_bytes(number.try_into().ok()?))

@@ -11,11 +11,14 @@ mod keeper;
 pub mod needs;
 mod record;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::link::interface::Interface;
 
 pub use keeper::{Drift, KeptSettings};
 pub use needs::{ForwardingNeeds, Lacking};
@@ -105,6 +108,23 @@ impl fmt::Display for Setting {
 pub(crate) fn enable_ipv6(index: u32, name: &str) -> Result<(), SettingsError> {
     let of = Of::Interface { index, name: name.to_owned() };
     Setting::new(Family::V6, of, "disable_ipv6").write(0)
+}
+
+/// Whether this machine forwards packets of IPv6 that come in by other interfaces than these, by their numbers.
+///
+/// # Errors
+/// If the kernel does not tell its interfaces or a setting.
+pub fn forwards_v6_beside(ports: &BTreeMap<u32, String>) -> Result<bool, SettingsError> {
+    if Setting::new(Family::V6, Of::All, "forwarding").read()? == Some(1) {
+        return Ok(true);
+    }
+    let all = Interface::all().map_err(SettingsError::Interfaces)?;
+    for Interface { index, name, .. } in all.into_iter().filter(|it| !ports.contains_key(&it.index)) {
+        if Setting::new(Family::V6, Of::Interface { index, name }, "force_forwarding").read()? == Some(1) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether there is a setting of this name below `/proc/sys/net`.

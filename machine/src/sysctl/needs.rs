@@ -10,6 +10,8 @@ use crate::link::interface::Interface;
 pub struct ForwardingNeeds {
     /// The numbers and names of the fabric's ports.
     pub ports: BTreeMap<u32, String>,
+    /// The number of the tap interface, which carries what the kernel does not; `None` without one.
+    pub tap: Option<u32>,
     /// Whether packets go on from one port to another, as at a crossbar.
     pub forwards: bool,
     /// Whether the kernel can forward IPv6 by a single interface
@@ -77,9 +79,7 @@ impl ForwardingNeeds {
         interfaces: &BTreeMap<u32, String>,
         before: &impl Before,
     ) -> Result<Vec<Wanted>, SettingsError> {
-        let others = || others(interfaces, &self.ports);
-        let mut wanted = reverse_path_filter(others(), before)?;
-        let filters_moved = !wanted.is_empty();
+        let mut wanted = self.reverse_path_filter(interfaces, before)?;
         // Flows are spread over several routes by their ports too, not by addresses alone.
         for family in [Family::V4, Family::V6] {
             wanted.push(plain(Setting::new(family, Of::Machine, "fib_multipath_hash_policy"), 1));
@@ -94,9 +94,6 @@ impl ForwardingNeeds {
             let of = || Of::Interface { index, name: name.clone() };
             // Without IPv6 a port takes no segments.
             wanted.push(plain(Setting::new(Family::V6, of(), "disable_ipv6"), 0));
-            // The way back may be by another port.
-            let filter = Setting::new(Family::V4, of(), "rp_filter");
-            wanted.push(Wanted { setting: filter, value: 0, is_held: filters_moved });
             if self.forwards {
                 wanted.push(plain(Setting::new(Family::V4, of(), "forwarding"), 1));
                 if self.force_forwarding {
@@ -105,7 +102,40 @@ impl ForwardingNeeds {
             }
         }
         if self.forwards && !self.force_forwarding {
-            wanted.extend(self.forwarding_of_all(others(), before)?);
+            wanted.extend(self.forwarding_of_all(others(interfaces, &self.ports), before)?);
+        }
+        Ok(wanted)
+    }
+
+    /// What keeps packets from being dropped because the way back to their source is by another port, or by a port where they
+    /// came by the tap interface.
+    ///
+    /// The kernel takes the larger value of `all` and the interface. So where `all` is not 0, each other interface is
+    /// given what counts for it now, and then `all` is 0, which changes nothing for them. What those that come later begin
+    /// with is set first, as the kernel gives it to all whose own was never set, too. An address on the ports would
+    /// not do instead: the strict filter wants the way back by the same port, whatever addresses there are.
+    fn reverse_path_filter(
+        &self,
+        interfaces: &BTreeMap<u32, String>,
+        before: &impl Before,
+    ) -> Result<Vec<Wanted>, SettingsError> {
+        let mut wanted = Vec::new();
+        let all = Setting::new(Family::V4, Of::All, "rp_filter");
+        let of_all = before.before(&all)?.unwrap_or(0);
+        let mut fabric = self.ports.clone();
+        fabric.extend(self.tap.and_then(|tap| Some((tap, interfaces.get(&tap)?.clone()))));
+        if of_all > 0 {
+            for of in others(interfaces, &fabric) {
+                let setting = Setting::new(Family::V4, of, "rp_filter");
+                if let Some(own) = before.before(&setting)? {
+                    wanted.push(Wanted { setting, value: own.max(of_all), is_held: true });
+                }
+            }
+        }
+        wanted.push(plain(all, 0));
+        for (index, name) in fabric {
+            let setting = Setting::new(Family::V4, Of::Interface { index, name }, "rp_filter");
+            wanted.push(Wanted { setting, value: 0, is_held: of_all > 0 });
         }
         Ok(wanted)
     }
@@ -149,39 +179,14 @@ impl ForwardingNeeds {
     }
 }
 
-/// All but the ports: interfaces, and what those that come later begin with.
+/// All interfaces but these, and what those that come later begin with.
 fn others<'a>(
     interfaces: &'a BTreeMap<u32, String>,
-    ports: &'a BTreeMap<u32, String>,
+    but: &'a BTreeMap<u32, String>,
 ) -> impl Iterator<Item = Of> + 'a {
-    let others = interfaces.iter().filter(|(index, _)| !ports.contains_key(index));
+    let others = interfaces.iter().filter(|(index, _)| !but.contains_key(index));
     let others = others.map(|(&index, name)| Of::Interface { index, name: name.clone() });
     [Of::Default].into_iter().chain(others)
-}
-
-/// What keeps packets from being dropped because the way back to their source is by another port.
-///
-/// The kernel takes the larger value of `all` and the interface. So where `all` is not 0, each other interface is
-/// given what counts for it now, and then `all` is 0, which changes nothing for them. What those that come later begin
-/// with is set first, as the kernel gives it to all whose own was never set, too. An address on the ports would
-/// not do instead: the strict filter wants the way back by the same port, whatever addresses there are.
-fn reverse_path_filter(
-    others: impl Iterator<Item = Of>,
-    before: &impl Before,
-) -> Result<Vec<Wanted>, SettingsError> {
-    let mut wanted = Vec::new();
-    let all = Setting::new(Family::V4, Of::All, "rp_filter");
-    let of_all = before.before(&all)?.unwrap_or(0);
-    if of_all > 0 {
-        for of in others {
-            let setting = Setting::new(Family::V4, of, "rp_filter");
-            if let Some(own) = before.before(&setting)? {
-                wanted.push(Wanted { setting, value: own.max(of_all), is_held: true });
-            }
-        }
-        wanted.push(plain(all, 0));
-    }
-    Ok(wanted)
 }
 
 const fn plain(setting: Setting, value: i32) -> Wanted {

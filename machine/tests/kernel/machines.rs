@@ -84,7 +84,7 @@ impl Machine {
     pub(crate) fn forward(&self, ports: &[CabledPort], forwards: bool, force_forwarding: bool) {
         let dir = tempfile::tempdir().unwrap();
         let ports = ports.iter().map(|port| (port.interface, port.name.clone())).collect();
-        let needs = ForwardingNeeds { ports, forwards, force_forwarding };
+        let needs = ForwardingNeeds { ports, tap: None, forwards, force_forwarding };
         self.namespace.enter(|| {
             let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
             let failed = settings.keep(&needs);

@@ -24,7 +24,8 @@ fn machine_and_router() -> (Machine, Machine) {
 /// What forwarding by these ports needs.
 fn needs(machine: &Machine, ports: &[&str], force_forwarding: bool) -> ForwardingNeeds {
     let ports = ports.iter().map(|name| (machine.interface(name).index, (*name).to_owned()));
-    ForwardingNeeds { ports: ports.collect(), forwards: true, force_forwarding }
+    let tap = Some(machine.interface("fabric0").index);
+    ForwardingNeeds { ports: ports.collect(), tap, forwards: true, force_forwarding }
 }
 
 /// The settings of the machine's network that forwarding may touch, all of them.
@@ -169,7 +170,7 @@ fn who_sets_a_setting_back_is_told_and_has_the_last_word_at_a_stop() {
 }
 
 #[test]
-fn a_filter_of_all_interfaces_goes_on_for_all_but_the_ports() {
+fn a_filter_of_all_interfaces_goes_on_for_all_but_those_of_the_fabric() {
     if !can_make_namespaces() {
         return;
     }
@@ -181,10 +182,51 @@ fn a_filter_of_all_interfaces_goes_on_for_all_but_the_ports() {
     keep(&machine, &mut settings, &needs(&machine, &["e0", "e1"], false));
     // The kernel takes the larger value of `all` and the interface's own.
     for (name, expected) in
-        [("all", "0"), ("e0", "0"), ("e1", "0"), ("lan0", "2"), ("fabric0", "1"), ("default", "1")]
+        [("all", "0"), ("e0", "0"), ("e1", "0"), ("lan0", "2"), ("fabric0", "0"), ("default", "1")]
     {
         assert_eq!(value(&machine, &format!("ipv4/conf/{name}/rp_filter")), expected, "{name}");
     }
+}
+
+#[test]
+fn a_filter_that_the_tap_interface_began_with_is_off_until_the_end() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let (machine, _other) = machine_and_router();
+    let dir = tempfile::tempdir().unwrap();
+    machine.set("ipv4/conf/fabric0/rp_filter", "1");
+    let before = all_settings(&machine);
+    let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
+    keep(&machine, &mut settings, &needs(&machine, &["e0", "e1"], false));
+    assert_eq!(value(&machine, "ipv4/conf/fabric0/rp_filter"), "0");
+    restore(&machine, settings);
+    assert_eq!(all_settings(&machine), before);
+}
+
+#[test]
+fn a_filter_of_all_interfaces_that_somebody_sets_later_is_told_and_goes_on_for_others_alone() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let (machine, _other) = machine_and_router();
+    let dir = tempfile::tempdir().unwrap();
+    let before = all_settings(&machine);
+    let mut settings = KeptSettings::open(&dir.path().join("settings.json")).unwrap();
+    let needs = needs(&machine, &["e0", "e1"], false);
+    keep(&machine, &mut settings, &needs);
+    machine.set("ipv4/conf/all/rp_filter", "1");
+    let told = drifts(&machine, &settings);
+    assert_eq!(told, ["net/ipv4/conf/all/rp_filter was set to 1, and forwarding needs 0"]);
+    keep(&machine, &mut settings, &needs);
+    for (name, expected) in [("all", "0"), ("e0", "0"), ("lan0", "1"), ("fabric0", "0")] {
+        assert_eq!(value(&machine, &format!("ipv4/conf/{name}/rp_filter")), expected, "{name}");
+    }
+    assert!(drifts(&machine, &settings).is_empty());
+    restore(&machine, settings);
+    let mut expected = before;
+    expected.insert("/proc/sys/net/ipv4/conf/all/rp_filter".into(), "1".to_owned());
+    assert_eq!(all_settings(&machine), expected, "the last word is that of whoever set it");
 }
 
 #[test]

@@ -20,7 +20,9 @@ pub(super) fn check(examined: &Examined<'_>, force_forwarding: bool) -> Vec<Chec
     if ports.is_empty() && !examined.ports.is_empty() {
         return check_advertisements(examined);
     }
-    let needs = ForwardingNeeds { ports, forwards: examined.forwards, force_forwarding };
+    let all = Interface::all().unwrap_or_default();
+    let tap = all.iter().find(|it| examined.tap == Some(it.name.as_str())).map(|it| it.index);
+    let needs = ForwardingNeeds { ports, tap, forwards: examined.forwards, force_forwarding };
     let mut checks = vec![match needs.lacking() {
         Ok(lacking) => judge(&lacking, examined.is_at_work, |setting| {
             rustix::fs::access(Path::new("/proc/sys").join(setting), Access::WRITE_OK).is_ok()

@@ -131,7 +131,7 @@ impl Driver {
         self.keep_tap(self.kernel.is_ok());
         let now = self.now();
         let (Ok(side), Some(users)) = (&mut self.kernel, &self.users) else { return self.tell_data_path() };
-        side.forwarding.keep_connected_routes_of(users.tap().index());
+        side.forwarding.set_tap(users.tap().index());
         self.host.use_kernel(seed, side.forwarding.first_number(), users.tap().index());
         let prefix = self.config.fabric_prefix;
         let left = LeftRoutes::of(&side.forwarding.take_found(), |ip| prefix.mac_of(ip));

@@ -68,6 +68,7 @@ impl Forwarding {
             }
             Err(error) => troubles.push(with_causes(&error)),
         }
+        troubles.extend(self.keep_strangers_out());
         self.speedups.recheck(&mut self.kernel);
         match self.kernel.dump() {
             Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
