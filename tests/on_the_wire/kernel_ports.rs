@@ -61,6 +61,29 @@ fn a_port_that_comes_while_a_node_runs_carries_packets_by_the_kernels() {
 }
 
 #[test]
+fn an_interface_that_cannot_be_a_port_is_named_on_the_board_until_it_can() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(2);
+    ring.machines[1].ip("link set e2 mtu 1400");
+    let _daemons: Vec<_> = (0..2).map(|at| ring.start_by_pattern(at, &[])).collect();
+    let warnings = || ring.board(1, &[])["warnings"].to_string();
+    wait_for("the board names the interface, and what to do", || {
+        let told = warnings();
+        let is_named = told.contains("e2 matches a pattern of --ports and cannot be a port: ");
+        (is_named && told.contains("mtu 1500")).then_some(())
+    });
+    assert!(!warnings().contains("e1 matches"), "{}", warnings());
+    ring.machines[1].ip("link set e2 mtu 1500");
+    wait_for("it is a port", || {
+        let board = ring.board(1, &[]);
+        let ports = board["ports"].as_array()?.len();
+        (ports == 2 && !warnings().contains("cannot be a port")).then_some(())
+    });
+}
+
+#[test]
 fn addresses_of_the_ports_themselves_are_reached_through_the_kernels_too() {
     if !can_carry_ip() {
         return;

@@ -48,15 +48,15 @@ pub(super) struct Rule {
     pub(super) leaves: Vec<String>,
     /// The port of UDP that it goes to.
     pub(super) udp_port: Option<u16>,
-    /// Whether it matches by something else, too.
-    pub(super) has_more: bool,
+    /// What it matches by beside these, or does beside deciding, as the firewall tells it.
+    pub(super) more: Vec<String>,
     pub(super) verdict: Verdict,
 }
 
 impl Rule {
     /// A rule that matches everything.
     pub(super) const fn of_all(verdict: Verdict) -> Self {
-        Self { came_in: Vec::new(), leaves: Vec::new(), udp_port: None, has_more: false, verdict }
+        Self { came_in: Vec::new(), leaves: Vec::new(), udp_port: None, more: Vec::new(), verdict }
     }
 
     /// Whether it decides about all packets.
@@ -67,7 +67,7 @@ impl Rule {
     /// Whether it decides about all packets that come in by this port and are not meant for a single port of UDP, or are for
     /// this one.
     pub(super) fn decides(&self, came_in: &str, leaves: Option<&str>, udp_port: Option<u16>) -> bool {
-        !self.has_more
+        self.more.is_empty()
             && is_any_match(&self.came_in, came_in)
             && leaves.map_or(self.leaves.is_empty(), |leaves| is_any_match(&self.leaves, leaves))
             && (self.udp_port.is_none() || self.udp_port == udp_port)
@@ -89,12 +89,12 @@ impl Rule {
         self.verdict != Verdict::Drop && is_any_match(&self.came_in, interface)
     }
 
-    /// Whether it accepts, of what comes in by this port, at least what `other` accepts elsewhere. Of what rules match by
-    /// beside interfaces and ports of UDP no more is known than that there is something.
+    /// Whether it accepts, of what comes in by this port, at least what `other` accepts elsewhere. What rules match by beside
+    /// interfaces and ports of UDP is not understood, so only a rule that has it alike is known to.
     pub(super) fn accepts_as_well(&self, came_in: &str, other: &Self) -> bool {
         self.verdict == Verdict::Accept
             && is_any_match(&self.came_in, came_in)
-            && (!self.has_more || other.has_more)
+            && (self.more.is_empty() || self.more == other.more)
             && (self.udp_port.is_none() || self.udp_port == other.udp_port)
     }
 }

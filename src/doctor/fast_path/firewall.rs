@@ -102,8 +102,16 @@ fn judge(chains: &[Chain], examined: &Examined<'_>) -> Vec<Check> {
     let may_open = of_users.iter().all(|check| check.repair.is_some());
     let judged = chains.iter().filter(is_of_use).filter_map(|chain| {
         let check = judge_chain(chain, chains, &examined.ports)?;
-        let repair = check.repair.filter(|_| may_open || chain.hook != Hook::Input);
-        Some(Check { repair, ..check })
+        Some(match may_open || chain.hook != Hook::Input {
+            true => check,
+            false => {
+                let fix = format!(
+                    "once users' packets are accepted by the ports, and not before: {}",
+                    check.fix.unwrap_or_default()
+                );
+                Check { repair: None, fix: Some(fix), ..check }
+            }
+        })
     });
     let judged: Vec<Check> = judged.collect();
     of_users.into_iter().chain(judged).collect()
@@ -237,7 +245,7 @@ mod tests {
         assert_eq!(with(vec![between("eth1", "eth*"), between("eth2", "eth*")]), []);
         assert_eq!(with(vec![Rule { leaves: Vec::new(), ..between("eth*", "") }]), []);
         assert_eq!(with(vec![between("eth1", "eth*")])[0].repair.as_ref().unwrap().commands.len(), 2);
-        let established = Rule { has_more: true, ..between("eth*", "eth*") };
+        let established = Rule { more: vec!["ct state established".to_owned()], ..between("eth*", "eth*") };
         assert_eq!(with(vec![established])[0].status, Outcome::Warning, "it may accept some");
         let rejects = vec![Rule::of_all(Verdict::Drop)];
         let checks =
@@ -254,7 +262,8 @@ mod tests {
             judged(&[chain(Family::V4, Hook::Input, Verdict::Drop, rules)], DataPathChoice::Srv6, false)
         };
         assert_eq!(v4(Vec::new()), [], "nothing of IPv4 is accepted at all");
-        let checks = v4(vec![Rule { has_more: true, ..Rule::of_all(Verdict::Accept) }]);
+        let checks =
+            v4(vec![Rule { more: vec!["tcp dport 22".to_owned()], ..Rule::of_all(Verdict::Accept) }]);
         assert_eq!((checks.len(), checks[0].status), (1, Outcome::Warning));
         let command = "iptables -I INPUT -i eth1 -p udp --dport 34997 -j ACCEPT";
         assert_eq!(checks[0].repair.as_ref().unwrap().commands[0], command);
@@ -283,14 +292,17 @@ mod tests {
             "ip6tables -I FORWARD -i eth1 -o eth1 -j ACCEPT;ip6tables -I FORWARD -i eth1 -o eth2 -j ACCEPT"
         );
         assert_eq!(with(vec![between("eth*", "eth*"), drops("eth1")]), [], "the first that matches decides");
-        assert_eq!(with(vec![drops("eth9"), Rule { has_more: true, ..drops("eth1") }]), []);
+        assert_eq!(
+            with(vec![drops("eth9"), Rule { more: vec!["tcp dport 22".to_owned()], ..drops("eth1") }]),
+            []
+        );
         let other = Rule::of_all(Verdict::Other);
-        let of_some = Rule { has_more: true, ..other.clone() };
+        let of_some = Rule { more: vec!["tcp dport 22".to_owned()], ..other.clone() };
         for other in [other, of_some] {
             assert_eq!(with(vec![other, drops("eth1")]), [], "another chain decides first");
         }
         // Such a chain may accept what the last rule of this one drops.
-        let jump = Rule { has_more: true, ..Rule::of_all(Verdict::Other) };
+        let jump = Rule { more: vec!["tcp dport 22".to_owned()], ..Rule::of_all(Verdict::Other) };
         let last = chain(Family::V6, Hook::Forward, Verdict::Accept, vec![jump, Rule::of_all(Verdict::Drop)]);
         let mine = Chain {
             name: "MINE".to_owned(),
@@ -322,14 +334,24 @@ mod tests {
         let command = &checks[0].repair.as_ref().unwrap().commands[0];
         assert_eq!(command, "iptables -I INPUT -i eth1 -p udp --dport 53 -j ACCEPT");
         assert_eq!(with(Family::V4, vec![dns, Rule::of_all(Verdict::Accept)]), []);
-        let of_some = Rule { has_more: true, ..Rule::of_all(Verdict::Drop) };
+        let of_some = Rule { more: vec!["tcp dport 22".to_owned()], ..Rule::of_all(Verdict::Drop) };
         let behind = with(Family::V4, vec![of_some, by("fabric0")]);
         assert!(behind[0].repair.is_none(), "what is dropped before stays dropped: {behind:?}");
         // Of IPv6 probes have to come in as well. As long as users' packets would be dropped, nothing opens the way to them.
-        let ssh = Rule { has_more: true, ..by("fabric0") };
+        let ssh = Rule { more: vec!["tcp dport 22".to_owned()], ..by("fabric0") };
         let checks = with(Family::V6, vec![ssh]);
         assert_eq!(checks.len(), 2);
         assert!(checks.iter().all(|check| check.repair.is_none()), "{checks:?}");
+        // A rule for connections that are there already accepts nothing that is new.
+        let established =
+            Rule { more: vec!["ct state established".to_owned()], ..Rule::of_all(Verdict::Accept) };
+        let ssh = Rule { more: vec!["tcp dport 22".to_owned()], ..by("fabric0") };
+        let checks = with(Family::Both, vec![established.clone(), ssh.clone()]);
+        let [of_users, of_probes] = checks.as_slice() else { panic!("{checks:?}") };
+        assert!(of_users.fix.as_ref().unwrap().starts_with("repeat each rule that names fabric0"));
+        assert!(of_probes.fix.as_ref().unwrap().starts_with("once users' packets are accepted by the ports"));
+        let by_ports = Rule { came_in: vec!["fabric0".to_owned(), "eth*".to_owned()], ..ssh };
+        assert_eq!(with(Family::Both, vec![established, by_ports]).len(), 1, "only the probes are dropped");
         assert!(with(Family::V6, vec![by("fabric0")]).iter().all(|check| check.repair.is_some()));
     }
 }

@@ -85,14 +85,16 @@ fn rule(words: &[&str]) -> Rule {
                     "DROP" | "REJECT" => Verdict::Drop,
                     _ => Verdict::Other,
                 };
-                rule.has_more |= is_of_udp && rule.udp_port.is_none();
+                if is_of_udp && rule.udp_port.is_none() {
+                    rule.more.push("-p udp".to_owned());
+                }
                 // The words that follow say how to reject.
                 return rule;
             }
-            _ => rule.has_more = true,
+            _ => rule.more.push(format!("{option} {value}")),
         }
     }
-    rule.has_more = true;
+    rule.more.push(words.join(" "));
     rule
 }
 
@@ -110,12 +112,12 @@ mod tests {
         let [_nat, input, forward, docker] = chains.as_slice() else { panic!("{chains:?}") };
         assert_eq!((forward.hook, forward.policy, docker.hook), (Hook::Forward, Verdict::Drop, Hook::None));
         assert_eq!(input.rules[0].udp_port, Some(34997));
-        assert!(!input.rules[0].has_more);
+        assert!(input.rules[0].more.is_empty());
         assert_eq!(forward.rules[0].leaves, ["eth*"]);
-        assert!(forward.rules[1].has_more && forward.rules[2].has_more);
+        assert!(!forward.rules[1].more.is_empty() && !forward.rules[2].more.is_empty());
         assert_eq!(forward.rules[3], Rule::of_all(Verdict::Drop));
         assert!(
-            rule(&["-p", "udp", "-j", "ACCEPT"]).has_more,
+            !rule(&["-p", "udp", "-j", "ACCEPT"]).more.is_empty(),
             "a rule for all of UDP is none for all packets"
         );
     }

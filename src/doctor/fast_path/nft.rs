@@ -91,10 +91,12 @@ fn rule(said: &Value) -> Rule {
             "accept" => rule.verdict = Verdict::Accept,
             "drop" | "reject" => rule.verdict = Verdict::Drop,
             "counter" | "comment" | "log" => {}
-            _ => rule.has_more = true,
+            _ => rule.more.push(statement.to_string()),
         }
     }
-    rule.has_more |= is_of_udp && rule.udp_port.is_none();
+    if is_of_udp && rule.udp_port.is_none() {
+        rule.more.push("udp".to_owned());
+    }
     rule
 }
 
@@ -113,9 +115,11 @@ fn take_match(rule: &mut Rule, what: &Value) {
         Some("oifname" | "oif") => rule.leaves = names(right),
         _ if is_equal && (payload("protocol"), payload("field")) == (Some("udp"), Some("dport")) => {
             rule.udp_port = right.as_u64().and_then(|port| port.try_into().ok());
-            rule.has_more |= rule.udp_port.is_none();
+            if rule.udp_port.is_none() {
+                rule.more.push(what.to_string());
+            }
         }
-        _ => rule.has_more = true,
+        _ => rule.more.push(what.to_string()),
     }
 }
 
@@ -171,7 +175,7 @@ mod tests {
         assert_eq!(forward.rules, [between]);
         assert_eq!((input.family, input.hook, input.program), (Family::Both, Hook::Input, None));
         assert_eq!((input.rules[0].came_in.len(), input.rules[0].udp_port), (2, Some(34997)));
-        assert!(input.rules[1].has_more);
+        assert!(!input.rules[1].more.is_empty());
         assert_eq!(input.rules[2], Rule::of_all(Verdict::Drop));
     }
 
@@ -182,9 +186,9 @@ mod tests {
         let read = |expr: &str| {
             rule(&serde_json::from_str(&format!(r#"{{"expr": [{expr}, {{"accept": null}}]}}"#)).unwrap())
         };
-        assert!(read(udp).has_more);
+        assert!(!read(udp).more.is_empty());
         let of_port = read(&format!("{udp}, {port}"));
-        assert_eq!((of_port.udp_port, of_port.has_more), (Some(53), false));
+        assert_eq!((of_port.udp_port, of_port.more.is_empty()), (Some(53), true));
     }
 
     #[test]

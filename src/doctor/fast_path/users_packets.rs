@@ -35,7 +35,7 @@ pub(super) fn judge(chain: &Chain, all: &[Chain], examined: &Examined<'_>) -> Op
         let at = chain.rules.iter().position(|it| it == rule);
         at.is_some_and(|at| chain.rules[..at].iter().all(|before| before.verdict == Verdict::Accept))
     };
-    if !lacking.iter().all(|(_, rule)| !rule.has_more && comes_first(rule)) {
+    if !lacking.iter().all(|(_, rule)| rule.more.is_empty() && comes_first(rule)) {
         let fix = format!(
             "repeat each rule that names {tap} for the ports, by which packets come in as well, or go by the tap interface alone: \
              `--data-path tap`"

@@ -156,14 +156,14 @@ impl Attachment {
         if !config.patterns.is_empty() {
             let candidates = Candidates::now()?;
             for (interface, why_not) in candidates.matching(config) {
-                let opened = match why_not {
-                    Some(why) => Err(why.to_owned()),
-                    None => Opened::new(&interface.name, config).map_err(|error| with_causes(&error)),
-                };
-                let (port, link) = match opened {
+                if let Some(why) = why_not {
+                    matched.leave_out(&interface.name, why);
+                    continue;
+                }
+                let (port, link) = match Opened::new(&interface.name, config) {
                     Ok(opened) => opened.hold(true),
-                    Err(why) => {
-                        matched.leave_out(&interface.name, &why);
+                    Err(error) => {
+                        matched.keep_from_it(&interface.name, &with_causes(&error));
                         continue;
                     }
                 };

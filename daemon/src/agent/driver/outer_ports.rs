@@ -218,14 +218,15 @@ impl OuterPorts {
     ) {
         let name = &interface.name;
         let Some(number) = self.number_for(interface, all) else {
-            return self.matched.leave_out(name, "the node has no port number left for it");
+            return self.matched.keep_from_it(name, "the node has no port number left for it");
         };
         match Opened::new(name, config) {
             Ok(opened) => {
+                self.matched.take(name);
                 self.give_up(number, switch);
                 self.add(number, opened, true, switch);
             }
-            Err(error) => self.matched.leave_out(name, &with_causes(&error)),
+            Err(error) => self.matched.keep_from_it(name, &with_causes(&error)),
         }
     }
 

@@ -78,16 +78,46 @@ impl Candidates {
 pub(super) struct Matched {
     /// Interfaces that are no ports, and why, as it was logged.
     left_out: BTreeMap<String, String>,
+    /// Those of them that would be ports if nothing kept them from it.
+    kept_from_it: BTreeSet<String>,
     /// When to look again though nobody told of a change.
     look_at: Option<Instant>,
 }
 
 impl Matched {
-    /// Logs why an interface is no port, unless that was logged before.
+    /// Logs why an interface is no port by what it is, unless that was logged before.
     pub(super) fn leave_out(&mut self, interface: &str, why: &str) {
+        self.kept_from_it.remove(interface);
         if self.left_out.insert(interface.to_owned(), why.to_owned()).as_deref() != Some(why) {
             info!(interface, "matches a pattern and is no port: {why}");
         }
+    }
+
+    /// Logs what keeps an interface from being a port that would be one else, unless that was logged before.
+    pub(super) fn keep_from_it(&mut self, interface: &str, why: &str) {
+        self.kept_from_it.insert(interface.to_owned());
+        if self.left_out.insert(interface.to_owned(), why.to_owned()).as_deref() != Some(why) {
+            warn!(interface, "matches a pattern and cannot be a port: {why}");
+        }
+    }
+
+    /// Takes in that an interface is a port now.
+    pub(super) fn take(&mut self, interface: &str) {
+        self.kept_from_it.remove(interface);
+        self.left_out.remove(interface);
+    }
+
+    /// Forgets interfaces that are gone.
+    fn forget_gone(&mut self, there: &[Interface]) {
+        let is_there = |name: &String| there.iter().any(|interface| interface.name == *name);
+        self.kept_from_it.retain(is_there);
+        self.left_out.retain(|name, _| is_there(name));
+    }
+
+    /// Which interfaces would be ports if nothing kept them from it, in words.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> + '_ {
+        let whys = self.kept_from_it.iter().filter_map(|name| Some((name, self.left_out.get(name)?)));
+        whys.map(|(name, why)| format!("{name} matches a pattern of --ports and cannot be a port: {why}"))
     }
 
     /// Why a node has no port whose patterns match these interfaces alone.
@@ -181,6 +211,7 @@ impl Driver {
             Ok(candidates) => candidates,
             Err(error) => return error!("cannot look at the interfaces: {}", with_causes(&error)),
         };
+        self.attachment.outer.matched.forget_gone(&candidates.interfaces);
         for (interface, why_not) in candidates.matching(&self.config) {
             let outer = &mut self.attachment.outer;
             let number = outer.number_of(&interface.name);

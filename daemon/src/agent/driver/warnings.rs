@@ -88,7 +88,7 @@ impl Driver {
     }
 
     /// All that a board warns of. Beside the warnings that are logged, that is what is logged when it happens: which cables lose
-    /// frames, and what is wrong with the files of hosts' names and of maps.
+    /// frames, what is wrong with the files of hosts' names and of maps, and which interfaces cannot be ports.
     pub(super) fn all_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
         let healing = self.host.healing();
@@ -97,6 +97,7 @@ impl Driver {
         warnings.extend(left_out.map(|ends| describe_left_out(&ends)));
         warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
         warnings.extend(self.maps.failure());
+        warnings.extend(self.attachment.outer.matched.warnings());
         warnings
     }
 
