@@ -84,6 +84,23 @@ fn an_interface_that_cannot_be_a_port_is_named_on_the_board_until_it_can() {
 }
 
 #[test]
+fn the_address_of_another_host_at_an_interface_beside_the_fabric_is_named() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(2);
+    let _daemons = ring.start_all(&[], "srv6");
+    let warnings = || ring.board(0, &[])["warnings"].to_string();
+    assert_eq!(warnings(), "[]");
+    ring.machines[0].ip("address add 10.1.0.2/32 dev lo");
+    wait_for("the board names the interface and the host", || {
+        warnings().contains("lo, which is not of this fabric, has the address 10.1.0.2 of n2").then_some(())
+    });
+    ring.machines[0].ip("address del 10.1.0.2/32 dev lo");
+    wait_for("all is well again", || (warnings() == "[]").then_some(()));
+}
+
+#[test]
 fn addresses_of_the_ports_themselves_are_reached_through_the_kernels_too() {
     if !can_carry_ip() {
         return;

@@ -10,7 +10,7 @@ use mapper_machine::link::LinkError;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::interface::Interface;
-use mapper_proto::{Instant, IpNetworkAddress};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use tracing::{error, info, warn};
 
 use super::kept_addresses::{KeptAddresses, forget_oldest};
@@ -36,6 +36,8 @@ pub(super) struct Addresses {
     /// Addresses of this host that another interface of this machine has, too, and networks that both have addresses
     /// of, in words.
     shared: Vec<String>,
+    /// The addresses of interfaces that are not of this fabric, with their names.
+    elsewhere: Vec<(IpAddr, String)>,
 }
 
 /// The addresses of this machine, as the kernel has them at one moment.
@@ -43,8 +45,8 @@ pub(super) struct Addresses {
 struct KernelAddresses {
     /// The addresses of the tap interface, then those that somebody gave the ports.
     fabric: Vec<IpNetworkAddress>,
-    /// The addresses of all other interfaces.
-    elsewhere: Vec<IpNetworkAddress>,
+    /// The addresses of all other interfaces, with the numbers of these.
+    elsewhere: Vec<(IpAddr, u32)>,
     /// The addresses of the fabric that one of the other interfaces has, too, with the numbers of both
     /// interfaces.
     twice: Vec<(IpAddr, u32, u32)>,
@@ -78,8 +80,9 @@ impl KernelAddresses {
                 }
             }
         }
-        let addresses = |held: Vec<&HeldAddress>| held.into_iter().map(|held| held.address).collect();
-        Self { fabric: addresses(fabric), elsewhere: addresses(elsewhere), twice, one_network }
+        let fabric = fabric.into_iter().map(|held| held.address).collect();
+        let elsewhere = elsewhere.into_iter().map(|held| (held.address.ip(), held.index)).collect();
+        Self { fabric, elsewhere, twice, one_network }
     }
 }
 
@@ -160,7 +163,9 @@ impl Driver {
         self.addresses.shared =
             twice.chain(one_network.map(|shared| network_shared(*shared, &all))).collect();
         self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
-        self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(IpNetworkAddress::ip).collect());
+        let named = held.elsewhere.iter().map(|&(ip, index)| (ip, name_of(index, &all).to_owned()));
+        self.addresses.elsewhere = named.collect();
+        self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(|(ip, _)| *ip).collect());
         self.host.set_addresses(now, held.fabric);
         self.warn_of_changes();
         Ok(())
@@ -254,9 +259,14 @@ impl Driver {
         self.host.directory().clashes().take(MOST_CLASHES).map(AddressClash::from).collect()
     }
 
-    /// What is wrong with this host's addresses, in words.
-    pub(super) fn address_warnings(&self) -> Vec<String> {
-        let Addresses { left_out, kept: _, full, not_given, told: _, shared } = &self.addresses;
+    /// What is wrong with this host's addresses, in words. `called` names hosts.
+    pub(super) fn address_warnings(&self, called: &dyn Fn(Mac) -> String) -> Vec<String> {
+        let Addresses { left_out, kept: _, full, not_given, told: _, shared, elsewhere } = &self.addresses;
+        let (directory, own) = (self.host.directory(), self.host.own());
+        let of_others = elsewhere.iter().flat_map(|(ip, interface)| {
+            let others = directory.host_with(*ip).filter(|&mac| mac != own);
+            others.map(move |mac| address_of_another(*ip, interface, &called(mac)))
+        });
         let full = full.iter().map(|network| {
             format!("no address of {network} is free: name a larger network, or state an address")
         });
@@ -268,8 +278,17 @@ impl Driver {
                 all.join(", ")
             )
         });
-        full.chain(left_out).chain(not_given.clone()).chain(shared.iter().cloned()).collect()
+        let within = not_given.iter().chain(shared).cloned();
+        full.chain(left_out).chain(within).chain(of_others).collect()
     }
+}
+
+/// What is wrong where an interface of this machine that is not of the fabric has the address of another host.
+fn address_of_another(ip: IpAddr, interface: &str, host: &str) -> String {
+    format!(
+        "{interface}, which is not of this fabric, has the address {ip} of {host}, so what is sent to that host stays on \
+         this machine: take it from {interface}, or give that host another"
+    )
 }
 
 /// The name of the interface with this number.
@@ -325,7 +344,8 @@ mod tests {
             KernelAddresses::new(&all, Some(9), &[3, 4]);
         assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
         let of_others = ["127.0.0.1/8", "192.0.2.7/24", "fe80::9/64"];
-        assert_eq!(elsewhere, of_others.map(|text| text.parse().unwrap()));
+        let elsewhere: Vec<IpAddr> = elsewhere.into_iter().map(|(ip, _)| ip).collect();
+        assert_eq!(elsewhere, of_others.map(|text| text.parse::<IpNetworkAddress>().unwrap().ip()));
         assert_eq!(twice, [], "link-local addresses may be at several interfaces");
         assert_eq!(one_network, []);
         let more = [&all[..], &[held(5, "10.1.0.1/32", true, true)]].concat();

@@ -48,7 +48,7 @@ impl Driver {
         warnings.extend(self.kernel.as_ref().ok().and_then(|side| side.cabled_ports.too_small()));
         warnings.extend(self.shortened_warnings(called));
         warnings.extend(self.warning_without_v4(called));
-        warnings.extend(self.address_warnings());
+        warnings.extend(self.address_warnings(called));
         warnings
     }
 
