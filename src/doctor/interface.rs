@@ -1,6 +1,7 @@
 //! The interface that is cabled to the fabric, and what is at the other end of its cable.
 
 use mapper_daemon::agent::options::Config;
+use mapper_daemon::agent::status::Board;
 
 use super::Check;
 use super::daemons::{self, Daemon, Heard};
@@ -33,7 +34,7 @@ pub(super) fn check(config: &Config, heard: &Heard, is_set_up: bool) -> Vec<Chec
         checks.push(check_tap_mtu(&interface, config));
     }
     checks.push(daemon.check(config));
-    checks.extend(config.tap.as_deref().and_then(|tap| check_tap_name(tap, &daemon)));
+    checks.extend(config.tap.as_deref().and_then(|tap| check_tap_name(tap, &daemon, heard)));
     if let Daemon::Agent(board) = &daemon {
         checks.extend(daemons::check_fabric(board, name));
         checks.extend(neighbour_table::check(board, &neighbour_table::limits()));
@@ -106,15 +107,21 @@ fn check_tap_mtu(interface: &Interface, config: &Config) -> Check {
 
 /// Checks whether an agent can have a tap interface of this name. `None` if a daemon runs here that cannot be
 /// asked: an interface of that name may be its own.
-fn check_tap_name(tap: &str, daemon: &Daemon<'_>) -> Option<Check> {
+fn check_tap_name(tap: &str, daemon: &Daemon<'_>, heard: &Heard) -> Option<Check> {
     let name = "tap name";
-    let has_it = match daemon {
-        Daemon::Agent(board) => board.tap.as_ref().is_some_and(|made| made.name == tap),
-        Daemon::None | Daemon::Xbar(_) => false,
+    let has_it = |board: &Board| board.tap.as_ref().is_some_and(|made| made.name == tap);
+    match daemon {
+        Daemon::Agent(board) if has_it(board) => {
+            return Some(Check::ok(name, format!("{tap} is that of the agent")));
+        }
+        Daemon::Agent(_) | Daemon::Xbar(_) => {}
+        // The interface may be a port that a node is to have, and has not.
+        Daemon::None => {
+            if let Some(board) = heard.boards().find(|board| has_it(board)) {
+                return Some(Check::ok(name, format!("{tap} is that of the agent of unit {}", board.unit)));
+            }
+        }
         Daemon::Unheard(..) | Daemon::Other(_) | Daemon::Unknown(_) => return None,
-    };
-    if has_it {
-        return Some(Check::ok(name, format!("{tap} is that of the agent")));
     }
     Some(match Tap::check_name(tap) {
         Ok(()) => Check::ok(name, format!("{tap} can be made or taken over")),

@@ -134,7 +134,8 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
     for config in &configs {
         let run_dir = &config.service.run_dir;
         heard.turn_to(run_dir);
-        let is_set_up = !is_asked_for && !crossbars.contains(&config.interface);
+        // A node sets its ports up, also where they are named here.
+        let is_set_up = (!is_asked_for || config.is_node()) && !crossbars.contains(&config.interface);
         let found = interface::check(config, &heard, is_set_up);
         checks.extend(found.into_iter().map(|check| check.of(&config.interface)));
         let board = heard.board_on(&config.interface);

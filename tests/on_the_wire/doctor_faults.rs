@@ -47,6 +47,28 @@ fn a_cable_whose_ends_carry_frames_of_different_lengths_is_named_until_both_are_
 }
 
 #[test]
+fn ports_that_the_node_will_set_up_and_its_own_tap_interface_are_no_failures() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(2);
+    let failures = || -> Vec<String> {
+        let checks = doctor(&ring.machines[0], ring.run_dir(0));
+        let failed = checks.iter().filter(|check| check["status"] == "failed");
+        failed.map(|check| format!("{} {}: {}", check["interface"], check["name"], check["what"])).collect()
+    };
+    assert_eq!(failures(), Vec::<String>::new(), "both ports are down");
+    let words =
+        ["node", "--ports", "e1", "--tap", "fabric0", "--data-path", "tap", "--run-dir", ring.run_dir(0)];
+    let _node = Daemon::start(&ring.machines[0], &words, "the agent runs");
+    let failed = failures();
+    assert!(
+        !failed.iter().any(|check| check.contains("fabric0")),
+        "it is that of the node at e1: {failed:?}"
+    );
+}
+
+#[test]
 fn a_queue_in_which_agents_frames_wait_behind_users_is_named_until_another_stands_in_it() {
     if !can_carry_ip() || !mapper_needs::programs(&["tc"]) {
         return;

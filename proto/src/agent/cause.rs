@@ -267,7 +267,7 @@ impl Cause {
             Self::SelfNotFound => "the last exploration did not find this host itself",
             Self::SuspectsUnchanged => "the suspect ports are as they were",
             Self::OwnCarrierBack => "its own cable was plugged in anew while it mapped",
-            Self::MtuChanged => "a host's MTU was changed",
+            Self::MtuChanged => "the frames that a host's ports carry became others: an MTU was changed, or a port came or went",
             Self::LossyCables => "other cables lose frames than the map shows",
             Self::OwnEntryWrong => "the map is wrong about this host's level or type",
             Self::HostNotInMap { mac } => return write!(f, "host {} is not in the map", call(*mac)),
