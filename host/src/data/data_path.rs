@@ -184,7 +184,7 @@ impl DataPath {
         }
         let table = self.destinations.as_ref().ok_or(DataDrop::NoRoute)?.table();
         let host = table.host(to).ok_or(DataDrop::UnknownDestination)?;
-        let outgoing = Outgoing { host, to, hash: flow::hash(frame), tries: 0, frame };
+        let outgoing = UserFrame { host, to, hash: flow::hash(frame), tries: 0, frame };
         let path = self.send_to(now, &outgoing, send)?;
         if let Some(id) = path {
             self.in_use.insert(id, to);
@@ -203,7 +203,7 @@ impl DataPath {
         let hash = flow::hash(frame);
         let (mut copies, mut too_long, mut failed) = (0, 0, Ok(()));
         for (to, host) in table.hosts() {
-            match self.send_to(now, &Outgoing { host, to, hash, tries: 0, frame }, send) {
+            match self.send_to(now, &UserFrame { host, to, hash, tries: 0, frame }, send) {
                 Ok(_) => copies += 1,
                 Err(reason) => {
                     too_long += u64::from(matches!(reason, DataDrop::TooLongForCable { .. }));
@@ -226,10 +226,10 @@ impl DataPath {
     pub(super) fn send_to(
         &mut self,
         now: Instant,
-        outgoing: &Outgoing<'_>,
+        outgoing: &UserFrame<'_>,
         send: &mut impl FnMut(&[u8], &[u8]),
     ) -> Result<Option<PathId>, DataDrop> {
-        let &Outgoing { host, to, hash, tries, frame } = outgoing;
+        let &UserFrame { host, to, hash, tries, frame } = outgoing;
         let destinations = self.destinations.as_mut().ok_or(DataDrop::NoRoute)?;
         let longest_of_own = destinations.longest_of_own();
         let destination = destinations.get(now, host, to).ok_or(DataDrop::NoRoute)?;
@@ -358,7 +358,7 @@ impl DataPath {
 }
 
 /// A frame for one host.
-pub(super) struct Outgoing<'a> {
+pub(super) struct UserFrame<'a> {
     /// The host's number in the table.
     pub(super) host: u32,
     pub(super) to: Mac,

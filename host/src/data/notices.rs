@@ -4,7 +4,7 @@ use mapper_proto::map::PortRef;
 use mapper_proto::wire::{Data, Undeliverable};
 use mapper_proto::{Instant, Mac};
 
-use super::data_path::{DataPath, Outgoing};
+use super::data_path::{DataPath, UserFrame};
 use super::{DataCount, flow};
 
 /// How often a frame is sent again at most.
@@ -87,7 +87,7 @@ impl DataPath {
         let host = self.destinations.as_ref().and_then(|destinations| destinations.table().host(to));
         let Some(host) = host.filter(|_| tries < MAX_TRIES) else { return false };
         let frame = std::mem::take(&mut self.again);
-        let outgoing = Outgoing { host, to, hash: flow::hash(&frame), tries: tries + 1, frame: &frame };
+        let outgoing = UserFrame { host, to, hash: flow::hash(&frame), tries: tries + 1, frame: &frame };
         let sent = self.send_to(now, &outgoing, send);
         self.again = frame;
         if let Ok(Some(id)) = sent {

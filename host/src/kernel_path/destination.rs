@@ -25,7 +25,7 @@ use crate::routes::{RoutePath, RouteTable};
 use addresses::{Addresses, Taken};
 use counted::Counted;
 use doubts::Doubts;
-use found::Found;
+use found::FoundRoute;
 
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
 const LEAST_MTU: u32 = 1280;
@@ -310,7 +310,7 @@ impl KernelDestination {
     /// that holds for ways that were set aside as well. Returns the numbers of the new ones.
     pub(super) fn replace_ways(
         &mut self,
-        found: Vec<Found>,
+        found: Vec<FoundRoute>,
         (map, is_cut_off): (Option<MapVersion>, bool),
         numbers: &mut Numbers,
     ) -> Vec<u32> {
@@ -324,7 +324,7 @@ impl KernelDestination {
         }
         for found in found {
             let same = before.iter().position(|way| found.is(way));
-            let Found { path: RoutePath { hops, way: round_trip }, course, leaving } = found;
+            let FoundRoute { path: RoutePath { hops, way: round_trip }, course, leaving } = found;
             let mut way = match same {
                 Some(at) => {
                     let mut way = before.swap_remove(at);

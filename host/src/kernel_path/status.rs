@@ -135,7 +135,7 @@ impl NotCarried {
                 let who = called(*who);
                 return format!(
                     "the kernel of {who}, behind port {port}, has no SRv6 or may not use it: run a kernel with SRv6 \
-                     there, or all machines with `--data-path routes`"
+                     there, without `--data-path tap`, or all machines with `--data-path routes`"
                 );
             }
             Self::NeighbourLacksRoutes(Behind { port, who }) => {
@@ -154,8 +154,8 @@ impl NotCarried {
             }
             Self::NotHere => "the kernel of this machine has no SRv6 or may not use it",
             Self::LacksSegments => {
-                "its kernel has no SRv6 or may not use it, and this machine goes by that: run a kernel with SRv6 there, or all \
-                 machines with `--data-path routes`"
+                "its kernel has no SRv6 or may not use it, and this machine goes by that: run a kernel with SRv6 there, without \
+                 `--data-path tap`, or all machines with `--data-path routes`"
             }
             Self::NoOwnAddress => "this host has no IPv6 address on the fabric",
             Self::NoAddress => "the host has told no IPv6 address of its own",

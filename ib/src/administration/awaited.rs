@@ -12,13 +12,13 @@ use crate::rmpp::Key;
 const MAX_REQUESTS: usize = 64;
 
 /// Requests that wait, by who sent them.
-pub(super) type Requests = BTreeMap<Key, (SaMad, Asker)>;
+pub(super) type WaitingRequests = BTreeMap<Key, (SaMad, Asker)>;
 
 /// Requests, and the parts of tables that are asked for them. All requests are answered once all parts were
 /// told.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
-    requests: Requests,
+    requests: WaitingRequests,
     /// The parts that were not told yet, including those that are being asked for.
     open: BTreeSet<TableOf>,
     /// The parts that were not asked for yet.
@@ -54,7 +54,7 @@ impl Awaited {
 
     /// Takes in a part of a table; `None` if it will not be told. Returns the requests that can be answered
     /// now, and what was told for them.
-    pub(super) fn take(&mut self, table: TableOf, data: Option<Data>) -> Option<(Requests, Told)> {
+    pub(super) fn take(&mut self, table: TableOf, data: Option<Data>) -> Option<(WaitingRequests, Told)> {
         if self.open.remove(&table) {
             self.told.insert(table, data);
         }

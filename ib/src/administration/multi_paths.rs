@@ -1,7 +1,7 @@
 //! Paths between several ports at once.
 
 use super::groups::Groups;
-use super::paths::Wanted;
+use super::paths::PathQuery;
 use super::records::Records;
 use super::subnet::Subnet;
 use crate::mad::sa::{MultiPathRecord, PathRecord, SaMad, SaStatus};
@@ -23,7 +23,7 @@ pub(super) fn find(subnet: &Subnet, groups: &Groups, request: &SaMad) -> Result<
     for &source in &wanted.sources {
         for &destination in &wanted.destinations {
             let left = most - records.count().min(most);
-            let pair = Wanted {
+            let pair = PathQuery {
                 record: PathRecord { source, destination, ..wanted.path },
                 mask: mask & !PathRecord::COUNT | PathRecord::SOURCE | PathRecord::DESTINATION,
             };

@@ -17,7 +17,7 @@ const MAX_PAIRS: usize = 1 << 16;
 
 /// The paths that match a request.
 pub(super) fn find(subnet: &Subnet, groups: &Groups, request: &SaMad) -> Result<Records, SaStatus> {
-    let wanted = Wanted { record: PathRecord::parse(&request.data), mask: request.mask };
+    let wanted = PathQuery { record: PathRecord::parse(&request.data), mask: request.mask };
     let most = match request.method {
         SaMethod::Get => 1,
         _ if wanted.has(PathRecord::COUNT) => usize::from(wanted.record.count),
@@ -35,12 +35,12 @@ enum Side {
 }
 
 /// What a request asks for.
-pub(super) struct Wanted {
+pub(super) struct PathQuery {
     pub(super) record: PathRecord,
     pub(super) mask: u64,
 }
 
-impl Wanted {
+impl PathQuery {
     /// Adds the paths between all pairs of ports, for each pair at most as many as are wanted.
     pub(super) fn find(
         &self,

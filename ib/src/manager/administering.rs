@@ -2,7 +2,7 @@
 
 use mapper_proto::time::Instant;
 
-use super::{Groups, Members, Stage, SubnetManager};
+use super::{GroupMembers, Members, Stage, SubnetManager};
 use crate::administration::Subnet;
 use crate::mad::SmState;
 
@@ -44,7 +44,7 @@ impl SubnetManager {
             self.groups.generation = generation;
             return;
         }
-        self.groups = Groups { generation, members };
+        self.groups = GroupMembers { generation, members };
         self.are_groups_new = true;
         if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
             *until = now;

@@ -45,7 +45,7 @@ use mapper_proto::Tally;
 use mapper_proto::time::Instant;
 
 pub use crate::inquiries::{Destination, FoundPath};
-pub use crate::program::multicast::{Groups, Members};
+pub use crate::program::multicast::{GroupMembers, Members};
 pub use counts::{Datagrams, SubnetCount};
 pub use event::Event;
 pub use inquiring::OwnPort;
@@ -169,7 +169,7 @@ pub struct SubnetManager {
     under_way: UnderWay,
     /// Whether hosts are to be asked to join and subscribe again.
     reregister: bool,
-    groups: Groups,
+    groups: GroupMembers,
     /// Whether groups have changed since they were last written.
     are_groups_new: bool,
     /// The switches that did not tell their multicast tables, by GUID.
@@ -240,7 +240,7 @@ impl SubnetManager {
             is_urgent: false,
             under_way: UnderWay::default(),
             reregister: true,
-            groups: Groups::default(),
+            groups: GroupMembers::default(),
             without_groups: BTreeSet::new(),
             are_groups_new: false,
             engine: None,

@@ -30,7 +30,7 @@ use crate::mad::{
 };
 use crate::manager::inventory::{Inventory, Switch};
 use crate::manager::task::{Levels, Routes};
-use multicast::{Groups, PartOf};
+use multicast::{GroupMembers, PartOf};
 
 /// How many entries of a table a datagram has.
 pub(crate) const BLOCK: usize = 64;
@@ -71,7 +71,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) lmc: u8,
     pub(crate) key: u64,
     pub(crate) routes: &'a Routes,
-    pub(crate) groups: &'a Groups,
+    pub(crate) groups: &'a GroupMembers,
     /// Whether hosts are asked to join and to subscribe again.
     pub(crate) reregister: bool,
 }
@@ -170,7 +170,7 @@ pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> 
 }
 
 /// What is to be written for the trees of multicast groups alone.
-pub(crate) fn phases_of_groups(inventory: &Inventory, groups: &Groups, held: &Held) -> VecDeque<Phase> {
+pub(crate) fn phases_of_groups(inventory: &Inventory, groups: &GroupMembers, held: &Held) -> VecDeque<Phase> {
     multicast::program(inventory, groups, held).into()
 }
 

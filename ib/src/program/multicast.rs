@@ -30,7 +30,7 @@ pub enum Members {
 
 /// The multicast groups of a subnet, as its administration keeps them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Groups {
+pub struct GroupMembers {
     /// A number that changes whenever groups may have changed.
     pub generation: u64,
     /// The members, by multicast LID (0xC000 to 0xFFFE; others are ignored).
@@ -39,13 +39,13 @@ pub struct Groups {
 
 /// The groups before an administration tells which there are: only the broadcast group of IPoIB, with all
 /// hosts in it.
-impl Default for Groups {
+impl Default for GroupMembers {
     fn default() -> Self {
         Self { generation: 0, members: BTreeMap::from([(FIRST_MULTICAST_LID, Members::All)]) }
     }
 }
 
-impl Groups {
+impl GroupMembers {
     /// The groups with a multicast LID.
     fn all(&self) -> impl Iterator<Item = (u16, &Members)> {
         let range = self.members.range(FIRST_MULTICAST_LID..=LAST_MULTICAST_LID);
@@ -77,7 +77,7 @@ fn block_of(lid: u16) -> u16 {
 }
 
 /// The phases of multicast tables: what is to be gone first, and then what differs.
-pub(super) fn program(inventory: &Inventory, groups: &Groups, held: &Held) -> [Phase; 2] {
+pub(super) fn program(inventory: &Inventory, groups: &GroupMembers, held: &Held) -> [Phase; 2] {
     let (mut empty, mut fill) = (Phase::default(), Phase::default());
     let blocks = groups.blocks();
     let has_room = |switch: &&Switch| {

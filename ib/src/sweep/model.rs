@@ -11,7 +11,7 @@ use crate::mad::{Attribute, Make, Method, NodeDescription, NodeInfo, NodeKind, P
 
 /// A node of the model.
 #[derive(Clone, Debug)]
-pub(super) struct ModelNode {
+pub(super) struct SweptNode {
     pub(super) info: NodeInfo,
     pub(super) description: String,
     pub(super) is_silent: bool,
@@ -19,8 +19,8 @@ pub(super) struct ModelNode {
 
 /// Nodes and cables. Node 0 is the one that asks, by its port 1.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Model {
-    pub(super) nodes: Vec<ModelNode>,
+pub(super) struct SweptModel {
+    pub(super) nodes: Vec<SweptNode>,
     pub(super) cables: BTreeMap<PortOf, PortOf>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Seen {
 
 pub(super) const SPEED: LinkSpeed = LinkSpeed { lanes: 4, rate: LaneRate::Edr };
 
-impl Model {
+impl SweptModel {
     pub(super) fn add(&mut self, kind: NodeKind, ports: u8) -> usize {
         let node = self.nodes.len();
         let guid = 0x1000 + (node as u64) * 0x100;
@@ -47,7 +47,7 @@ impl Model {
             local_port: 1,
             make: Make::default(),
         };
-        self.nodes.push(ModelNode { info, description: format!("node {node}"), is_silent: false });
+        self.nodes.push(SweptNode { info, description: format!("node {node}"), is_silent: false });
         node
     }
 
@@ -135,7 +135,7 @@ impl Model {
             (id((node, port)), self.lid((node, port)))
         });
         let nodes = ends.iter().map(|&(node, _)| {
-            let ModelNode { info, description, .. } = &self.nodes[node];
+            let SweptNode { info, description, .. } = &self.nodes[node];
             (info.guid, info.kind, info.ports, description.clone())
         });
         Seen { nodes: nodes.collect(), lids: lids.collect(), cables }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::model::{Model, SPEED, Seen, run};
+use super::model::{SPEED, Seen, SweptModel, run};
 use super::*;
 use crate::mad::{Attribute, MAX_HOPS, NodeInfoError};
 
@@ -20,15 +20,15 @@ fn settings() -> SweepSettings {
     }
 }
 
-fn explore(model: &Model) -> Found {
+fn explore(model: &SweptModel) -> Found {
     let answers =
         |mad: &[u8]| model.answer(mad).map(|smp| (DELAY, smp.emit().to_vec())).into_iter().collect();
     run(Sweep::new(settings()), answers).0
 }
 
 /// A host that asks, at port 1 of a switch of eight ports, which is node 1.
-fn at_a_switch() -> Model {
-    let mut model = Model::default();
+fn at_a_switch() -> SweptModel {
+    let mut model = SweptModel::default();
     model.add(NodeKind::Adapter, 1);
     model.add(NodeKind::Switch, 8);
     model.cable((0, 1), (1, 1));
@@ -37,10 +37,10 @@ fn at_a_switch() -> Model {
 
 /// A few switches and adapters, and cables between ports that are drawn. If a port is drawn twice, the first
 /// cable gets it.
-fn models() -> impl Strategy<Value = Model> {
+fn models() -> impl Strategy<Value = SweptModel> {
     let cables = prop::collection::vec((any::<u16>(), any::<u8>(), any::<u16>(), any::<u8>()), 0..60);
     (1..9_usize, 1..9_usize, cables).prop_map(|(switches, hosts, cables)| {
-        let mut model = Model::default();
+        let mut model = SweptModel::default();
         model.add(NodeKind::Adapter, 2);
         for switch in 0..switches {
             model.add(NodeKind::Switch, 4 + (switch % 5) as u8);

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::direct_cable;
 use super::kept_identity::KeptIdentity;
-use super::outer_ports::{Opened, OuterPorts};
+use super::outer_ports::{OpenedPort, OuterPorts};
 use super::patterns::{Candidates, Matched};
 use crate::agent::DaemonError;
 use crate::agent::crossbar_tag;
@@ -146,7 +146,7 @@ impl Attachment {
         let (mut links, mut held, mut macs) = (Vec::new(), BTreeMap::new(), Vec::new());
         let mut numbers = FIRST_PORT..MOST_PORTS;
         for (name, number) in config.ports.iter().zip(&mut numbers) {
-            let (port, link) = Opened::new(name, config)?.hold(false);
+            let (port, link) = OpenedPort::new(name, config)?.hold(false);
             macs.extend(port.mac);
             held.insert(number, port);
             links.push((number, link));
@@ -160,7 +160,7 @@ impl Attachment {
                     matched.leave_out(&interface.name, why);
                     continue;
                 }
-                let (port, link) = match Opened::new(&interface.name, config) {
+                let (port, link) = match OpenedPort::new(&interface.name, config) {
                     Ok(opened) => opened.hold(true),
                     Err(error) => {
                         matched.keep_from_it(&interface.name, &with_causes(&error));

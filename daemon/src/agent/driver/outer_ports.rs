@@ -46,14 +46,14 @@ impl HeldOuterPort {
 }
 
 /// A port of a node, before it is part of the crossbar.
-pub(super) struct Opened {
+pub(super) struct OpenedPort {
     pub(super) lock: InterfaceLock,
     pub(super) link: Link,
     /// The interface as it was found, if it exists.
     found: Option<Interface>,
 }
 
-impl Opened {
+impl OpenedPort {
     /// Locks an interface, sets it up and opens it.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl OuterPorts {
             if self.has(*number) {
                 continue;
             }
-            match Opened::new(interface, config) {
+            match OpenedPort::new(interface, config) {
                 Ok(opened) => self.add(*number, opened, false, switch),
                 Err(error) => {
                     error!(port = number, interface, "cannot take the port: {}", with_causes(&error));
@@ -179,7 +179,7 @@ impl OuterPorts {
 }
 
 impl OuterPorts {
-    fn add(&mut self, number: u8, opened: Opened, by_pattern: bool, switch: &Switch) {
+    fn add(&mut self, number: u8, opened: OpenedPort, by_pattern: bool, switch: &Switch) {
         let (held, link) = opened.hold(by_pattern);
         let carrier = link.carrier();
         switch.add(number, link);
@@ -220,7 +220,7 @@ impl OuterPorts {
         let Some(number) = self.number_for(interface, all) else {
             return self.matched.keep_from_it(name, "the node has no port number left for it");
         };
-        match Opened::new(name, config) {
+        match OpenedPort::new(name, config) {
             Ok(opened) => {
                 self.matched.take(name);
                 self.give_up(number, switch);

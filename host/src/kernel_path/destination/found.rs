@@ -14,13 +14,13 @@ use super::KernelDestination;
 use crate::routes::{RoutePath, RouteTable};
 
 /// A route of the table as the kernels would take it.
-pub(in super::super) struct Found {
+pub(in super::super) struct FoundRoute {
     pub(super) path: RoutePath,
     pub(super) course: Course,
     pub(super) leaving: Leaving,
 }
 
-impl Found {
+impl FoundRoute {
     /// Whether this is the same way as `way`. Crossbars have other numbers in each map, so hops are not
     /// compared.
     pub(super) fn is(&self, way: &Way) -> bool {
@@ -30,7 +30,11 @@ impl Found {
 
 impl KernelDestination {
     /// The routes that kernels could take to the host.
-    pub(in super::super) fn routes(&mut self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
+    pub(in super::super) fn routes(
+        &mut self,
+        table: &RouteTable,
+        around: &Surroundings<'_>,
+    ) -> Vec<FoundRoute> {
         self.is_altered = !table.is_whole();
         // As with source routes, a dead cable is used only if nothing else leads to the host.
         let is_left = |hop: &PortRef| table.is_dead(*hop) && !table.is_cut_off(self.host);
@@ -56,7 +60,7 @@ impl KernelDestination {
     /// The ways by the crossbars' own tables, one out of each port that these tables have for the
     /// destination. A probe takes only one of the ways that fork farther on. So the map says how long packets
     /// may be, by the narrowest cable on any of these ways.
-    fn by_destination(&self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
+    fn by_destination(&self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<FoundRoute> {
         if around.agent_port.is_none() {
             return self.by_cable(table, around).into_iter().collect();
         }
@@ -72,7 +76,7 @@ impl KernelDestination {
 
     /// The way of a host without a crossbar: out of its one interface, to whose other end's tables it leaves all else. There may be several
     /// ways from there, and packets are as short as the narrowest cable on any of them demands.
-    fn by_cable(&self, table: &RouteTable, around: &Surroundings<'_>) -> Option<Found> {
+    fn by_cable(&self, table: &RouteTable, around: &Surroundings<'_>) -> Option<FoundRoute> {
         let port = around.ports.get(&CABLE).filter(|port| port.by_destination)?;
         if !table.has_way_by_destination(self.host) || !is_cabled_as_mapped(table, port) {
             return None;
@@ -120,7 +124,7 @@ impl KernelDestination {
     ) -> bool {
         match nexthop {
             Nexthop::Gateway { interface, .. } => {
-                let is_there = |found: &Found| {
+                let is_there = |found: &FoundRoute| {
                     found.leaving.interface == *interface && !self.left_ports.contains(found.leaving.port)
                 };
                 let is_closed = |way: &Way| {
@@ -168,15 +172,15 @@ fn far_port_of(table: &RouteTable, port: &KernelPort) -> Option<PortRef> {
 }
 
 /// A way by tables out of this port, on which frames have no more than `least` bytes if that is less than the port's.
-fn found_by_destination(hops: Vec<PortRef>, port: &KernelPort, least: Option<u16>) -> Found {
+fn found_by_destination(hops: Vec<PortRef>, port: &KernelPort, least: Option<u16>) -> FoundRoute {
     let link_mtu = least.map_or(port.mtu, |least| port.mtu.min(least.into()));
     let leaving = Leaving { port: port.cabled.port, interface: port.cabled.interface, link_mtu };
     let path = RoutePath { hops, way: RoundTrip::default() };
-    Found { path, course: Course::Destination, leaving }
+    FoundRoute { path, course: Course::Destination, leaving }
 }
 
 /// A route through crossbars whose ports are known by number, and out of a port whose neighbour is known.
-fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -> Option<Found> {
+fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -> Option<FoundRoute> {
     let is_tagged = |hop: &PortRef| table.topology().is_tagged(hop.xbar);
     // The table has a route across a cable that is held for dead only if no other route is left. It may be
     // only the agents at the cable's ends that are silent while the kernels go on, which a probe tells.
@@ -204,5 +208,5 @@ fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -
     let link_mtu = least.map_or(port.mtu, |&least| port.mtu.min(least.into()));
     let leaving = Leaving { port: first, interface: port.cabled.interface, link_mtu };
     let course = Course::Segments { elements, packing: around.packing() };
-    Some(Found { path, course, leaving })
+    Some(FoundRoute { path, course, leaving })
 }

@@ -56,20 +56,20 @@ pub(super) trait Search: Sync {
 }
 
 /// The shortest routes by the sum of their steps' weights. Sums above 254 count as no way.
-pub(super) struct Minhop<'a> {
+pub(super) struct WeightedHops<'a> {
     topology: &'a Topology,
     /// What a step along each channel counts.
     weights: Vec<u8>,
 }
 
-impl<'a> Minhop<'a> {
+impl<'a> WeightedHops<'a> {
     pub(super) fn new(topology: &'a Topology, weights: &BTreeMap<PortRef, u8>) -> Self {
         let weight = |channel| weights.get(&topology.tail(channel)).map_or(1, |&weight| weight.max(1));
         Self { topology, weights: (0..topology.channel_count() as u32).map(weight).collect() }
     }
 }
 
-impl Search for Minhop<'_> {
+impl Search for WeightedHops<'_> {
     fn topology(&self) -> &Topology {
         self.topology
     }

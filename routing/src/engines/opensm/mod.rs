@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use super::{Balance, Engine, EngineError, Refusal, Routing, Settings};
 use crate::Subnet;
-use hops::{LeastHops, Minhop, Search};
+use hops::{LeastHops, Search, WeightedHops};
 use order::DestinationOrder;
 use rows::Rows;
 
@@ -89,7 +89,7 @@ fn with_search<T>(
     settings: &Settings,
     use_it: impl FnOnce(&dyn Search) -> T,
 ) -> Result<T, EngineError> {
-    let minhop = Minhop::new(&subnet.topology, &settings.hop_weights);
+    let minhop = WeightedHops::new(&subnet.topology, &settings.hop_weights);
     let refuse = |why: OpensmRefusal| EngineError::refuse(engine, Refusal::own(why));
     Ok(match engine {
         Engine::Updn => use_it(&ranked::updn(subnet, settings, &minhop).map_err(refuse)?),

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::OpensmRefusal;
-use super::hops::{Hops, Minhop, NO_PATH, Search};
+use super::hops::{Hops, NO_PATH, Search, WeightedHops};
 use super::roots;
 use crate::engines::Settings;
 use crate::{Subnet, Topology};
@@ -38,7 +38,7 @@ const UNRANKED: u32 = u32::MAX;
 
 /// A search that takes no step of one direction after one of the other.
 pub(super) struct Ranked<'a> {
-    minhop: &'a Minhop<'a>,
+    minhop: &'a WeightedHops<'a>,
     /// The direction of a step along each channel.
     steps: Vec<RankStep>,
     /// The direction that a search starts with; it must not follow the opposite one.
@@ -54,7 +54,7 @@ pub(super) struct Ranked<'a> {
 pub(super) fn updn<'a>(
     subnet: &'a Subnet,
     settings: &Settings,
-    minhop: &'a Minhop<'a>,
+    minhop: &'a WeightedHops<'a>,
 ) -> Result<Ranked<'a>, OpensmRefusal> {
     let roots = match &settings.roots {
         Some(roots) => roots.clone(),
@@ -84,7 +84,7 @@ pub(super) fn updn<'a>(
 pub(super) fn dnup<'a>(
     subnet: &'a Subnet,
     settings: &Settings,
-    minhop: &'a Minhop<'a>,
+    minhop: &'a WeightedHops<'a>,
 ) -> Result<Ranked<'a>, OpensmRefusal> {
     let topology = &subnet.topology;
     let has_host =
