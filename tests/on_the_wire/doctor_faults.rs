@@ -69,6 +69,24 @@ fn ports_that_the_node_will_set_up_and_its_own_tap_interface_are_no_failures() {
 }
 
 #[test]
+fn rules_of_the_machine_that_somebody_flushed_are_named_with_the_commands_that_put_them_back() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(2);
+    let _daemons = ring.start_all(&[], "srv6");
+    let named = || defect(&doctor(&ring.machines[0], ring.run_dir(0)), "no rule leads to the table").cloned();
+    assert_eq!(named(), None);
+    assert!(ring.run(0, "ip -6 rule flush").status.success());
+    let found = wait_for("the doctor names the rule", named);
+    assert!(found["what"].as_str().unwrap().contains("the table main of IPv6"), "{found}");
+    let fix = found["fix"].as_str().unwrap().trim_matches('`');
+    assert!(ring.run(0, fix).status.success(), "{fix}");
+    assert_eq!(named(), None);
+    ring.wait_for_kind(0, "srv6");
+}
+
+#[test]
 fn a_queue_in_which_agents_frames_wait_behind_users_is_named_until_another_stands_in_it() {
     if !can_carry_ip() || !mapper_needs::programs(&["tc"]) {
         return;

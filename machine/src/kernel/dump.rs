@@ -107,7 +107,7 @@ impl Kernel {
     }
 
     fn dump_rules(&mut self) -> Result<Objects, KernelError> {
-        let fixed = rule::fixed_of_all();
+        let fixed = rule::fixed_of_all(AF_INET6);
         let rules = self.socket.dump(RTM_GETRULE, &fixed, Objects::default, |objects, message| {
             objects.rules.extend(rule::read(message.body));
         });

@@ -47,7 +47,7 @@ use thiserror::Error;
 
 pub use abilities::{Abilities, Ability};
 pub use connected::Connected;
-pub use foreign::Foreign;
+pub use foreign::{Foreign, MissingRule};
 pub use in_use::{InUse, is_in_use};
 pub use install::object_name;
 pub use monitor::{FibMonitor, Notice};

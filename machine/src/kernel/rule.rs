@@ -28,7 +28,7 @@ pub(super) const PRIORITY_OF_UNKNOWN: u32 = PRIORITY + 1;
 
 /// The fixed part of a message about this rule.
 pub(super) fn fixed(rule: &Rule) -> [u8; FIXED_BYTES] {
-    let mut fixed = fixed_of_all();
+    let mut fixed = fixed_of_all(AF_INET6);
     fixed[1] = match rule {
         Rule::Segments { to, .. } | Rule::Unknown { to, .. } => to.bits,
         Rule::TooLong | Rule::Passing { .. } => 0,
@@ -37,10 +37,10 @@ pub(super) fn fixed(rule: &Rule) -> [u8; FIXED_BYTES] {
     fixed
 }
 
-/// The fixed part of a message that asks for all rules of IPv6. There is none of ours of IPv4.
-pub(super) fn fixed_of_all() -> [u8; FIXED_BYTES] {
+/// The fixed part of a message that asks for all rules of a version of IP. Ours are all of IPv6.
+pub(super) fn fixed_of_all(family: u8) -> [u8; FIXED_BYTES] {
     let mut fixed = [0; FIXED_BYTES];
-    fixed[0] = AF_INET6;
+    fixed[0] = family;
     fixed
 }
 

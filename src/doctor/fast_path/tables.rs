@@ -2,7 +2,7 @@
 
 use mapper_fabric::wording::{plural, with_causes};
 use mapper_fib::object::PROTOCOL;
-use mapper_machine::kernel::{Abilities, Ability, Foreign, Kernel, KernelError};
+use mapper_machine::kernel::{Abilities, Ability, Foreign, Kernel, KernelError, MissingRule};
 use mapper_machine::options::DataPathChoice;
 
 use super::Examined;
@@ -71,12 +71,18 @@ pub(super) fn check_foreign(examined: &Examined<'_>) -> Check {
         let mut kernel = Kernel::open()?;
         let ours = kernel.dump()?;
         let foreign = [kernel.foreign()?, kernel.before_ours(&ours)?].concat();
-        Ok((foreign, ours.len()))
+        Ok((kernel.missing_rules()?, foreign, ours.len()))
     };
-    let (foreign, ours) = match read() {
+    let (missing, foreign, ours) = match read() {
         Ok(found) => found,
         Err(error) => return Check::error(name, &error),
     };
+    if !missing.is_empty() {
+        let what: Vec<_> = missing.iter().map(|it| format!("{} of IPv{}", it.table, it.version)).collect();
+        let what = format!("no rule leads to the table {}, as somebody took it away", what.join(", nor to "));
+        let fix: Vec<_> = missing.iter().map(|it| format!("`{}`", MissingRule::command(it))).collect();
+        return Check::failed(name, what, fix.join(", "));
+    }
     if !foreign.is_empty() {
         let what: Vec<_> = foreign.iter().map(ToString::to_string).collect();
         let fix: Vec<_> = foreign.iter().map(|it| format!("`{}`", Foreign::removal(it))).collect();
