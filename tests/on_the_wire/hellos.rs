@@ -39,11 +39,15 @@ fn agent(namespace: &Namespace, interface: &str, run_dir: &TempDir) -> Daemon {
 }
 
 fn send(namespace: &Namespace, interface: &str, payloads: &[Vec<u8>]) {
+    send_marked(namespace, interface, Marking::default(), payloads);
+}
+
+fn send_marked(namespace: &Namespace, interface: &str, marking: Marking, payloads: &[Vec<u8>]) {
     namespace.enter(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
         let interface = Interface::look_up(interface).unwrap().unwrap();
-        let socket = EthernetSocket::open(&interface, Marking::default()).unwrap();
+        let socket = EthernetSocket::open(&interface, marking).unwrap();
         payloads.iter().for_each(|payload| socket.send(&[], payload).unwrap());
     });
 }
@@ -104,6 +108,14 @@ fn both_ends_of_a_cable_know_each_other_and_name_an_mtu_that_differs() {
     });
     assert_eq!(of_xbar["dropped"]["foreign"], 2, "{of_xbar:#}");
     assert_eq!(of_xbar["cable"], before, "they change nothing");
+    // Whatever they look like, frames that are addressed to others are other programs': here a route, and a hello.
+    let everybody = Marking { destination: mapper_proto::Mac([0xff; 6]), ..Marking::default() };
+    let route = [vec![0xc0, 1], vec![0; 60]].concat();
+    send_marked(&namespace, "h1", everybody, &[route, forged.encode()]);
+    let of_xbar = wait_for("both are counted as foreign", || {
+        Some(port(dir.path(), 0)).filter(|port| port["dropped"]["foreign"] == 4)
+    });
+    assert_eq!(of_xbar["dropped"]["bad_hello"], 1, "{of_xbar:#}");
     send(&namespace, "p1", &[vec![0x11; 60]]);
     wait_for("the agent counts them too", || {
         (board(agents_dir.path())["counters"]["dropped"]["foreign"] == 1).then_some(())

@@ -286,6 +286,11 @@ impl Switch {
             from.count(|arrivals| arrivals.dropped.count(XbarDrop::Truncated));
             return None;
         };
+        // What other programs send under this EtherType may look like a route.
+        if !from.link.is_addressed(header) {
+            from.count(|arrivals| arrivals.dropped.count(XbarDrop::Foreign));
+            return None;
+        }
         let (port, strip) = match crossbar.decide(arrival, payload) {
             Decision::Drop(DropReason::NoRoute) => {
                 self.take_without_route(arrival, from, header, payload);

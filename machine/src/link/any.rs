@@ -61,6 +61,15 @@ impl Link {
         }
     }
 
+    /// Whether a frame with this Ethernet header is addressed as those of the fabric are. Nobody else sends over a cable inside the
+    /// process.
+    pub fn is_addressed(&self, header: &[u8]) -> bool {
+        match self {
+            Self::Interface(port) => port.is_addressed(header),
+            Self::Internal(_) => true,
+        }
+    }
+
     /// Whether there is an interface, with or without carrier.
     pub fn exists(&self) -> bool {
         match self {

@@ -190,6 +190,11 @@ impl EthernetPort {
         Some(bytes)
     }
 
+    /// Whether a frame with this Ethernet header is addressed as those of the fabric are. Other programs may use its EtherType.
+    pub fn is_addressed(&self, header: &[u8]) -> bool {
+        header.starts_with(&self.marking.destination.0)
+    }
+
     /// Waits for frames and puts those that are there into `batch`, as many as it holds. It is emptied
     /// before.
     pub async fn recv_batch(&self, batch: &mut Batch) {

@@ -87,8 +87,8 @@ pub enum Event {
         /// The text.
         text: String,
     },
-    /// A watched path no longer answers. It comes again if the path has answered since, and fell silent before it was up:
-    /// it may break in another place then.
+    /// A watched path no longer answers. It comes again if the path has answered since, fell silent before it was up, and breaks
+    /// in another place now.
     PathDown {
         /// The path.
         path: PathId,

@@ -85,9 +85,14 @@ fn a_cable_without_which_routes_are_too_long_is_used() {
     let mut lab = Lab::around(nodes("ring:n=12,hosts=1", false, "at 3s lossy xbar2:2 30%\n"));
     run_to(&mut lab.world, 20_000);
     assert!(lab.count("cable loses", ms(3000)) > 0, "it was found");
-    assert_eq!(shown(&lab.world, 12), [0; 12]);
-    let verdict = lab.world.verdict();
-    assert!(verdict.configured, "{}", verdict.why_not);
+    // What the mapper's frames lose there makes hosts map now and then.
+    let mut was_configured = false;
+    for at in (20_000..30_000).step_by(100) {
+        run_to(&mut lab.world, at);
+        assert!(shown(&lab.world, 12).iter().all(|&cables| cables == 0), "no map leaves it out, at {at} ms");
+        was_configured |= lab.world.verdict().configured;
+    }
+    assert!(was_configured);
 }
 
 #[test]

@@ -26,7 +26,7 @@
 //! are repeated each quarter of an interval, so that a few lost frames are not taken for a dead
 //! cable; and each interval of silence sends a loopback probe to every xbar of the route, so that
 //! [`Event::PathDown`] can say how far it still goes. A path that is down, answers and falls silent before it is up
-//! may break in another place now, so that event comes again. Time in which this agent itself was not
+//! may break in another place now; then that event comes again. Time in which this agent itself was not
 //! awake does not count as silence.
 //!
 //! A path that answers may lose frames all the same. If a tenth of its latest checks got lost,

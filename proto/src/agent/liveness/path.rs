@@ -75,8 +75,8 @@ pub(super) struct Path {
     /// before the next one that it could not pass it on any more.
     pub(super) answered_token: Option<u64>,
     state: State,
-    /// Whether the driver was told that it is down, and not yet that it is up.
-    is_told_down: bool,
+    /// How many xbars answered when the driver was told that it is down; `None` if it was not, or was told since that it is up.
+    told_down: Option<usize>,
     /// The host that answered first: another one shows that the path leads elsewhere now.
     peer: Option<Mac>,
     /// When it last answered, or began to be watched.
@@ -108,7 +108,7 @@ impl Path {
             under_way: VecDeque::new(),
             answered_token: None,
             state: State::Up,
-            is_told_down: false,
+            told_down: None,
             peer: None,
             heard_at: first_check_at,
             answered_at: None,
@@ -123,7 +123,7 @@ impl Path {
 
     /// Whether the check that was begun last repeats none before it.
     pub(super) const fn is_first_check(&self) -> bool {
-        self.unanswered == 1 && !self.is_told_down
+        self.unanswered == 1 && self.told_down.is_none()
     }
 
     /// What to do, as `due_at` has come; `jittered` is the wait until the check after this one.
@@ -146,8 +146,11 @@ impl Path {
         }
         let silent = now.since(self.heard_at);
         if silent >= pace.patience() && self.unanswered >= pace.misses {
-            (self.state, self.is_told_down) = (State::Down, true);
-            self.answered = 0;
+            (self.state, self.answered) = (State::Down, 0);
+            // A path over a cable that loses frames falls silent again and again at one place, which is no news.
+            if self.told_down.replace(self.reached) == Some(self.reached) {
+                return self.check(now, now + jittered, jittered);
+            }
             self.due_at = now + jittered;
             return Due::Down;
         }
@@ -161,7 +164,7 @@ impl Path {
     }
 
     fn check(&mut self, now: Instant, due_at: Instant, jittered: Duration) -> Due {
-        if self.unanswered == 0 && !self.is_told_down {
+        if self.unanswered == 0 && self.told_down.is_none() {
             self.turn = (self.turn + 1) % LONG_EVERY;
             self.check_bytes = if self.turn == 0 { self.used.longest_bytes } else { 0 };
         } else if self.used.longest_bytes > 0 {
@@ -190,14 +193,14 @@ impl Path {
         self.answered_at = Some(now);
         self.unanswered = 0;
         self.due_at = self.next_check_at;
-        if !self.is_told_down {
+        if self.told_down.is_none() {
             self.state = State::Up;
             return Some(false);
         }
         self.answered += 1;
         let up = self.answered >= pace.misses;
         self.state = if up { State::Up } else { State::Down };
-        self.is_told_down = !up;
+        self.told_down = self.told_down.filter(|_| !up);
         Some(up)
     }
 
