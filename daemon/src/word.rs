@@ -3,19 +3,21 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::VariantArray;
 
-/// What boards tell by words.
-pub trait Worded: Copy + Eq + 'static {
-    /// All there are.
-    const ALL: &'static [Self];
-
+/// What boards tell by words: an enum that derives `VariantArray` and `IntoStaticStr`, so that no variant can be left out.
+pub trait Worded: VariantArray + Copy + Eq + Into<&'static str> {
     /// The word for it, on which programs rely.
-    fn word(self) -> &'static str;
+    fn word(self) -> &'static str {
+        self.into()
+    }
 }
 
-/// The words for all there are of a kind.
+impl<K: VariantArray + Copy + Eq + Into<&'static str>> Worded for K {}
+
+/// The words for all variants.
 pub fn words<K: Worded>() -> impl Iterator<Item = &'static str> {
-    K::ALL.iter().map(|known| known.word())
+    K::VARIANTS.iter().map(|known| known.word())
 }
 
 /// One of these, or the word of a board of another version, whose program knows more: it is shown as it came.
@@ -81,16 +83,18 @@ impl<K: Worded> Serialize for Word<K> {
 impl<'de, K: Worded> Deserialize<'de> for Word<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
-        let known = K::ALL.iter().find(|known| known.word() == word);
+        let known = K::VARIANTS.iter().find(|known| known.word() == word);
         Ok(known.map_or(Self::Other(word), |&known| Self::Known(known)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use mapper_ib::mad::SmState;
     use mapper_proto::wire::AgentState;
 
     use super::*;
+    use crate::xbar::cable::CableState;
 
     #[test]
     fn words_of_other_versions_are_shown_as_they_came() {
@@ -101,9 +105,12 @@ mod tests {
         }
     }
 
+    /// Programs rely on these.
     #[test]
-    fn all_states_have_words_of_their_own() {
-        let words: std::collections::BTreeSet<_> = words::<AgentState>().collect();
-        assert_eq!(words.len(), AgentState::ALL.len());
+    fn words_are_those_of_the_contract() {
+        let agent = ["starting", "mapping", "passive", "fetching", "routing", "configured", "isolated"];
+        assert!(words::<AgentState>().eq(agent));
+        assert!(words::<SmState>().eq(["not-active", "discovering", "standby", "master"]));
+        assert!(words::<CableState>().eq(["silent", "joined", "one-way", "looped", "shared"]));
     }
 }

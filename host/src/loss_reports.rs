@@ -131,7 +131,7 @@ impl LossReports {
         self.basis.as_ref()?.map().hosts.first().map(|host| host.mac)
     }
 
-    /// Whether this host is that one.
+    /// Whether this host is the global mapper.
     pub(crate) fn is_mapper(&self) -> bool {
         self.mapper() == Some(self.own)
     }

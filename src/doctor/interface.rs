@@ -11,8 +11,8 @@ use mapper_host::data::tap_mtu;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::Tap;
 
-/// Examines an interface. If it `is_set_up`, a configuration names it and its daemon sets it up when it
-/// starts. Any other interface must be set up already.
+/// Examines an interface. If it `is_set_up`, it is a port of a node, or a configuration names it, so that a daemon sets it up when
+/// it starts. Any other interface must be set up already.
 pub(super) fn check(config: &Config, heard: &Heard, is_set_up: bool) -> Vec<Check> {
     let name = &config.interface;
     let interface = match Interface::look_up(name) {

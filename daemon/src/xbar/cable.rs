@@ -3,11 +3,13 @@
 use mapper_proto::neighbours::{KnownCable, Neighbour};
 use mapper_proto::wire::HelloEnd;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
-use crate::word::{Word, Worded};
+use crate::word::Word;
 
 /// What a cable at a port joins, by what is heard there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum CableState {
     /// Nobody is heard.
     Silent,
@@ -19,20 +21,6 @@ pub enum CableState {
     Looped,
     /// More than two interfaces share it.
     Shared,
-}
-
-impl Worded for CableState {
-    const ALL: &'static [Self] = &[Self::Silent, Self::Joined, Self::OneWay, Self::Looped, Self::Shared];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Silent => "silent",
-            Self::Joined => "joined",
-            Self::OneWay => "one-way",
-            Self::Looped => "looped",
-            Self::Shared => "shared",
-        }
-    }
 }
 
 /// What is known of the cable at a port.

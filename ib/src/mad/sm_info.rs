@@ -1,5 +1,7 @@
 //! What subnet managers tell each other.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::{DATA_BYTES, Data, bytes, put, u32_at, u64_at};
 
 const GUID_AT: usize = 0;
@@ -11,8 +13,9 @@ const MARK_AT: usize = 24;
 /// The mark by which an agent of this program shows that it is one. Other managers ignore it.
 const MARK: [u8; 8] = *b"mapper\0\x01";
 
-/// What a subnet manager is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a subnet manager is doing, in the order of the numbers that messages have for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SmState {
     /// It was told to do nothing.
     NotActive,
@@ -22,10 +25,6 @@ pub enum SmState {
     Standby,
     /// It manages the subnet.
     Master,
-}
-
-impl SmState {
-    const ALL: [Self; 4] = [Self::NotActive, Self::Discovering, Self::Standby, Self::Master];
 }
 
 /// What one subnet manager tells another to do, in the modifier of a Set.
@@ -79,7 +78,7 @@ impl SmInfo {
     /// Reads an answer. A state without a meaning counts as [`SmState::NotActive`].
     pub fn parse(data: &Data) -> Self {
         let [state] = bytes(data, STATE_AT);
-        let known = SmState::ALL.get(usize::from(state & 0xF));
+        let known = SmState::VARIANTS.get(usize::from(state & 0xF));
         Self {
             guid: u64_at(data, GUID_AT),
             key: u64_at(data, KEY_AT),

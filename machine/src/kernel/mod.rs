@@ -5,6 +5,7 @@
 //! - [`Abilities`]: what this kernel can, found by trying.
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
+//! - [`MissingRule`]: a rule that the machine began with and somebody took away.
 //! - [`Connected`]: routes that the kernel makes with an interface's addresses, put back when somebody takes them away.
 //! - [`InUse`]: says to other daemons that one uses the kernel, whose objects are then not theirs to take away.
 //!
@@ -27,6 +28,7 @@ mod in_use;
 mod install;
 mod left_unused;
 mod mark;
+mod missing_rules;
 mod monitor;
 mod neighbour;
 mod nexthop;
@@ -47,9 +49,10 @@ use thiserror::Error;
 
 pub use abilities::{Abilities, Ability};
 pub use connected::Connected;
-pub use foreign::{Foreign, MissingRule};
+pub use foreign::Foreign;
 pub use in_use::{InUse, is_in_use};
 pub use install::object_name;
+pub use missing_rules::MissingRule;
 pub use monitor::{FibMonitor, Notice};
 
 use mark::LengthMarks;

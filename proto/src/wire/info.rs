@@ -9,11 +9,14 @@
 
 use std::fmt;
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::cursor::{Unreadable, WireReader, Write};
 use crate::map::{LinkMtu, MapVersion, Rank};
 
 /// Where an agent is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum AgentState {
     /// Waits: it may not map (level 0) or has just begun.
     #[default]
@@ -71,15 +74,7 @@ pub struct InfoFlags {
 impl fmt::Display for AgentState {
     /// The name in lower case, as status displays show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Starting => "starting",
-            Self::Mapping => "mapping",
-            Self::Passive => "passive",
-            Self::Fetching => "fetching",
-            Self::Routing => "routing",
-            Self::Configured => "configured",
-            Self::Isolated => "isolated",
-        })
+        f.write_str(self.into())
     }
 }
 

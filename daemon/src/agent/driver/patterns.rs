@@ -107,11 +107,10 @@ impl Matched {
         self.left_out.remove(interface);
     }
 
-    /// Forgets interfaces that are gone.
-    fn forget_gone(&mut self, there: &[Interface]) {
-        let is_there = |name: &String| there.iter().any(|interface| interface.name == *name);
-        self.kept_from_it.retain(is_there);
-        self.left_out.retain(|name, _| is_there(name));
+    /// Forgets interfaces that are gone, or match no pattern any more.
+    fn forget_others(&mut self, matching: &BTreeSet<&str>) {
+        self.kept_from_it.retain(|name| matching.contains(name.as_str()));
+        self.left_out.retain(|name, _| matching.contains(name.as_str()));
     }
 
     /// Which interfaces would be ports if nothing kept them from it, in words.
@@ -206,12 +205,17 @@ impl Driver {
     pub(super) fn follow_patterns(&mut self) {
         let is_wanted = !self.config.patterns.is_empty();
         self.attachment.outer.matched.look_at = is_wanted.then(|| self.now() + LOOK_INTERVAL);
+        if !is_wanted {
+            self.attachment.outer.matched.forget_others(&BTreeSet::new());
+        }
         let Some(switch) = self.attachment.crossbar.clone().filter(|_| is_wanted) else { return };
         let candidates = match Candidates::now() {
             Ok(candidates) => candidates,
             Err(error) => return error!("cannot look at the interfaces: {}", with_causes(&error)),
         };
-        self.attachment.outer.matched.forget_gone(&candidates.interfaces);
+        let matching =
+            candidates.matching(&self.config).map(|(interface, _)| interface.name.as_str()).collect();
+        self.attachment.outer.matched.forget_others(&matching);
         for (interface, why_not) in candidates.matching(&self.config) {
             let outer = &mut self.attachment.outer;
             let number = outer.number_of(&interface.name);
@@ -249,5 +253,19 @@ mod tests {
             told(&[("eth0", "it is a bridge"), ("p1", "it is wireless")]),
             "no interface that matches eth*, p? can be a port (eth0: it is a bridge; p1: it is wireless)"
         );
+    }
+
+    #[test]
+    fn what_keeps_an_interface_from_being_a_port_is_told_until_it_is_one_or_matches_no_more() {
+        let mut matched = Matched::default();
+        let told = |matched: &Matched| matched.warnings().collect::<Vec<_>>();
+        matched.leave_out("br0", "it is a bridge");
+        ["p1", "p2", "p3"].iter().for_each(|name| matched.keep_from_it(name, "too short"));
+        assert_eq!(told(&matched).len(), 3, "a bridge is none by what it is");
+        matched.take("p1");
+        matched.leave_out("p2", "it belongs to a bridge or bond");
+        assert_eq!(told(&matched), ["p3 matches a pattern of --ports and cannot be a port: too short"]);
+        matched.forget_others(&BTreeSet::from(["br0"]));
+        assert_eq!(told(&matched), Vec::<String>::new());
     }
 }

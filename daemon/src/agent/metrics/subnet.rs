@@ -5,6 +5,7 @@ use crate::word::{Worded, words};
 use mapper_ib::mad::SmState;
 use mapper_ib::manager::SubnetCount;
 use mapper_machine::metrics::{Exposition, FamilyKind, Unit};
+use strum::VariantArray;
 
 /// Writes what an agent knows of its subnet, and what it did.
 pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
@@ -20,7 +21,7 @@ pub(super) fn write(text: &mut Exposition, subnet: &SubnetStanding) {
     text.gauge("mapper_subnet_blamed", help, subnet.blamed.len() as u64);
     let help = "Other subnet managers, by what they are.";
     let mut family = text.family(FamilyKind::Gauge, "mapper_subnet_managers", Unit::None, help);
-    for role in SmState::ALL {
+    for role in SmState::VARIANTS {
         let is_so = |manager: &&ManagerSeen| manager.state == *role;
         family.sample(&[("role", role.word())], subnet.managers.iter().filter(is_so).count() as u64);
     }

@@ -23,7 +23,7 @@ use super::plan::PlanStanding;
 use super::ports::BoardPort;
 use super::subnet::SubnetStanding;
 use crate::agent::metrics::{Causes, KnownFabric};
-use crate::word::{Word, Worded};
+use crate::word::Word;
 use crate::xbar::PortTraffic;
 use crate::xbar::cable::CableStatus;
 use mapper_fabric::wording::plural;
@@ -426,29 +426,5 @@ impl MapVersionDto {
     /// A version as boards show it; `None` for the version that stands for no map.
     pub(crate) fn of(version: MapVersion) -> Option<Self> {
         version.is_some().then(|| Self { mac: version.mac.to_string(), counter: version.counter })
-    }
-}
-
-impl Worded for AgentState {
-    const ALL: &'static [Self] = &[
-        Self::Starting,
-        Self::Mapping,
-        Self::Passive,
-        Self::Fetching,
-        Self::Routing,
-        Self::Configured,
-        Self::Isolated,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Mapping => "mapping",
-            Self::Passive => "passive",
-            Self::Fetching => "fetching",
-            Self::Routing => "routing",
-            Self::Configured => "configured",
-            Self::Isolated => "isolated",
-        }
     }
 }

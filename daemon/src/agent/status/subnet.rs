@@ -9,7 +9,7 @@ use mapper_proto::{Mac, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::{Board, FrameCount, Reason};
-use crate::word::{Word, Worded};
+use crate::word::Word;
 
 /// The most nodes that are blamed by name.
 const MOST_BLAMED: usize = 64;
@@ -173,19 +173,6 @@ impl SubnetStanding {
             "{which} no key of management: whoever can send to a switch can write to it; give the managers a key \
              with m-key-file"
         ))
-    }
-}
-
-impl Worded for SmState {
-    const ALL: &'static [Self] = &[Self::NotActive, Self::Discovering, Self::Standby, Self::Master];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::NotActive => "not-active",
-            Self::Discovering => "discovering",
-            Self::Standby => "standby",
-            Self::Master => "master",
-        }
     }
 }
 

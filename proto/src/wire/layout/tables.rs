@@ -331,7 +331,7 @@ const SERVICE_QUESTION: Record = Record {
 
 const SERVICES: Shape = Shape::Code { bytes: 1, names: &NAMES_OF_SERVICES };
 
-/// Calls of functions that are no constant ones, as those of iterators, cannot stand here.
+/// The numbers and names of all services. This is a loop, as a constant cannot be made by iterators.
 const NAMES_OF_SERVICES: [(u32, &str); ServiceNumber::ALL.len()] = {
     let mut names = [(0, ""); ServiceNumber::ALL.len()];
     let mut at = 0;
