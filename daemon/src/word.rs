@@ -94,7 +94,6 @@ mod tests {
     use mapper_proto::wire::AgentState;
 
     use super::*;
-    use crate::xbar::cable::CableState;
 
     #[test]
     fn words_of_other_versions_are_shown_as_they_came() {
@@ -111,6 +110,5 @@ mod tests {
         let agent = ["starting", "mapping", "passive", "fetching", "routing", "configured", "isolated"];
         assert!(words::<AgentState>().eq(agent));
         assert!(words::<SmState>().eq(["not-active", "discovering", "standby", "master"]));
-        assert!(words::<CableState>().eq(["silent", "joined", "one-way", "looped", "shared"]));
     }
 }

@@ -187,6 +187,13 @@ mod tests {
     use mapper_proto::wire::HelloFlags;
 
     use super::*;
+    use crate::word::words;
+
+    /// Programs rely on these.
+    #[test]
+    fn words_of_states_are_those_of_the_contract() {
+        assert!(words::<CableState>().eq(["silent", "joined", "one-way", "looped", "shared"]));
+    }
 
     fn neighbour() -> Neighbour {
         let end = HelloEnd::Xbar { tag: Some(0xfeed), port: 3 };
