@@ -117,9 +117,16 @@ fn both_ends_of_a_cable_know_each_other_and_name_an_mtu_that_differs() {
     });
     assert_eq!(of_xbar["dropped"]["bad_hello"], 1, "{of_xbar:#}");
     send(&namespace, "p1", &[vec![0x11; 60]]);
-    wait_for("the agent counts them too", || {
-        (board(agents_dir.path())["counters"]["dropped"]["foreign"] == 1).then_some(())
+    let before = board(agents_dir.path());
+    send_marked(&namespace, "p1", everybody, &[vec![0; 60], forged.encode()]);
+    let of_agent = wait_for("the agent counts them too", || {
+        Some(board(agents_dir.path())).filter(|board| board["counters"]["dropped"]["foreign"] == 3)
     });
+    for count in ["malformed", "bad_crc", "truncated", "unknown_kind"] {
+        let [before, now] = [&before, &of_agent].map(|board| &board["counters"]["dropped"][count]);
+        assert_eq!(before, now, "{count}: {of_agent:#}");
+    }
+    assert_eq!(of_agent["counters"]["frames"]["bad_hellos"], 0, "{of_agent:#}");
     drop(agent);
     wait_for("the agent is missed", || (port(dir.path(), 0)["cable"]["state"] == "silent").then_some(()));
     drop(xbar);

@@ -1,6 +1,6 @@
 //! The cache as a file.
 //!
-//! A line `mapper.unicast-cache/1 HEADER TABLES LAYERS CHECKSUM` with three lengths in bytes and the CRC-32 of
+//! A line `mapper.unicast-cache/2 HEADER TABLES LAYERS CHECKSUM` with three lengths in bytes and the CRC-32 of
 //! what follows; the fabric as JSON; the tables, a byte an entry, as [`Tables::to_ports`]; the layers, a byte a pair of
 //! xbars, unless all is in layer 0.
 //!
@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::UnicastCache;
 use super::held::Held;
 
-const MAGIC: &str = "mapper.unicast-cache/1";
+const MAGIC: &str = "mapper.unicast-cache/2";
 /// Longest first line.
 const MAX_LINE_BYTES: u64 = 256;
 /// Most bytes of the fabric: 65,536 hosts take about 16 MB.

@@ -5,7 +5,7 @@ use mapper_proto::map::Fabric;
 use serde::{Deserialize, Serialize};
 
 use super::place;
-use super::settings::{self, Line};
+use super::settings::{self, HeldSettings};
 use crate::Subnet;
 use crate::engines::{Engine, Routing, Settings};
 
@@ -14,7 +14,7 @@ use crate::engines::{Engine, Routing, Settings};
 pub(super) struct Held {
     /// The engine that served.
     pub(super) engine: String,
-    pub(super) settings: Vec<Line>,
+    pub(super) settings: HeldSettings,
     pub(super) lmc: u8,
     pub(super) layer_count: u8,
     pub(super) first_layer: u8,
@@ -100,7 +100,7 @@ impl Held {
         };
         Self {
             engine: engine.name().to_owned(),
-            settings: settings::lines(engines, settings),
+            settings: settings::held(engines, settings),
             lmc: destinations.lmc(),
             layer_count: routing.layers.count,
             first_layer: routing.layers.first,

@@ -76,7 +76,7 @@ impl UnicastCache {
         settings: &Settings,
     ) -> Result<Reused, WhyNot> {
         let same = Correspondence::of(&self.held, fabric, subnet)?;
-        if !settings::agree(&self.held.settings, &settings::lines(engines, settings), &same) {
+        if !settings::agree(&self.held.settings, &settings::held(engines, settings), &same) {
             return Err(WhyNot::OtherSettings);
         }
         let engine: Engine = self.held.engine.parse().map_err(|_| WhyNot::OtherSettings)?;

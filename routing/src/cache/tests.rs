@@ -302,7 +302,7 @@ fn a_file_holds_it_all_and_a_foreign_one_is_told() {
     assert!(matches!(read(&[0xff; 5000]), CacheFileError::Foreign));
     assert!(matches!(read(&bytes[..bytes.len() - 1]), CacheFileError::Damaged));
     assert!(matches!(read(&[&bytes[..], b"x"].concat()), CacheFileError::Damaged));
-    assert!(matches!(read(b"mapper.unicast-cache/1 99999999999999 1 0 0\n"), CacheFileError::Damaged));
+    assert!(matches!(read(b"mapper.unicast-cache/2 99999999999999 1 0 0\n"), CacheFileError::Damaged));
     let folder = tempfile::tempdir().unwrap();
     assert!(UnicastCache::read(&folder.path().join("none")).unwrap().is_none());
     assert!(matches!(UnicastCache::read(folder.path()), Err(CacheFileError::Unreadable(_))));

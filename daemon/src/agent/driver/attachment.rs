@@ -47,6 +47,8 @@ pub(super) struct Attachment {
     pub(super) hellos: Rc<Hellos>,
     /// Frames that arrived at the interface of an agent alone and were not for the agent.
     pub(super) held_back: Tally<FrameCount>,
+    /// Frames that arrived at the interface of an agent alone and were not addressed as those of the fabric are.
+    pub(super) foreign: u64,
     /// The address and tag that are kept for later starts, if patterns name ports.
     identity: Option<KeptIdentity>,
 }
@@ -136,7 +138,17 @@ impl Attachment {
         let outer = OuterPorts::one(InterfaceLock::take(&config.interface)?);
         let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
         let (hellos, held_back) = (Hellos::new(), Tally::default());
-        Ok(Self { link: port.into(), mac, mtu, crossbar: None, outer, hellos, held_back, identity: None })
+        Ok(Self {
+            link: port.into(),
+            mac,
+            mtu,
+            crossbar: None,
+            outer,
+            hellos,
+            held_back,
+            foreign: 0,
+            identity: None,
+        })
     }
 
     /// Makes a crossbar over all ports, and a cable inside the process from its last port to the agent. The
@@ -202,7 +214,7 @@ impl Attachment {
         let outer = OuterPorts::new(held, agent_port, matched);
         let (hellos, held_back) = (Rc::clone(switch.hellos()), Tally::default());
         let crossbar = Some(Rc::new(switch));
-        Ok(Self { link: own.into(), mac, mtu, crossbar, outer, hellos, held_back, identity })
+        Ok(Self { link: own.into(), mac, mtu, crossbar, outer, hellos, held_back, foreign: 0, identity })
     }
 }
 

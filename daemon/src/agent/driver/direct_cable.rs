@@ -21,13 +21,18 @@ pub(super) async fn hello_due(attachment: &Attachment) {
 }
 
 impl Driver {
-    /// Takes a frame if it is a hello, and any frame while more than two interfaces share the cable. Returns
-    /// whether it took it, so that the host does not get it. The crossbar of a node does the same at its own
+    /// Takes a frame if it is a hello or another program's, and any frame while more than two interfaces share the cable.
+    /// Returns whether it took it, so that the host does not get it. The crossbar of a node does the same at its own
     /// ports.
     pub(super) fn take_of_cable(&mut self, frame: &EthernetFrame<'_>) -> bool {
         let attachment = &mut self.attachment;
         if attachment.crossbar.is_some() {
             return false;
+        }
+        // What other programs send under this EtherType may look like a message.
+        if !attachment.link.is_addressed(frame.bytes) {
+            attachment.foreign += 1;
+            return true;
         }
         let hellos = &attachment.hellos;
         if FrameKind::of(frame.payload()) == Ok(FrameKind::Hello) {

@@ -16,6 +16,7 @@ use crate::xbar::PortTraffic;
 use crate::xbar::traffic::rate_mbps;
 use mapper_machine::log;
 use mapper_machine::status::Client;
+use mapper_proto::agent::FrameDrop;
 use mapper_proto::{Instant, IpNetworkAddress, Tally};
 
 impl Driver {
@@ -56,7 +57,9 @@ impl Driver {
             plan: self.plan.standing().cloned(),
             now: self.now(),
         };
-        Board::new(&self.host.agent().status(), around)
+        let mut status = self.host.agent().status();
+        status.dropped.add(FrameDrop::Foreign, self.attachment.foreign);
+        Board::new(&status, around)
     }
 
     /// The ports of a node, with how fast they are.

@@ -8,6 +8,7 @@
 use mapper_proto::map::PortRef;
 
 use super::ranks::Order;
+use crate::engines::acyclic::AcyclicGraph;
 use crate::{Far, Subnet, Tables, Topology};
 
 /// Most xbars that are tried as hubs.
@@ -18,15 +19,13 @@ pub(super) fn connect(subnet: &Subnet, order: &Order, roots: &[u32], tables: &mu
     let topology = &subnet.topology;
     let mut lowest: Vec<u32> = (0..topology.xbar_count() as u32).collect();
     lowest.sort_by_key(|&xbar| std::cmp::Reverse(order.place(xbar)));
-    let mut turns = HubTurns { topology, order, is_hub: vec![false; topology.xbar_count()] };
+    let mut turns = HubTurns::new(topology, order);
     let mut apart = count_apart(subnet, roots, tables);
     for hub in lowest.into_iter().take(MOST_TRIED) {
         if apart == 0 {
             break;
         }
-        turns.is_hub[hub as usize] = true;
-        if turns.have_cycle() {
-            turns.is_hub[hub as usize] = false;
+        if !turns.make_hub(hub) {
             continue;
         }
         for &root in roots {
@@ -55,58 +54,65 @@ struct HubTurns<'a> {
     topology: &'a Topology,
     order: &'a Order,
     is_hub: Vec<bool>,
+    /// Which channel is waited for while which is held, by all turns that frames may take.
+    dependencies: AcyclicGraph,
 }
 
-impl HubTurns<'_> {
-    fn climbs(&self, channel: u32) -> bool {
-        self.order.climbs(self.topology.tail(channel).xbar, self.topology.head(channel).xbar)
-    }
-
-    fn is_usable(&self, channel: u32) -> bool {
-        !self.topology.is_dead(channel)
-            && self.topology.tail(channel).xbar != self.topology.head(channel).xbar
-    }
-
-    fn allows(&self, first: u32, second: u32) -> bool {
-        let at = self.topology.head(first).xbar;
-        let comes_back = self.topology.head(second).xbar == self.topology.tail(first).xbar;
-        !comes_back && (self.climbs(first) || !self.climbs(second) || self.is_hub[at as usize])
-    }
-
-    /// Whether some turns close a circle, by a depth-first search over all channels.
-    fn have_cycle(&self) -> bool {
-        let mut state = vec![WalkState::New; self.topology.channel_count()];
-        let mut stack: Vec<(u32, u32)> = Vec::new();
-        for start in (0..state.len() as u32).filter(|&channel| self.is_usable(channel)) {
-            if state[start as usize] != WalkState::New {
-                continue;
-            }
-            state[start as usize] = WalkState::Open;
-            stack.push((start, self.topology.channels_of(self.topology.head(start).xbar).start));
-            while let Some((channel, next)) = stack.last_mut() {
-                let channel = *channel;
-                if *next == self.topology.channels_of(self.topology.head(channel).xbar).end {
-                    state[channel as usize] = WalkState::Done;
-                    stack.pop();
-                    continue;
-                }
-                let follower = *next;
-                *next += 1;
-                if !self.is_usable(follower) || !self.allows(channel, follower) {
-                    continue;
-                }
-                match state[follower as usize] {
-                    WalkState::Open => return true,
-                    WalkState::Done => {}
-                    WalkState::New => {
-                        state[follower as usize] = WalkState::Open;
-                        let first = self.topology.channels_of(self.topology.head(follower).xbar).start;
-                        stack.push((follower, first));
-                    }
-                }
+impl<'a> HubTurns<'a> {
+    /// The turns of an order without hubs.
+    fn new(topology: &'a Topology, order: &'a Order) -> Self {
+        let is_hub = vec![false; topology.xbar_count()];
+        let dependencies = AcyclicGraph::in_order(&places_of_channels(topology, order));
+        let mut turns = Self { topology, order, is_hub, dependencies };
+        for xbar in 0..topology.xbar_count() as u32 {
+            let legal = turns.turns_at(xbar).filter(|&(held, wanted)| turns.allows(held, wanted));
+            for (held, wanted) in legal.collect::<Vec<_>>() {
+                let keeps_to_order = turns.dependencies.insert(held, wanted);
+                debug_assert!(keeps_to_order, "frames that go up and then down keep to the order");
             }
         }
-        false
+        turns
+    }
+
+    /// Makes an xbar a hub, unless that would close a circle. Returns whether it is one.
+    fn make_hub(&mut self, xbar: u32) -> bool {
+        let opened: Vec<(u32, u32)> =
+            self.turns_at(xbar).filter(|&(held, wanted)| !self.allows(held, wanted)).collect();
+        let fits = opened.iter().position(|&(held, wanted)| !self.dependencies.insert(held, wanted));
+        if let Some(refused) = fits {
+            for &(held, wanted) in &opened[..refused] {
+                self.dependencies.remove(held, wanted);
+            }
+        }
+        self.is_hub[xbar as usize] = fits.is_none();
+        fits.is_none()
+    }
+
+    /// All turns at an xbar that do not lead back to where the frame came from, as held and wanted channel.
+    fn turns_at(&self, xbar: u32) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let Self { topology, .. } = *self;
+        let onward = move || topology.channels_of(xbar).filter(|&channel| is_usable(topology, channel));
+        onward().flat_map(move |back| {
+            let held = topology.reverse(back);
+            onward()
+                .filter(move |&wanted| !comes_back(topology, held, wanted))
+                .map(move |wanted| (held, wanted))
+        })
+    }
+
+    fn climbs(&self, channel: u32) -> bool {
+        climbs(self.topology, self.order, channel)
+    }
+
+    /// Whether frames may go on by a channel that begins where another ends.
+    fn may_turn(&self, held: u32, wanted: u32) -> bool {
+        !comes_back(self.topology, held, wanted) && self.allows(held, wanted)
+    }
+
+    /// Whether a turn that does not lead back is legal by the order, or at a hub.
+    fn allows(&self, held: u32, wanted: u32) -> bool {
+        let at = self.topology.head(held).xbar;
+        self.climbs(held) || !self.climbs(wanted) || self.is_hub[at as usize]
     }
 
     /// Gives xbars without a route to a slot one that leads on to xbars that have one, by turns that are
@@ -122,11 +128,11 @@ impl HubTurns<'_> {
                 Far::Channel(channel) if xbar != to => Some(channel),
                 _ => None,
             };
-            for back in self.topology.channels_of(xbar).filter(|&channel| self.is_usable(channel)) {
+            for back in self.topology.channels_of(xbar).filter(|&channel| is_usable(self.topology, channel)) {
                 let channel = self.topology.reverse(back);
                 let from = self.topology.tail(channel);
                 let is_open = from.xbar != to && tables.port(from.xbar, slot) == Tables::NONE;
-                if is_open && onward.is_none_or(|onward| self.allows(channel, onward)) {
+                if is_open && onward.is_none_or(|onward| self.may_turn(channel, onward)) {
                     tables.set_port(from.xbar, slot, from.port);
                     queue.push(from.xbar);
                 }
@@ -135,9 +141,32 @@ impl HubTurns<'_> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WalkState {
-    New,
-    Open,
-    Done,
+/// Whether frames may take a channel.
+fn is_usable(topology: &Topology, channel: u32) -> bool {
+    !topology.is_dead(channel) && topology.tail(channel).xbar != topology.head(channel).xbar
+}
+
+/// Whether a channel leads to the xbar that another one comes from.
+fn comes_back(topology: &Topology, held: u32, wanted: u32) -> bool {
+    topology.head(wanted).xbar == topology.tail(held).xbar
+}
+
+fn climbs(topology: &Topology, order: &Order, channel: u32) -> bool {
+    order.climbs(topology.tail(channel).xbar, topology.head(channel).xbar)
+}
+
+/// Each channel's place in an order that legal turns keep to: first the channels up, from the end of the order of xbars to
+/// its beginning, then those down.
+fn places_of_channels(topology: &Topology, order: &Order) -> Vec<u32> {
+    let place = |channel: &u32| {
+        let (place, climbs) = (order.place(topology.tail(*channel).xbar), climbs(topology, order, *channel));
+        (!climbs, if climbs { u32::MAX - place } else { place }, *channel)
+    };
+    let mut channels: Vec<u32> = (0..topology.channel_count() as u32).collect();
+    channels.sort_unstable_by_key(place);
+    let mut places = vec![0; channels.len()];
+    for (place, channel) in (0..).zip(channels) {
+        places[channel as usize] = place;
+    }
+    places
 }
