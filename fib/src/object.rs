@@ -241,6 +241,8 @@ pub enum Route {
     Link {
         /// The number of the interface.
         interface: u32,
+        /// The source address of packets that this machine sends and that have none yet; `None` for one that the kernel chooses.
+        source: Option<IpAddr>,
         /// The longest packet, in bytes; 0 for that of the interface.
         mtu: u32,
     },

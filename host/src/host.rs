@@ -325,11 +325,18 @@ impl Host {
         self.settle(now);
     }
 
-    /// Says which IP addresses this host has, all of them. Others are told at most
-    /// [`Directory::MOST_ADDRESSES`]: the first of those that others can use. To a host that asks for one of
-    /// the rest it says that the address is its own.
-    pub fn set_addresses(&mut self, now: Instant, addresses: Vec<IpNetworkAddress>) {
+    /// Says which IP addresses this host has, all of them: those of its tap interface, and those that its ports have of their own.
+    /// Others are told at most [`Directory::MOST_ADDRESSES`]: the first of those that others can use. To a host that asks for
+    /// one of the rest it says that the address is its own.
+    pub fn set_addresses(
+        &mut self,
+        now: Instant,
+        of_tap: Vec<IpNetworkAddress>,
+        of_ports: &[IpNetworkAddress],
+    ) {
         let Self { services, picker, own_names, .. } = self;
+        let addresses = [&of_tap, of_ports].concat();
+        own_names.of_tap = of_tap;
         own_names.addresses =
             addresses.iter().filter(|it| it.is_of_host()).map(IpNetworkAddress::ip).collect();
         services.gossip_mut().set_addresses(addresses, |ip| picker.has_picked(ip));

@@ -1,5 +1,7 @@
 //! The interface that is cabled to the fabric, and what is at the other end of its cable.
 
+use std::collections::BTreeSet;
+
 use mapper_daemon::agent::options::Config;
 use mapper_daemon::agent::status::Board;
 
@@ -10,6 +12,7 @@ use super::neighbour_table;
 use mapper_host::data::tap_mtu;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::Tap;
+use mapper_machine::link::uses;
 
 /// Examines an interface. If it `is_set_up`, it is a port of a node, or a configuration names it, so that a daemon sets it up when
 /// it starts. Any other interface must be set up already.
@@ -27,6 +30,7 @@ pub(super) fn check(config: &Config, heard: &Heard, is_set_up: bool) -> Vec<Chec
     if !interface.ethernet {
         return checks;
     }
+    checks.extend(uses::default_route_interfaces().ok().and_then(|uplinks| check_use(name, &uplinks)));
     let daemon = Daemon::on(config, heard);
     checks.extend(check_state(&interface, is_set_up && matches!(daemon, Daemon::None)));
     checks.push(check_mtu(&interface, config.needed_mtu()));
@@ -61,6 +65,15 @@ fn check_kind(interface: &Interface) -> Check {
             format!("give the fabric an interface of its own: `ip link set {} nomaster`", interface.name),
         ),
     }
+}
+
+/// Says that the machine reaches other networks by the interface, if `uplinks`, the interfaces of its default routes, name it.
+fn check_use(name: &str, uplinks: &BTreeSet<String>) -> Option<Check> {
+    uplinks.contains(name).then(|| {
+        let what = "the machine's default route leads out of it, so it belongs to another network";
+        let fix = "take it out of --ports, unless that network is to carry the fabric's frames, too";
+        Check::warning("use", what, fix)
+    })
 }
 
 /// Checks whether the interface can receive and send frames. `before_start` says that a daemon will set it up

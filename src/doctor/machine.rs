@@ -1,7 +1,8 @@
 //! What an agent needs of the machine, whatever its interface.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use mapper_daemon::agent::options::Config;
@@ -13,6 +14,9 @@ use super::Check;
 
 /// The kernel's device for making tap interfaces.
 const TUN_DEVICE: &str = "/dev/net/tun";
+
+/// The user whom the package's daemons run as.
+const PACKAGES_USER: &str = "mapper";
 
 pub(super) fn check(config: &Config) -> Vec<Check> {
     let mut checks = vec![check_raw_socket()];
@@ -27,7 +31,30 @@ pub(super) fn check(config: &Config) -> Vec<Check> {
     if let Some(directory) = config.service.metrics_file.as_deref().and_then(Path::parent) {
         checks.push(check_directory("metrics file", directory, "--metrics-file"));
     }
+    let mapper = fs::read_to_string("/etc/passwd").ok().and_then(|users| number_of(PACKAGES_USER, &users));
+    if let (Some(key_file), Some(mapper)) = (&config.key_file, mapper) {
+        checks.extend(check_key_owner(key_file, mapper));
+    }
     checks
+}
+
+/// The number of a user, by the text of `/etc/passwd`.
+fn number_of(name: &str, users: &str) -> Option<u32> {
+    let mut words = users.lines().map(|line| line.split(':'));
+    words.find_map(|mut words| (words.next()? == name).then(|| words.nth(1)?.parse().ok()).flatten())
+}
+
+/// Says that the package's daemons, which run as the user of this number, cannot read the key file, if that is another's. Whoever
+/// runs this may well read it.
+fn check_key_owner(key_file: &Path, mapper: u32) -> Option<Check> {
+    let owner = fs::metadata(key_file).ok()?.uid();
+    let path = key_file.display();
+    (owner != mapper).then(|| {
+        let what = format!(
+            "{path} belongs to user number {owner}, so the package's daemons, which run as user {PACKAGES_USER}, cannot read it"
+        );
+        Check::warning("key file", what, format!("if they are to use it, `chown {PACKAGES_USER} {path}`"))
+    })
 }
 
 fn program() -> String {
@@ -128,6 +155,18 @@ mod tests {
         assert_eq!(outcome(&file), Outcome::Failed);
         assert_eq!(outcome(&file.join("below")), Outcome::Failed);
         assert_eq!(outcome(Path::new("/proc/1/nothing")), Outcome::Failed);
+    }
+
+    #[test]
+    fn a_key_file_that_the_packages_daemons_cannot_read_is_named() {
+        let users = "root:x:0:0:root:/root:/bin/bash\nmapper:x:108:114::/var/lib/mapper:/usr/sbin/nologin\n";
+        assert_eq!([number_of("mapper", users), number_of("map", users)], [Some(108), None]);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let owner = file.as_file().metadata().unwrap().uid();
+        assert_eq!(check_key_owner(file.path(), owner), None);
+        let check = check_key_owner(file.path(), owner + 1).unwrap();
+        assert!(check.fix.unwrap().contains("chown mapper "));
+        assert_eq!(check_key_owner(Path::new("/nonexistent/key"), 108), None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Ring {
     }
 
     /// The addresses of one version of IP that the board of a machine shows.
-    fn addresses(&self, at: usize, version: u8) -> Vec<String> {
+    pub(crate) fn addresses(&self, at: usize, version: u8) -> Vec<String> {
         let board = self.board(at, &[]);
         let all = board["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str);
         all.filter(|text| text.contains(':') == (version == 6)).map(str::to_owned).collect()

@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 #[non_exhaustive]
 pub enum KeyFileError {
     /// The file cannot be read.
-    #[error("cannot read the key file {}", path.display())]
+    #[error("cannot read the key file {}{}", path.display(), whose_it_must_be(source, path))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -90,6 +90,18 @@ pub enum KeyFileError {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     NoRandomness(#[source] io::Error),
+}
+
+/// What to do about a key file that the system does not let this process read.
+fn whose_it_must_be(why: &io::Error, path: &Path) -> String {
+    if why.kind() != io::ErrorKind::PermissionDenied {
+        return String::new();
+    }
+    let path = path.display();
+    format!(
+        ", which must belong to the user that runs this: the package's daemons run as user mapper, so for these \
+         `chown mapper {path}`"
+    )
 }
 
 /// Reads a key file.
@@ -216,6 +228,16 @@ mod tests {
     fn the_first_key_signs_and_comments_are_left_out() {
         let text = format!("# one\n\n 7 {SECRET} # signs\r\n3\t{}\n", SECRET.to_uppercase());
         assert_eq!(ids(&text), Ok(vec![7, 3]));
+    }
+
+    #[test]
+    fn who_may_not_read_a_key_file_is_told_whose_it_must_be() {
+        let path = Path::new("/etc/mapper/key");
+        let unreadable = |kind: io::ErrorKind| {
+            KeyFileError::Unreadable { path: path.to_owned(), source: kind.into() }.to_string()
+        };
+        assert!(unreadable(io::ErrorKind::PermissionDenied).contains("`chown mapper /etc/mapper/key`"));
+        assert_eq!(unreadable(io::ErrorKind::NotFound), "cannot read the key file /etc/mapper/key");
     }
 
     #[test]

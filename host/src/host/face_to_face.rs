@@ -244,7 +244,7 @@ fn hosts_pick_addresses_and_each_knows_that_of_the_other() {
     let addresses = pair.ends.each_ref().map(|end| picked(end).unwrap());
     for (end, address) in pair.ends.iter_mut().zip(addresses) {
         assert!(network.contains(address.ip()));
-        end.host.set_addresses(now, vec![address]);
+        end.host.set_addresses(now, vec![address], &[]);
     }
     assert!(pair.run_until(|ends| {
         (0..2).all(|at| {

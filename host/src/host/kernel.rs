@@ -179,7 +179,8 @@ impl Host {
         let map = self.table.as_ref().map(|table| table.basis().map());
         let whom = map.and_then(|map| needed_by(map, |mac| directory.by_destination_of(mac)));
         let is_switched_on = kernel.keep_company(now, whom);
-        kernel.set_own_addresses(now, directory.addresses_of(self.own).to_vec());
+        let of_tap = self.own_names.of_tap.clone();
+        kernel.set_own_addresses(now, directory.addresses_of(self.own).to_vec(), of_tap);
         kernel.set_addresses(now, |mac| {
             let all = directory.addresses_of(mac).iter().map(IpNetworkAddress::ip);
             all.filter(|&ip| directory.host_with(ip).eq([mac])).collect()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use mapper_proto::Instant;
+use mapper_proto::{Instant, IpNetworkAddress};
 
 use super::Host;
 use crate::directory::PortRates;
@@ -15,6 +15,8 @@ use crate::resolution::{Found, Group, Owner, Patience, Refused, TooManyQuestions
 pub(super) struct OwnNames {
     /// All addresses of the machine that others could use.
     pub(super) addresses: Vec<IpAddr>,
+    /// The addresses of its tap interface.
+    pub(super) of_tap: Vec<IpNetworkAddress>,
     /// Names and addresses of this host that the directory does not tell.
     more: BTreeSet<Wanted>,
 }

@@ -123,7 +123,7 @@ impl KernelDestination {
         let v4_before = self.addresses.last_v4();
         let taken = self.addresses.take(told);
         if self.addresses.last_v4() != v4_before {
-            self.ways.iter_mut().chain(&mut self.set_aside).for_each(Way::forget_v4);
+            self.ways.iter_mut().chain(&mut self.set_aside).for_each(Way::try_v4_again);
         }
         if taken == Taken::Anothers {
             self.answered_at = None;
@@ -231,7 +231,7 @@ impl KernelDestination {
 
     /// Whether the kernel sends packets to the host.
     pub(super) fn is_carried(&self) -> bool {
-        !self.installed.routes.is_empty()
+        !self.installed.groups.is_empty()
     }
 
     /// The ways that packets take.

@@ -248,9 +248,14 @@ impl KernelPath {
         }
     }
 
-    /// Takes in which addresses this host has now.
-    pub fn set_own_addresses(&mut self, now: Instant, addresses: Vec<IpNetworkAddress>) {
-        let own = OwnAddresses::new(addresses);
+    /// Takes in which addresses this host has now, and which addresses its tap interface has.
+    pub fn set_own_addresses(
+        &mut self,
+        now: Instant,
+        all: Vec<IpNetworkAddress>,
+        of_tap: Vec<IpNetworkAddress>,
+    ) {
+        let own = OwnAddresses::new(all, of_tap);
         if self.own != own {
             self.own = own;
             self.renew_ports();

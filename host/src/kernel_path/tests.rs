@@ -46,7 +46,7 @@ fn packets_that_are_too_long_for_an_outer_header_leave_by_the_tap_interface() {
     assert!(wanted.rules.contains(&Rule::TooLong));
     for address in [v4(1), v6(1), v4(2), v6(2)] {
         let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(address) };
-        assert_eq!(wanted.routes.get(&key), Some(&Route::Link { interface: TAP, mtu: 1417 }));
+        assert_eq!(wanted.routes.get(&key), Some(&Route::Link { interface: TAP, source: None, mtu: 1417 }));
     }
     // Full segments leave less room, so packets that are too long for the longest way are marked.
     let full = Ring::new(5, |_| KernelAbilities { compressed: false, ..ABLE });

@@ -267,9 +267,12 @@ impl Way {
         (self.is_silent_behind, self.tries_v4) = (turned && has_missed, tries_v4);
     }
 
-    /// Forgets whether packets of IPv4 get through, as another address of IPv4 is at its end.
-    pub(super) const fn forget_v4(&mut self) {
-        self.of_v4 = OfV4::UNKNOWN;
+    /// Takes in that the host at its end has another address of IPv4. Whether packets of IPv4 get through depends on the kernels
+    /// on the way, so they go on; where they did not, it is tried anew.
+    pub(super) const fn try_v4_again(&mut self) {
+        if !self.of_v4.gets_through() {
+            self.of_v4 = OfV4::UNKNOWN;
+        }
     }
 
     /// Forgets that it works, as what answered probes may not be at its end any more.

@@ -224,7 +224,7 @@ fn tried_segments(interface: u32) -> Objects {
 /// The objects of packets that are too long that are tried, on this interface.
 fn tried_marks(interface: u32) -> Objects {
     let mut objects = left_unused::tried(interface);
-    objects.routes.insert(tried_link(), Route::Link { interface, mtu: 0 });
+    objects.routes.insert(tried_link(), Route::Link { interface, source: None, mtu: 0 });
     objects.rules.insert(Rule::TooLong);
     objects.marked_above = Some(TRIED_LENGTH);
     objects

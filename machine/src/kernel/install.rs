@@ -268,7 +268,11 @@ mod tests {
         prop_oneof![
             (interface.clone(), ipv6())
                 .prop_map(|(interface, gateway)| Route::Gateway { interface, gateway }),
-            (interface.clone(), 0..10_000u32).prop_map(|(interface, mtu)| Route::Link { interface, mtu }),
+            (interface.clone(), 0..10_000u32).prop_map(|(interface, mtu)| Route::Link {
+                interface,
+                source: None,
+                mtu
+            }),
             (0..GroupId::BIT, ipv6(), any::<bool>(), 0..10_000u32).prop_map(|(group, ip, has, mtu)| {
                 Route::Group { group: GroupId(group), source: has.then_some(ip.into()), mtu }
             }),

@@ -150,8 +150,11 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
                 attributes.put_ip(RTA_GATEWAY, gateway.into());
             }
         }
-        Route::Link { interface, mtu } => {
+        Route::Link { interface, source, mtu } => {
             attributes.put_u32(RTA_OIF, interface);
+            if let Some(source) = source {
+                attributes.put_ip(RTA_PREFSRC, source);
+            }
             if mtu > 0 {
                 put_mtu(attributes, mtu);
             }
@@ -247,7 +250,9 @@ impl Read {
         }
         match (self.tunnel_kind, self.local, self.gateway) {
             (0, _, Some(gateway)) => Some(Route::Gateway { interface, gateway }),
-            (0, _, None) if interface != 0 => Some(Route::Link { interface, mtu: self.mtu }),
+            (0, _, None) if interface != 0 => {
+                Some(Route::Link { interface, source: self.source, mtu: self.mtu })
+            }
             (tunnel::LOCAL, Some(local), None) => Some(match local {
                 Local::End { compressed } => Route::Strip { interface, compressed },
                 Local::EndX { towards, strips } => Route::StripAndLeave { interface, towards, strips },

@@ -57,8 +57,11 @@ pub(crate) fn one_of_every_kind(
     for to in [IpAddr::from(other.v4), other.v6.into()] {
         let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(to) };
         let interface = machine.interface("fabric0").index;
-        objects.routes.insert(key, Route::Link { interface, mtu: 1317 });
+        objects.routes.insert(key, Route::Link { interface, source: None, mtu: 1317 });
     }
+    let key = RouteKey { table: Table::Main, to: IpPrefix::host([10, 9, 0, 1].into()) };
+    let interface = machine.interface("fabric0").index;
+    objects.routes.insert(key, Route::Link { interface, source: Some(machine.v4.into()), mtu: 0 });
     objects.rules.insert(Rule::TooLong);
     let group = GroupId(4000).of_passing();
     objects.groups.insert(group, vec![id]);

@@ -20,6 +20,7 @@ use std::path::Path;
 use mapper_fib::segments::OUTER_HEADER_BYTES;
 use mapper_machine::kernel::{Abilities, Ability};
 use mapper_machine::link::interface::{Interface, LEAST_MTU_OF_IPV6};
+use mapper_machine::link::uses;
 use mapper_machine::options::DataPathChoice;
 
 use super::Check;
@@ -61,10 +62,15 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
             .iter()
             .map(|(interface, trouble, remedy)| Check::failed("cable", trouble, remedy).of(interface)),
     );
+    let uplinks = uses::default_route_interfaces().unwrap_or_default();
     for port in &examined.ports {
-        let found = owners::check(port).into_iter().chain(offloads::check(port)).chain(queues::check(port));
+        // Whoever took the machine's way out from its manager would be without one after the next start.
+        let owners = if uplinks.contains(&port.name) { Vec::new() } else { owners::check(port) };
+        let found = owners.into_iter().chain(offloads::check(port)).chain(queues::check(port));
         checks.extend(found.map(|check| check.of(&port.name)));
     }
+    let tap = examined.tap.and_then(|tap| Interface::look_up(tap).ok().flatten());
+    checks.extend(tap.iter().flat_map(|tap| owners::check(tap).into_iter().map(|check| check.of(&tap.name))));
     checks
 }
 

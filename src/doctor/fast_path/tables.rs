@@ -106,11 +106,9 @@ fn judge_ours(ours: usize, holds_objects: bool) -> Check {
                  keep-routes or a crash, or somebody else's; the next start takes them over or away",
                 plural(ours, "object")
             );
-            let flush = format!(
-                "to be rid of them, `ip route flush proto {PROTOCOL}; ip -6 route flush table all proto {PROTOCOL}; \
-                 ip nexthop flush proto {PROTOCOL}; ip -6 rule flush proto {PROTOCOL}`"
-            );
-            Check::warning(name, what, flush)
+            let fix = "to be rid of them, of the settings of the kernel that go with them, and of the interface over the fabric, start \
+                       the node or agent once with `--data-path tap`, and stop it";
+            Check::warning(name, what, fix)
         }
     }
 }
@@ -150,7 +148,7 @@ mod tests {
         assert_eq!(judge_ours(53, true).status, Outcome::Ok);
         let left = judge_ours(53, false);
         assert_eq!(left.status, Outcome::Warning);
-        assert!(left.fix.unwrap().contains("ip route flush proto 109"));
+        assert!(left.fix.unwrap().contains("`--data-path tap`"));
         assert_eq!(judge_ours(0, false).status, Outcome::Ok);
     }
 

@@ -1,6 +1,6 @@
 //! The IP addresses of this host and of others: which this machine has, which it picks, and which clash.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use mapper_fabric::wording::with_causes;
@@ -10,6 +10,7 @@ use mapper_machine::link::LinkError;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::interface::Interface;
+use mapper_proto::neighbours::Neighbour;
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use tracing::{error, info, warn};
 
@@ -38,13 +39,19 @@ pub(super) struct Addresses {
     shared: Vec<String>,
     /// The addresses of interfaces that are not of this fabric, with their names.
     elsewhere: Vec<(IpAddr, String)>,
+    /// The interfaces of ports at which a neighbour of the fabric has been heard in this run.
+    cabled: BTreeSet<String>,
+    /// The addresses of ports at which none has, with the names of these. They may be of another network.
+    alone: Vec<(IpNetworkAddress, String)>,
 }
 
 /// The addresses of this machine, as the kernel has them at one moment.
 #[derive(Debug, Default)]
 struct KernelAddresses {
-    /// The addresses of the tap interface, then those that somebody gave the ports.
-    fabric: Vec<IpNetworkAddress>,
+    /// The addresses of the tap interface.
+    of_tap: Vec<IpNetworkAddress>,
+    /// The addresses that somebody gave the ports.
+    of_ports: Vec<IpNetworkAddress>,
     /// The addresses of all other interfaces, with the numbers of these.
     elsewhere: Vec<(IpAddr, u32)>,
     /// The addresses of the fabric that one of the other interfaces has, too, with the numbers of both
@@ -61,8 +68,9 @@ impl KernelAddresses {
         let of_tap = all.iter().filter(|held| Some(held.index) == tap && held.is_for_others);
         let is_ports = |held: &&HeldAddress| ports.contains(&held.index);
         let of_ports = all.iter().filter(is_ports).filter(|held| held.is_for_others && held.is_permanent);
+        let (of_tap, of_ports): (Vec<_>, Vec<_>) = (of_tap.collect(), of_ports.collect());
         let others = all.iter().filter(|held| Some(held.index) != tap && !is_ports(held));
-        let fabric: Vec<&HeldAddress> = of_tap.chain(of_ports).collect();
+        let fabric = [&of_tap[..], &of_ports].concat();
         let elsewhere: Vec<&HeldAddress> = others.collect();
         let twice = fabric.iter().flat_map(|own| {
             let same = elsewhere.iter().filter(|other| other.address.ip() == own.address.ip());
@@ -80,9 +88,9 @@ impl KernelAddresses {
                 }
             }
         }
-        let fabric = fabric.into_iter().map(|held| held.address).collect();
+        let [of_tap, of_ports] = [of_tap, of_ports].map(|of| of.iter().map(|held| held.address).collect());
         let elsewhere = elsewhere.into_iter().map(|held| (held.address.ip(), held.index)).collect();
-        Self { fabric, elsewhere, twice, one_network }
+        Self { of_tap, of_ports, elsewhere, twice, one_network }
     }
 }
 
@@ -142,7 +150,30 @@ impl Driver {
         }
     }
 
-    /// Tells the host which addresses this machine has now.
+    /// Takes in at which ports neighbours are heard: the addresses of ports at which the first one is heard count from now on.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub(super) fn follow_cabled_ports(&mut self, joined: &BTreeMap<u8, Neighbour>) -> Result<(), LinkError> {
+        let interfaces = self.attachment.outer.interfaces();
+        let heard = interfaces.into_iter().filter(|(port, _)| joined.contains_key(port));
+        let known = self.addresses.cabled.len();
+        self.addresses.cabled.extend(heard.map(|(_, interface)| interface));
+        if self.addresses.cabled.len() == known { Ok(()) } else { self.follow_addresses() }
+    }
+
+    /// Which ports have an address of their own and a cable at whose other end nothing of the fabric is heard, in words.
+    pub(super) fn lonely_ports(&self) -> impl Iterator<Item = String> + '_ {
+        self.addresses.alone.iter().map(|(address, interface)| {
+            format!(
+                "the port {interface} has the address {address}, and nothing of the fabric is heard there: if it leads to another \
+                 network, take it out of --ports; until something is heard nobody is told of its address"
+            )
+        })
+    }
+
+    /// Tells the host which addresses this machine has now. Those of a port count once a neighbour has been heard there: a
+    /// pattern may match an interface that leads to another network, whose addresses others are not to send to the fabric.
     ///
     /// # Errors
     /// If the kernel does not answer.
@@ -150,23 +181,34 @@ impl Driver {
         let tap = self.users.as_ref().map(|users| users.tap().index());
         let names: Vec<_> = self.attachment.outer_ports().into_iter().map(|port| port.interface).collect();
         let all = Interface::all()?;
-        let ports: Vec<u32> = all.iter().filter(|it| names.contains(&it.name)).map(|it| it.index).collect();
+        let all_ports = all.iter().filter(|it| names.contains(&it.name));
+        let (cabled, alone): (Vec<_>, Vec<_>) =
+            all_ports.partition(|it| self.addresses.cabled.contains(&it.name));
+        let ports: Vec<u32> = cabled.iter().map(|it| it.index).collect();
         let held = HeldAddress::all()?;
         let now = self.now();
         if let Some(users) = &mut self.users {
             users.put_addresses_back(now, &held);
         }
+        let of_alone = |held: &HeldAddress| {
+            let port = alone.iter().find(|it| it.index == held.index && it.carrier)?;
+            held.is_for_others.then(|| (held.address, port.name.clone()))
+        };
+        self.addresses.alone = held.iter().filter_map(of_alone).collect();
+        let is_alone = |index: u32| alone.iter().any(|it| it.index == index);
         let held = KernelAddresses::new(&held, tap, &ports);
-        let twice = held.twice.iter().map(|twice| clash_within(*twice, &all));
-        let one_network =
-            held.one_network.iter().filter(|(_, _, other)| all.iter().any(|it| it.index == *other && it.up));
+        let is_up = |index: u32| all.iter().any(|it| it.index == index && it.up);
+        let twice = held.twice.iter().filter(|(_, _, other)| !is_alone(*other));
+        let twice = twice.map(|twice| clash_within(*twice, &all));
+        let one_network = held.one_network.iter().filter(|(_, _, other)| is_up(*other) && !is_alone(*other));
         self.addresses.shared =
             twice.chain(one_network.map(|shared| network_shared(*shared, &all))).collect();
-        self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
+        let fabric = held.of_tap.iter().chain(&held.of_ports);
+        self.addresses.left_out = fabric.skip(Directory::MOST_ADDRESSES).copied().collect();
         let named = held.elsewhere.iter().map(|&(ip, index)| (ip, name_of(index, &all).to_owned()));
         self.addresses.elsewhere = named.collect();
         self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(|(ip, _)| *ip).collect());
-        self.host.set_addresses(now, held.fabric);
+        self.host.set_addresses(now, held.of_tap, &held.of_ports);
         self.warn_of_changes();
         Ok(())
     }
@@ -261,7 +303,8 @@ impl Driver {
 
     /// What is wrong with this host's addresses, in words. `called` names hosts.
     pub(super) fn address_warnings(&self, called: &dyn Fn(Mac) -> String) -> Vec<String> {
-        let Addresses { left_out, kept: _, full, not_given, told: _, shared, elsewhere } = &self.addresses;
+        let Addresses { left_out, kept: _, full, not_given, told: _, shared, elsewhere, cabled: _, alone: _ } =
+            &self.addresses;
         let (directory, own) = (self.host.directory(), self.host.own());
         let of_others = elsewhere.iter().flat_map(|(ip, interface)| {
             let others = directory.host_with(*ip).filter(|&mac| mac != own);
@@ -340,9 +383,10 @@ mod tests {
             held(9, "fe80::9/64", false, true),
             held(5, "fe80::9/64", false, true),
         ];
-        let KernelAddresses { fabric, elsewhere, twice, one_network } =
+        let KernelAddresses { of_tap, of_ports, elsewhere, twice, one_network } =
             KernelAddresses::new(&all, Some(9), &[3, 4]);
-        assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
+        assert_eq!(of_tap, ["10.1.0.1/24".parse().unwrap()]);
+        assert_eq!(of_ports, ["10.2.0.1/31".parse().unwrap()]);
         let of_others = ["127.0.0.1/8", "192.0.2.7/24", "fe80::9/64"];
         let elsewhere: Vec<IpAddr> = elsewhere.into_iter().map(|(ip, _)| ip).collect();
         assert_eq!(elsewhere, of_others.map(|text| text.parse::<IpNetworkAddress>().unwrap().ip()));

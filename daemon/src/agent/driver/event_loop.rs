@@ -53,6 +53,7 @@ impl Driver {
         self.say_name();
         self.follow_addresses()?;
         self.pick_addresses();
+        let mut neighbours = self.attachment.hellos.neighbours();
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         // Requests are read by tasks of their own, so a client that asks slowly does not hold up the loop.
@@ -86,6 +87,7 @@ impl Driver {
                     self.take_waiting_frames(&mut batch).await;
                     self.host.handle_timeout(self.now());
                 }
+                Ok(()) = neighbours.changed() => self.follow_cabled_ports(&neighbours.borrow_and_update())?,
                 computed = self.computation.finished() => self.take_routes(computed),
                 checked = self.plan.checked() => self.take_checked(checked),
                 client = server.accept() => match client {
@@ -119,6 +121,8 @@ impl Driver {
                 }
                 changed = address_monitor.changed() => {
                     changed?;
+                    // An interface that is given an address for a while leads to another network.
+                    self.follow_patterns();
                     self.follow_addresses()?;
                 }
                 signal = signals.next() => match signal {

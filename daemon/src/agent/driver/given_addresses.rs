@@ -4,22 +4,24 @@
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
+use mapper_host::directory::Directory;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::tap::{Tap, TapError};
 use mapper_proto::{Instant, IpNetworkAddress};
 use tracing::{info, warn};
 
-/// The least time from one moment at which addresses are put back to the next, as somebody may take them away each time.
-const PUT_BACK_EVERY: Duration = Duration::from_secs(1);
+/// In this time addresses are put back so often at most, as somebody may take them away each time. Who takes all away, does so
+/// one by one, and each is put back as soon as that is told.
+const PUT_BACK_WITHIN: (Duration, usize) = (Duration::from_secs(1), 2 * Directory::MOST_ADDRESSES);
 
 /// The addresses of the tap interface that this process gave it.
 #[derive(Debug, Default)]
 pub(super) struct GivenAddresses {
     all: Vec<InterfaceAddress>,
-    /// When some were put back last.
-    put_back_at: Option<Instant>,
-    /// When to look again, as some are missing that were put back only just now.
+    /// Since when put-backs are counted, and how often some were put back since.
+    put_back: (Option<Instant>, usize),
+    /// When to look again, as some are missing that were put back too often just now.
     look_at: Option<Instant>,
     /// Why some are missing, in words.
     missing: Vec<String>,
@@ -85,11 +87,10 @@ impl GivenAddresses {
             self.missing.clear();
             return;
         }
-        if let Some(again_at) = self.put_back_at.map(|at| at + PUT_BACK_EVERY).filter(|&at| now < at) {
+        if let Err(again_at) = self.count_put_back(now) {
             self.look_at = Some(again_at);
             return;
         }
-        self.put_back_at = Some(now);
         let before = std::mem::take(&mut self.missing);
         for address in lacking {
             match tap.add_address(address) {
@@ -109,6 +110,21 @@ impl GivenAddresses {
         }
     }
 
+    /// Counts that addresses are put back now. If that was done too often, it returns when it may be done again.
+    fn count_put_back(&mut self, now: Instant) -> Result<(), Instant> {
+        let (within, most) = PUT_BACK_WITHIN;
+        match self.put_back {
+            (Some(since), times) if now < since + within => {
+                if times == most {
+                    return Err(since + within);
+                }
+                self.put_back.1 += 1;
+            }
+            _ => self.put_back = (Some(now), 1),
+        }
+        Ok(())
+    }
+
     /// When [`Self::put_back`] wants to be called again.
     pub(super) const fn look_at(&self) -> Option<Instant> {
         self.look_at
@@ -117,5 +133,20 @@ impl GivenAddresses {
     /// Why some are missing, in words.
     pub(super) fn warnings(&self) -> &[String] {
         &self.missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_put_back_at_once_but_not_without_end() {
+        let mut given = GivenAddresses::default();
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let (_, most) = PUT_BACK_WITHIN;
+        assert!((0..most as u64).all(|ms| given.count_put_back(at(ms)).is_ok()));
+        assert_eq!(given.count_put_back(at(999)), Err(at(1000)));
+        assert_eq!(given.count_put_back(at(1000)), Ok(()));
     }
 }

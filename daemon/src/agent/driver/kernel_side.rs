@@ -44,6 +44,11 @@ pub(super) struct KernelSide {
 }
 
 impl KernelSide {
+    /// What keeps packets from the ways through the kernels on this machine, in words.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        [self.cabled_ports.too_small(), self.probes.forbidden()].into_iter().flatten()
+    }
+
     /// Opens the kernel if users' packets may go by it, and otherwise says why not, in words. It needs
     /// `CAP_NET_ADMIN`.
     ///

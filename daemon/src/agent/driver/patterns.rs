@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::wording::with_causes;
 use mapper_machine::link::LinkError;
+use mapper_machine::link::held_address::HeldAddress;
 use mapper_machine::link::interface::{Interface, InterfaceMonitor};
 use mapper_machine::link::uses;
 use mapper_machine::notify::Notifier;
@@ -21,6 +22,8 @@ use crate::xbar::ports;
 /// How often the daemon looks whether the machine now reaches other networks by a port. It does not have the
 /// kernel tell of each route, as there may be thousands.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+/// How long an interface that led to other networks is no port yet, as its route or address may be gone for a moment only.
+const LED_ELSEWHERE_FOR: Duration = Duration::from_secs(60);
 
 /// The interfaces of the machine, as far as patterns are concerned.
 #[derive(Debug)]
@@ -28,6 +31,9 @@ pub(super) struct Candidates {
     interfaces: Vec<Interface>,
     /// The interfaces by which the machine reaches other networks.
     uplinks: BTreeSet<String>,
+    /// The numbers of the interfaces that have an address which they were given for a while, by a server or of what a router said.
+    /// Neither is at the other end of a cable between two machines, and an interface may have it before there is a route.
+    leased: BTreeSet<u32>,
 }
 
 impl Candidates {
@@ -39,7 +45,22 @@ impl Candidates {
         let mut interfaces = Interface::all()?;
         interfaces.sort_by(|a, b| a.name.cmp(&b.name));
         let uplinks = uses::default_route_interfaces().map_err(LinkError::Netlink)?;
-        Ok(Self { interfaces, uplinks })
+        let held = HeldAddress::all()?;
+        let leased = held.iter().filter(|it| it.is_for_others && !it.is_permanent).map(|it| it.index);
+        Ok(Self { interfaces, uplinks, leased: leased.collect() })
+    }
+
+    /// Why an interface leads to another network than this fabric, in words, if it does.
+    fn why_elsewhere(&self, interface: &Interface) -> Option<&'static str> {
+        if self.uplinks.contains(&interface.name) {
+            return Some(
+                "the default route leads there; name it without pattern if it shall be a port all the same",
+            );
+        }
+        self.leased.contains(&interface.index).then_some(
+            "it has an address that a server or a router of another network gave it; name it without pattern if it shall be a \
+             port all the same",
+        )
     }
 
     /// The interfaces that match a pattern and are not named, each with the reason if it can be no port.
@@ -64,11 +85,11 @@ impl Candidates {
             Some("tun") => Some("it is a tap interface, and leads to a program of this machine"),
             Some("bridge") => Some("it is a bridge"),
             _ if master.is_some() => Some("it belongs to a bridge or bond"),
-            _ if self.uplinks.contains(name) => Some(
-                "the default route leads there; name it without pattern if it shall be a port all the same",
+            Some("vlan" | "macvlan" | "macvtap" | "ipvlan") => Some(
+                "it shares the wire of another interface; name it without pattern if it shall be a port all the same",
             ),
             _ if uses::is_wireless(name) => Some("it is wireless"),
-            _ => None,
+            _ => self.why_elsewhere(interface),
         }
     }
 }
@@ -82,9 +103,19 @@ pub(super) struct Matched {
     kept_from_it: BTreeSet<String>,
     /// When to look again though nobody told of a change.
     look_at: Option<Instant>,
+    /// The interfaces that led to other networks, and when each may be a port again.
+    led_elsewhere: BTreeMap<String, Instant>,
 }
 
 impl Matched {
+    /// Takes in whether an interface leads to another network now, and returns whether it did so a moment ago.
+    fn led_elsewhere(&mut self, now: Instant, interface: &str, leads_elsewhere: bool) -> bool {
+        if leads_elsewhere {
+            self.led_elsewhere.insert(interface.to_owned(), now + LED_ELSEWHERE_FOR);
+        }
+        self.led_elsewhere.get(interface).is_some_and(|&until| now < until)
+    }
+
     /// Logs why an interface is no port by what it is, unless that was logged before.
     pub(super) fn leave_out(&mut self, interface: &str, why: &str) {
         self.kept_from_it.remove(interface);
@@ -111,6 +142,7 @@ impl Matched {
     fn forget_others(&mut self, matching: &BTreeSet<&str>) {
         self.kept_from_it.retain(|name| matching.contains(name.as_str()));
         self.left_out.retain(|name, _| matching.contains(name.as_str()));
+        self.led_elsewhere.retain(|name, _| matching.contains(name.as_str()));
     }
 
     /// Which interfaces would be ports if nothing kept them from it, in words.
@@ -216,8 +248,13 @@ impl Driver {
         let matching =
             candidates.matching(&self.config).map(|(interface, _)| interface.name.as_str()).collect();
         self.attachment.outer.matched.forget_others(&matching);
+        let now = self.now();
         for (interface, why_not) in candidates.matching(&self.config) {
             let outer = &mut self.attachment.outer;
+            let leads_elsewhere = candidates.why_elsewhere(interface).is_some();
+            let led_elsewhere = outer.matched.led_elsewhere(now, &interface.name, leads_elsewhere);
+            let why_not =
+                why_not.or(led_elsewhere.then_some("it led to another network less than a minute ago"));
             let number = outer.number_of(&interface.name);
             match (number, why_not) {
                 (Some(number), Some(why)) => {
@@ -253,6 +290,21 @@ mod tests {
             told(&[("eth0", "it is a bridge"), ("p1", "it is wireless")]),
             "no interface that matches eth*, p? can be a port (eth0: it is a bridge; p1: it is wireless)"
         );
+    }
+
+    #[test]
+    fn an_interface_that_led_to_another_network_is_no_port_for_a_minute() {
+        let mut matched = Matched::default();
+        let at = |seconds: u64| Instant::ZERO + Duration::from_secs(seconds);
+        assert!(!matched.led_elsewhere(at(0), "eth0", false));
+        assert!(matched.led_elsewhere(at(1), "eth0", true));
+        assert!(
+            matched.led_elsewhere(at(60), "eth0", false) && !matched.led_elsewhere(at(60), "eth1", false)
+        );
+        assert!(!matched.led_elsewhere(at(61), "eth0", false));
+        matched.led_elsewhere(at(70), "eth0", true);
+        matched.forget_others(&BTreeSet::from(["eth1"]));
+        assert!(!matched.led_elsewhere(at(71), "eth0", false), "another interface may be called so now");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
 use tracing::warn;
 
+use super::kernel_side::KernelSide;
 use super::state::Driver;
 use super::user_interface::UserInterface;
 use crate::agent::DaemonError;
@@ -45,7 +46,7 @@ impl Driver {
         let of_host = |mac: &str| mac.parse().map_or_else(|_| mac.to_owned(), called);
         let narrow = NarrowCable::warning(&self.narrow_cables(), &of_host);
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
-        warnings.extend(self.kernel.as_ref().ok().and_then(|side| side.cabled_ports.too_small()));
+        warnings.extend(self.kernel.iter().flat_map(KernelSide::warnings));
         warnings.extend(self.shortened_warnings(called));
         warnings.extend(self.warning_without_v4(called));
         warnings.extend(self.address_warnings(called));
@@ -88,7 +89,8 @@ impl Driver {
     }
 
     /// All that a board warns of. Beside the warnings that are logged, that is what is logged when it happens: which cables lose
-    /// frames, what is wrong with the files of hosts' names and of maps, and which interfaces cannot be ports.
+    /// frames, what is wrong with the files of hosts' names and of maps, which interfaces cannot be ports, and which ports may
+    /// lead to another network.
     pub(super) fn all_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
         let healing = self.host.healing();
@@ -98,6 +100,7 @@ impl Driver {
         warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
         warnings.extend(self.maps.failure());
         warnings.extend(self.attachment.outer.matched.warnings());
+        warnings.extend(self.lonely_ports());
         warnings
     }
 
@@ -222,8 +225,8 @@ fn describe_one_length(
 fn describe_without_v4(hosts: &[Mac], called: &dyn Fn(Mac) -> String) -> String {
     format!(
         "packets of IPv4 to {} go by the tap interface, as probes of IPv4 through the kernels are not answered where those of \
-         IPv6 are: a firewall there or on the way drops IPv4 alone, as tools for containers set it up; `mapper doctor` on each \
-         machine says which, and what opens it",
+         IPv6 are: a firewall there or on the way drops IPv4 alone, as tools for containers set it up, or IPAddressDeny= of the \
+         daemon's unit at either end; `mapper doctor` on each machine says which chain, and what opens it",
         named(hosts, called)
     )
 }

@@ -32,10 +32,9 @@ impl Addresses {
             return Taken::Same;
         }
         self.told = told;
-        // A host that starts again tells its addresses one after the other.
-        if self.v4().is_none() {
-            self.v4 = self.first_v4().or(self.v4);
-        }
+        // The host answers probes of IPv4 at the first address that it tells. One that starts again tells its addresses one after
+        // the other, and for a moment none of IPv4.
+        self.v4 = self.first_v4().or(self.v4);
         let had_some = !self.proved.is_empty();
         if !self.told.is_empty() {
             self.proved.retain(|ip| self.told.contains(ip));
@@ -65,8 +64,7 @@ impl Addresses {
         self.told.iter()
     }
 
-    /// The address to which probes of IPv4 go. It stays the same as long as the host has it, also if it tells none of IPv4 for a
-    /// while.
+    /// The address to which probes of IPv4 go: the first that the host tells, as it answers them there.
     pub(super) fn v4(&self) -> Option<Ipv4Addr> {
         self.v4.filter(|&ip| self.told.contains(&ip.into()))
     }
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_of_ipv4_go_to_one_address_as_long_as_the_host_has_it() {
+    fn probes_of_ipv4_go_to_the_first_address_as_the_host_answers_them_there() {
         let mut all = Addresses::default();
         let v4 = |number: u8| Some(Ipv4Addr::new(10, 1, 0, number));
         let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
@@ -137,10 +135,14 @@ mod tests {
         };
         assert_eq!(after(vec![v6]), (None, None));
         assert_eq!(after(addresses(&[2, 3])), (v4(2), v4(2)));
-        assert_eq!(after(addresses(&[1, 2])), (v4(2), v4(2)));
-        assert_eq!(after(vec![v6]), (None, v4(2)), "it has just started again, say");
-        assert_eq!(after(addresses(&[1, 2])), (v4(2), v4(2)));
-        assert_eq!(after(addresses(&[1])), (v4(1), v4(1)));
+        assert_eq!(
+            after(addresses(&[1, 2])),
+            (v4(1), v4(1)),
+            "it has picked an address beside those of its ports, say"
+        );
+        assert_eq!(after(vec![v6]), (None, v4(1)), "it has just started again, say");
+        assert_eq!(after(addresses(&[1, 2])), (v4(1), v4(1)));
+        assert_eq!(after(addresses(&[2])), (v4(2), v4(2)));
     }
 
     #[test]

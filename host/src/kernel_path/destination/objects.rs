@@ -69,6 +69,19 @@ impl KernelDestination {
         self.ways_in_use().map(Way::mtu).min()
     }
 
+    /// Routes out of the tap interface to the addresses of IPv4 that are in none of its networks, such as those of ports, or those
+    /// that stand alone: no other route leads to them by which they are reached, and answers to their probes can go, before the
+    /// kernels carry packets there. Whoever has an address of IPv6 has one in the network of the fabric, too.
+    fn reached_by_tap(&self, own: &OwnAddresses, tap: Tap) -> Objects {
+        let is_apart = |ip: &&IpAddr| ip.is_ipv4() && !own.reaches_by_tap(**ip);
+        let routes = self.addresses.iter().filter(is_apart).filter_map(|&to| {
+            let source = Some(own.source_towards(to)?);
+            let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
+            Some((key, Route::Link { interface: tap.interface, source, mtu: 0 }))
+        });
+        Objects { routes: routes.collect(), ..Objects::default() }
+    }
+
     /// What the kernel is to hold for the host. For each version of IP these are a nexthop for each place in
     /// the group, the group, and a route for each address; where packets have segments, there is also a route
     /// out of the interface `tap` for those that are too long. `left_unused` is what the kernel takes off the
@@ -80,7 +93,7 @@ impl KernelDestination {
         tap: Tap,
         left_unused: &LeftUnused,
     ) -> Objects {
-        let mut objects = Objects::default();
+        let mut objects = self.reached_by_tap(own, tap);
         let way_of = |number: u32| self.all_ways().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
             self.slots.iter().filter_map(|slot| Some((slot.number, way_of(slot.way)?))).collect();
@@ -122,9 +135,10 @@ impl KernelDestination {
                 objects.routes.insert(key, Route::Group { group, source: Some(source), mtu });
                 if self.goes_by_segments() {
                     let key = RouteKey { table: Table::TooLong, ..key };
-                    objects
-                        .routes
-                        .insert(key, Route::Link { interface: tap.interface, mtu: mtu_of_too_long });
+                    objects.routes.insert(
+                        key,
+                        Route::Link { interface: tap.interface, source: None, mtu: mtu_of_too_long },
+                    );
                 }
             }
         }

@@ -33,7 +33,7 @@ fn packets_are_as_long_as_what_passes_and_take_wide_ways_where_there_are_some() 
                 let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(v4(to)) };
                 ring.nodes[0].kernel.wanted().routes.get(&key).cloned()
             };
-            let by_tap = |mtu: u32| Some(Route::Link { interface: TAP, mtu });
+            let by_tap = |mtu: u32| Some(Route::Link { interface: TAP, source: None, mtu });
             assert_eq!([fits(1), fits(2)], [by_tap(1417), by_tap(8917)]);
         }
         let status = ring.nodes[0].kernel.status();

@@ -7,9 +7,9 @@ fn a_way_is_tried_again_after_an_address_was_away() {
     let mut ring = Ring::new(3, |_| ABLE);
     let address = |ip, bits| IpNetworkAddress::new(ip, bits).unwrap();
     let four = address(v4(0), 24);
-    ring.nodes[0].kernel.set_own_addresses(ring.now, vec![four]);
+    ring.nodes[0].kernel.set_own_addresses(ring.now, vec![four], vec![four]);
     ring.wait(5);
-    ring.nodes[0].kernel.set_own_addresses(ring.now, vec![four, address(v6(0), 64)]);
+    ring.nodes[0].kernel.set_own_addresses(ring.now, vec![four, address(v6(0), 64)], vec![four]);
     ring.change(0);
     ring.settle();
     ring.check();
@@ -70,7 +70,7 @@ fn probes_come_from_the_address_that_is_told_first_whatever_addresses_the_ports_
     let port = "fc00::7".parse().unwrap();
     let own =
         [(v4(0), 24), (v6(0), 64), (port, 128)].map(|(ip, bits)| IpNetworkAddress::new(ip, bits).unwrap());
-    ring.nodes[0].kernel.set_own_addresses(ring.now, own.to_vec());
+    ring.nodes[0].kernel.set_own_addresses(ring.now, own.to_vec(), own.to_vec());
     ring.now = ring.now + Duration::from_secs(3);
     ring.nodes[0].kernel.handle_timeout(ring.now, |_| Heard::default());
     let probe = ring.nodes[0].kernel.poll_probe().unwrap();

@@ -129,7 +129,8 @@ pub(super) fn starting_kernel(node: usize, abilities: KernelAbilities, agent_por
     let mut kernel = KernelPath::new(node as u64, 0, TAP, 11);
     kernel.set_abilities(Instant::ZERO, abilities, agent_port);
     let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
-    kernel.set_own_addresses(Instant::ZERO, vec![address(v4(node), 24), address(v6(node), 64)]);
+    let own = vec![address(v4(node), 24), address(v6(node), 64)];
+    kernel.set_own_addresses(Instant::ZERO, own.clone(), own);
     kernel.set_v4_probes_from(Instant::ZERO, v4_of(node));
     kernel
 }

@@ -93,3 +93,32 @@ fn packets_of_ipv4_take_a_new_way_to_a_host_whose_agent_is_silent_if_probes_turn
     assert!(is_sent(&ring, 0, v6(1)), "a probe turned before the host");
     assert!(is_sent(&ring, 0, v4(1)), "nobody can say whether those of IPv4 get through");
 }
+
+#[test]
+fn an_address_in_none_of_the_own_networks_is_reached_by_the_tap_interface_until_the_kernels_carry_packets_there()
+ {
+    let address = |node: usize, prefix_bits: [u8; 2]| -> Vec<IpNetworkAddress> {
+        let both = [v4(node), v6(node)].into_iter().zip(prefix_bits);
+        both.map(|(ip, bits)| IpNetworkAddress::new(ip, bits).unwrap()).collect()
+    };
+    let mut ring = Ring::new(3, |node| if node == 2 { KernelAbilities::default() } else { ABLE });
+    let route = |ring: &Ring, to: usize| {
+        let key = RouteKey { table: Table::Main, to: IpPrefix::host(v4(to)) };
+        ring.nodes[0].objects.routes.get(&key).cloned()
+    };
+    assert_eq!(route(&ring, 2), None, "the kernel has a route to the network by itself");
+    let now = ring.now;
+    ring.nodes[0].kernel.set_own_addresses(now, address(0, [32, 64]), address(0, [32, 64]));
+    ring.wait(5);
+    let by_tap = Route::Link { interface: TAP, source: Some(v4(0)), mtu: 0 };
+    assert_eq!(route(&ring, 2), Some(by_tap.clone()));
+    let status = ring.nodes[0].kernel.status();
+    assert!(status.not_carried.iter().any(|(host, _)| *host == mac(2)), "that is no way through the kernels");
+    assert!(matches!(route(&ring, 1), Some(Route::Group { .. })), "{:?}", route(&ring, 1));
+    // Nothing of IPv4 gets through to the other one any more.
+    ring.drops_v4.extend(0..3);
+    ring.nodes[1].obeys_segments = false;
+    ring.nodes[1].addresses.clear();
+    ring.wait(20);
+    assert_eq!(route(&ring, 1), Some(by_tap));
+}

@@ -42,10 +42,12 @@ impl ProbeSocketsV4 {
         self.own
     }
 
-    /// Has the kernel send a packet that begins with its own header by the route that it has for `towards`. What
-    /// it does not take is lost, as on a cable.
-    pub fn send(&self, packet: &[u8], towards: Ipv4Addr) {
-        let _lost = self.raw.send_to(packet, &SocketAddr::from((towards, 0)).into());
+    /// Has the kernel send a packet that begins with its own header by the route that it has for `towards`.
+    ///
+    /// # Errors
+    /// If the kernel does not take it; it is lost then, as on a cable.
+    pub fn send(&self, packet: &[u8], towards: Ipv4Addr) -> io::Result<()> {
+        self.raw.send_to(packet, &SocketAddr::from((towards, 0)).into()).map(drop)
     }
 
     /// Sends a datagram back to where one came from. What the kernel does not take is lost.

@@ -232,7 +232,7 @@ impl World {
             IpAddr::V4(ip) => Some(ip),
             IpAddr::V6(_) => None,
         });
-        real.set_addresses(now, addresses);
+        real.set_addresses(now, addresses, &[]);
         real.set_v4_probes_from(now, v4);
         // Its neighbours are told of its kernel, too.
         self.show_all_kernel_ports();

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
-use mapper_fib::probe::{self, DatagramEnds};
+use mapper_fib::probe::{self, DatagramEnds, UDP_PORT};
 use mapper_host::kernel_path::KernelProbe;
 use mapper_machine::kernel::probing::{Arrived, EndedHop, ProbeSockets, ProbeSocketsV4};
 use mapper_proto::Instant;
@@ -29,11 +29,13 @@ pub(super) struct Probes {
     v4: Option<ProbeSocketsV4>,
     /// When those of IPv6 may be opened next. Another program may have their port.
     open_again_at: Instant,
+    /// Whether this machine forbade the last probe that was sent: of IPv4, and of IPv6.
+    forbidden: [bool; 2],
 }
 
 impl Default for Probes {
     fn default() -> Self {
-        Self { v6: None, v4: None, open_again_at: Instant::ZERO }
+        Self { v6: None, v4: None, open_again_at: Instant::ZERO, forbidden: [false; 2] }
     }
 }
 
@@ -107,10 +109,29 @@ impl Probes {
         let KernelProbe { towards, segments, ends, inner_bytes, hop_limit, .. } = probe;
         let packet =
             probe::packet(segments, sockets.own(), *ends, probe.question(), *inner_bytes, *hop_limit);
-        match *towards {
-            IpAddr::V4(towards) => self.v4.iter().for_each(|sockets| sockets.send(&packet, towards)),
-            IpAddr::V6(towards) => sockets.send(&packet, towards),
+        let sent = match *towards {
+            IpAddr::V4(towards) => self.v4.as_ref().map(|sockets| sockets.send(&packet, towards)),
+            IpAddr::V6(towards) => Some(sockets.send(&packet, towards)),
+        };
+        if let Some(sent) = sent {
+            let is_forbidden = sent.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+            self.forbidden[usize::from(towards.is_ipv6())] = is_forbidden;
         }
+    }
+
+    /// Says in words which probes this machine forbids this process to send.
+    pub(super) fn forbidden(&self) -> Option<String> {
+        let of = match self.forbidden {
+            [false, false] => return None,
+            [true, false] => "IPv4",
+            [false, true] => "IPv6",
+            [true, true] => "IPv4 and IPv6",
+        };
+        Some(format!(
+            "this machine forbids this process to send probes of {of} through the kernels, so packets go by the tap interface: a \
+             rule of its firewall for what leaves it (chain OUTPUT; let UDP to port {UDP_PORT} pass), or IPAddressDeny= of the \
+             daemon's unit"
+        ))
     }
 
     /// Sends an answer to a probe that came from this address.
