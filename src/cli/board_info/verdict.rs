@@ -97,12 +97,12 @@ pub(super) fn write_troubles(text: &mut String, board: &Board, interface: &str) 
         let then = if *lasting { "give all but one of them another" } else { "all but one pick another" };
         writeln!(text, "  the address {address} is that of {hosts}: {then}")?;
     }
-    if !board.network_configured {
-        for mismatch in board.counters.mismatches() {
-            // For an isolated host, `verdict` already says that its keys differ.
-            if board.state != AgentState::Isolated || mismatch.kind != MismatchKind::Key {
-                writeln!(text, "  {}", describe_mismatch(&mismatch))?;
-            }
+    // Where all hosts of the map are configured, a host with another key is in no map; or it was, and has the right one now.
+    let since = if board.network_configured { " (counted since the agent's start)" } else { "" };
+    for mismatch in board.counters.mismatches() {
+        // For an isolated host, `verdict` already says that its keys differ.
+        if board.state != AgentState::Isolated || mismatch.kind != MismatchKind::Key {
+            writeln!(text, "  {}{since}", describe_mismatch(&mismatch))?;
         }
     }
     Ok(())
@@ -155,6 +155,16 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_host_with_another_key_that_no_map_has_shows_by_what_was_dropped() {
+        let mut board = configured();
+        assert!(!describe_board(&board).contains("dropped"));
+        board.counters.dropped.add(FrameDrop::UnknownKey, 7);
+        let text = describe_board(&board);
+        assert!(text.contains("dropped 7 frames signed with a key that this agent does not have"), "{text}");
+        assert!(text.contains("(counted since the agent's start)"), "{text}");
     }
 
     #[test]

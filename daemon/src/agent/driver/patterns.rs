@@ -132,6 +132,20 @@ impl Matched {
         }
     }
 
+    /// Whether this is known to keep an interface from being a port that was one or would be one else.
+    fn keeps(&self, interface: &str, why: &str) -> bool {
+        self.kept_from_it.contains(interface)
+            && self.left_out.get(interface).is_some_and(|known| known == why)
+    }
+
+    /// Logs that an interface is a port no more, and why. Whoever put it into a bridge is to see that on the board, too.
+    fn give_up(&mut self, interface: &str, bridge: Option<u32>, why: &str) {
+        match bridge {
+            Some(_) => self.keep_from_it(interface, why),
+            None => self.leave_out(interface, why),
+        }
+    }
+
     /// Takes in that an interface is a port now.
     pub(super) fn take(&mut self, interface: &str) {
         self.kept_from_it.remove(interface);
@@ -259,10 +273,11 @@ impl Driver {
             match (number, why_not) {
                 (Some(number), Some(why)) => {
                     outer.give_up(number, &switch);
-                    outer.matched.leave_out(&interface.name, why);
+                    outer.matched.give_up(&interface.name, interface.master, why);
                     warn!(port = number, interface = interface.name, "the port is given up: {why}");
                 }
                 (Some(number), None) => outer.look_at_new(number, interface),
+                (None, Some(why)) if outer.matched.keeps(&interface.name, why) => {}
                 (None, Some(why)) => outer.matched.leave_out(&interface.name, why),
                 (None, None) => {
                     outer.take_matching(interface, &candidates.interfaces, &switch, &self.config);
@@ -315,7 +330,11 @@ mod tests {
         ["p1", "p2", "p3"].iter().for_each(|name| matched.keep_from_it(name, "too short"));
         assert_eq!(told(&matched).len(), 3, "a bridge is none by what it is");
         matched.take("p1");
-        matched.leave_out("p2", "it belongs to a bridge or bond");
+        let why = "it belongs to a bridge or bond";
+        matched.give_up("p1", Some(9), why);
+        assert!(matched.keeps("p1", why) && told(&matched)[0].contains(why), "it was a port until then");
+        matched.take("p1");
+        matched.leave_out("p2", why);
         assert_eq!(told(&matched), ["p3 matches a pattern of --ports and cannot be a port: too short"]);
         matched.forget_others(&BTreeSet::from(["br0"]));
         assert_eq!(told(&matched), Vec::<String>::new());
