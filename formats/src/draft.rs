@@ -46,7 +46,7 @@ pub(super) struct ListedNode {
     /// Where it begins in the file.
     pub line: usize,
     pub name: String,
-    /// The first and last port that it can have.
+    /// The first and last port that it can have, as the file counts them. Those of a machine count from 0 or from 1.
     pub ports: (u8, u8),
     pub kind: ListedKind,
 }
@@ -198,7 +198,10 @@ impl Draft {
         for (index, node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if let ListedKind::Host(host) = node.kind {
                 let cabled = links.range((index, 0)..=(index, u8::MAX));
-                let cabled = cabled.map(|(&(_, port), &(to, _))| (port, port_ref(to))).collect();
+                // Labels count a machine's ports from 1, whatever the file does.
+                let shift = 1_u8.saturating_sub(node.ports.0);
+                let cabled =
+                    cabled.map(|(&(_, port), &(to, _))| (port.saturating_add(shift), port_ref(to))).collect();
                 add_hosts(&mut fabric, &mut macs, &node.name, &host, cabled);
             }
         }

@@ -62,12 +62,7 @@ pub(super) fn parse(text: &str) -> Result<Fabric, Malformed> {
             return Err(Malformed::at(last_line, format!("{links} more links were announced")));
         }
     }
-    let mut fabric = draft.finish()?;
-    for label in &mut fabric.hosts {
-        // Labels count a machine's ports from 1.
-        label.node_port = label.node_port.saturating_add(1);
-        label.node_ports = label.node_port;
-    }
+    let fabric = draft.finish()?;
     let found = (fabric.map.hosts.len() as u64, fabric.map.xbars.len() as u64);
     if found != (hosts, switches) {
         return Err(Malformed::at(
@@ -112,9 +107,9 @@ fn node(line: usize, content: &str) -> Result<ListedNode, Malformed> {
         return Err(expected());
     };
     if kind == "h" {
-        let label = HostLabel { node_ports: 1, ..Default::default() };
+        let label = HostLabel { node_port: 1, node_ports: 1, ..Default::default() };
         let host = HostNode { label, host_type: host_type::GM, mac: None, interfaces: BTreeMap::new() };
-        return Ok(ListedNode { line, name, ports: (0, u8::MAX), kind: ListedKind::Host(host) });
+        return Ok(ListedNode { line, name, ports: (0, u8::MAX - 1), kind: ListedKind::Host(host) });
     }
     let ports = subtype.parse().ok().filter(|&ports: &u8| ports > 0).ok_or_else(|| {
         Malformed::at(line, format!("`{subtype}` is no number of ports; expected a number from 1 to 255"))

@@ -9,7 +9,7 @@ use super::HostNode;
 
 /// Adds a host for each cabled interface of a machine, or for the first if none is.
 ///
-/// `cabled` says which ports are cabled, and to which xbar's port (`None`: to another host). The
+/// `cabled` says which ports are cabled, counted from 1, and to which xbar's port (`None`: to another host). The
 /// first host has the node's name; others are marked with their port, as in `node-p2`.
 pub(super) fn add_hosts(
     fabric: &mut Fabric,
@@ -22,6 +22,7 @@ pub(super) fn add_hosts(
     if uncabled {
         cabled.push((node.label.node_port, None));
     }
+    let highest = cabled.iter().map(|&(port, _)| port).max().unwrap_or(1);
     for (i, (port, at)) in cabled.into_iter().enumerate() {
         let interface = node.interfaces.get(&port).copied().unwrap_or_default();
         let by_port = interface.guid.map(Mac::from_u64);
@@ -32,6 +33,7 @@ pub(super) fn add_hosts(
             lid: interface.lid,
             lmc: interface.lmc,
             node_port: port,
+            node_ports: node.label.node_ports.max(highest),
             uncabled,
             ..node.label.clone()
         });

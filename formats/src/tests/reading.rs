@@ -110,6 +110,29 @@ fn a_gm_map_is_read() {
     assert_eq!(as_is(&read(&write(&fabric, FileFormat::Ibnetdiscover)).unwrap()), wiring(&fabric, &[1, 1]));
 }
 
+#[test]
+fn a_machine_of_a_gm_map_with_several_interfaces_stays_one() {
+    let map = |last: &str| {
+        format!(
+            "2 1\n\ns 8 \"s\"\n2\n1 h - \"a\" 0\n2 h - \"a\" {last}\n\n\
+             h - \"a\"\n2\n0 s 8 \"s\" 1\n{last} s 8 \"s\" 2\n"
+        )
+    };
+    let fabric = read(&map("1")).unwrap();
+    let said: Vec<_> =
+        fabric.hosts.iter().map(|host| (host.name.as_str(), host.node_port, host.node_ports)).collect();
+    assert_eq!(said, [("a", 1, 2), ("a-p2", 2, 2)]);
+    let text = write(&fabric, FileFormat::Ibnetdiscover);
+    assert_eq!(text.matches("\nCa\t2 \"a\"").count(), 1, "{text}");
+    assert_eq!(text.matches("\nCa\t").count(), 1, "{text}");
+    let again = read(&text).unwrap();
+    assert_eq!(again.hosts[1].name, "a-p2");
+    // Ports count from 1 elsewhere, up to 255.
+    assert_eq!(read(&map("254")).unwrap().hosts[1].node_port, 255);
+    let refusal = read(&map("255")).unwrap_err();
+    assert_eq!(refusal, "file:11: node `a` has no port 255; expected a port from 0 to 254");
+}
+
 /// A switch with two hosts, as three programs tell of it.
 const ONE_SWITCH: [&str; 3] = [
     "sysimgguid=0xa0\nswitchguid=0xa0(a0)\nSwitch\t36 \"S-00000000000000a0\"\t\t# \"leaf\" base port 0 lid 2 lmc 0\n\
