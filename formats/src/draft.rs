@@ -175,6 +175,7 @@ impl Draft {
     /// The fabric.
     pub(super) fn finish(mut self) -> Result<Fabric, Malformed> {
         let mut links = self.links()?;
+        self.check_first_ports(&links)?;
         self.leave_out_host_to_host(&mut links);
         let mut fabric = Fabric::default();
         let mut xbars = vec![None; self.nodes.len()];

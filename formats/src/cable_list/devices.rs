@@ -94,14 +94,16 @@ impl Devices {
             for (node, own) in nodes {
                 let used = || own.iter().map(|end| end.port);
                 let (lowest, highest) = (used().min().unwrap_or(1), used().max().unwrap_or(1));
-                let ports = highest.max(known_ports[index]).max(1);
-                let (kind, first) = if is_xbar[index] {
-                    (xbar(&node, ports), lowest.min(1))
+                let (kind, ports) = if is_xbar[index] {
+                    // The list alone tells how many ports a crossbar has that was not found: those up to the highest.
+                    let listed = || if lowest == 0 { highest.saturating_add(1) } else { highest };
+                    let ports = known_ports[index].map_or_else(listed, |known| known.max(highest).max(1));
+                    (xbar(&node, ports), (lowest.min(1), ports))
                 } else {
-                    (host(&node, lowest, ports), 1)
+                    (host(&node, lowest, highest), (1, highest))
                 };
                 let line = self.devices[index].line;
-                self.draft.node(ListedNode { line, name: node, ports: (first, ports), kind })?;
+                self.draft.node(ListedNode { line, name: node, ports, kind })?;
                 for PlacedEnd { line, port, peer: (peer, peer_port) } in own {
                     self.draft.end(line, port.into(), &peer, peer_port.into())?;
                 }
@@ -125,8 +127,8 @@ impl Devices {
         self.devices.iter().map(is_xbar).collect()
     }
 
-    /// How many ports each device has, if it is a crossbar that was found; otherwise 0.
-    fn xbar_ports(&self, found: Option<&Fabric>) -> Vec<u8> {
+    /// How many ports each device has, if it is a crossbar that was found.
+    fn xbar_ports(&self, found: Option<&Fabric>) -> Vec<Option<u8>> {
         let mut ports: BTreeMap<String, u8> = BTreeMap::new();
         for (label, xbar) in found.iter().flat_map(|found| found.xbars.iter().zip(&found.map.xbars)) {
             if xbar.ports_known {
@@ -134,7 +136,7 @@ impl Devices {
             }
         }
         let of_device = |device: &Device| ports.get(&device.name.to_ascii_lowercase()).copied();
-        self.devices.iter().map(|device| of_device(device).unwrap_or_default()).collect()
+        self.devices.iter().map(of_device).collect()
     }
 
     /// The node and the number of the port of both ends of each cable.

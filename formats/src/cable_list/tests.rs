@@ -83,6 +83,29 @@ fn a_fabric_that_was_found_knows_which_devices_are_crossbars() {
 }
 
 #[test]
+fn ports_of_a_crossbar_count_from_0_or_from_1() {
+    // No list says how many ports a crossbar has: those from 0 to 4 are five.
+    let text =
+        "device a,port a,type a,device b,port b,type b\nsw1,0,switch,h1,1,host\nsw1,4,switch,h2,1,host\n";
+    let fabric = parse_any("plan.csv", text).unwrap();
+    assert_eq!(
+        (fabric.map.xbars[0].ports, cables(&fabric)),
+        (5, vec!["h1 - sw1:0".to_owned(), "h2 - sw1:4".to_owned()])
+    );
+    for format in [crate::FileFormat::Json, crate::FileFormat::Ibnetdiscover, crate::FileFormat::GmMap] {
+        let back = crate::parse("back", &crate::write(&fabric, format)).unwrap();
+        assert_eq!(back.map.hosts.len(), 2, "{format:?}");
+    }
+    let mut found = fabric;
+    found.map.xbars[0].ports = 4;
+    let refused = parse(text, Some(&found)).unwrap_err();
+    assert_eq!(
+        (refused.place.as_str(), refused.problem.as_str()),
+        ("3", "`sw1` uses ports 0 and 4 and has 4 ports; expected ports that count from 0, or from 1")
+    );
+}
+
+#[test]
 fn what_cannot_be_read_is_named_by_line_and_column() {
     let text = "StartDevice,StartPort,EndDevice,EndPort,LinkType\nleaf1,Port 1,n1,Port 1,Data\nleaf1,uplink,spine1,Port 2,Data\n";
     assert_eq!(refusal(text), "plan.csv:3, column 2 (StartPort): port `uplink` has no number at its end");

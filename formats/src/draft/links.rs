@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapper_proto::map::{LinkSpeed, PortRef, host_type};
+use mapper_proto::map::{LinkSpeed, PortRef, Xbar, host_type};
 
 use super::{Draft, ListedEnd, ListedKind, ListedNode, Port};
 use crate::Malformed;
@@ -48,6 +48,21 @@ impl Draft {
         }
         self.leave_out_dead_ends(left_out);
         Ok(links)
+    }
+
+    /// Refuses a crossbar with a cable in port 0 and in the port of its number of ports: its ports count from 0, or from 1.
+    pub(super) fn check_first_ports(&self, links: &Links) -> Result<(), Malformed> {
+        for (index, node) in self.nodes.iter().enumerate() {
+            let ListedKind::Xbar(_, Xbar { ports, .. }) = node.kind else { continue };
+            if let (Some((_, one)), Some((_, other))) = (links.get(&(index, 0)), links.get(&(index, ports))) {
+                let problem = format!(
+                    "`{}` uses ports 0 and {ports} and has {ports} ports; expected ports that count from 0, or from 1",
+                    node.name
+                );
+                return Err(Malformed::at(*one.max(other), problem));
+            }
+        }
+        Ok(())
     }
 
     /// Tells of cables that lead to no other node of the file: by the port and the line of each, and why.
