@@ -261,12 +261,14 @@ fn parse_in(
     found: Option<&Fabric>,
 ) -> Result<Fabric, FormatError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let is_text = |line: &&str| {
-        !line.is_empty() && !line.starts_with(['#', ';']) && diagnostics::begins(line) != Some(0)
-    };
-    let fabric = match text.lines().map(str::trim).find(is_text) {
+    let is_comment = |line: &str| line.starts_with(['#', ';']) && !cable_list::begins_with_fields(line);
+    let is_text = |line: &str| !line.is_empty() && !is_comment(line) && diagnostics::begins(line) != Some(0);
+    let mut lines = (1..).zip(text.lines().map(str::trim));
+    let (number, first) = lines.find(|&(_, line)| is_text(line)).unzip();
+    let number = number.unwrap_or(1);
+    let fabric = match first {
         None => Err(Malformed::at(1, "there is nothing in it; expected a fabric")),
-        Some(line) if cable_list::begins(line) => cable_list::parse(text, found),
+        Some(line) if cable_list::begins(line) => cable_list::parse(text, number, found),
         Some(line) if subnet_lst::begins(line) => subnet_lst::parse(text),
         Some(line) if port_list::begins(line) => port_list::parse(text),
         Some(line) if line.starts_with('{') => json::parse(text),
@@ -279,7 +281,7 @@ fn parse_in(
         Some(_) if ibutils::is_topo(name, text) => {
             ibutils::parse(text, &folder.map(ibutils::Systems::of_folder).unwrap_or_default())
         }
-        Some(line) if cable_list::is_csv(name, line) => Err(cable_list::without_columns(line)),
+        Some(line) if cable_list::is_csv(name, line) => Err(cable_list::without_columns(number, line)),
         Some(_) => ibnetdiscover::parse(text),
     };
     fabric.map_err(|wrong| wrong.in_file(name))

@@ -2,7 +2,7 @@
 
 use csv::StringRecord;
 
-use super::{ListedEnd, Malformed, at};
+use super::{FIELDS, ListedEnd, Malformed, at};
 
 /// What the columns of an end may be called, in small letters without blanks and marks: those of one end, and those of
 /// the other. Most telling names come first.
@@ -156,8 +156,8 @@ fn is_xbar(kind: &str) -> Option<bool> {
     }
 }
 
-/// A name in small letters, its letters and digits alone. `#Fields:` stands before the first column of some tables.
+/// A name in small letters, its letters and digits alone. [`FIELDS`] does not belong to it.
 fn plain(name: &str) -> String {
-    let name = name.trim().trim_start_matches("#Fields:");
+    let name = name.trim().trim_start_matches(FIELDS);
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

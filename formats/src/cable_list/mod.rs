@@ -1,7 +1,7 @@
 //! Lists of cables as CSV, a line each: UFM's NDT tables, NetBox's export and import, and what people keep in a
 //! spreadsheet.
 //!
-//! The first line names the columns, in any order, large or small letters, with or without blanks:
+//! The first line that is no comment names the columns, in any order, large or small letters, with or without blanks:
 //!
 //! | | NDT | NetBox | others |
 //! |---|---|---|---|
@@ -40,6 +40,9 @@ use super::Malformed;
 /// The most cables of a list.
 const MAX_CABLES: usize = 1 << 20;
 
+/// What stands before the name of a column in NDT tables.
+const FIELDS: &str = "#Fields:";
+
 /// Whether a line names the columns of a list of cables.
 pub(super) fn begins(line: &str) -> bool {
     let delimiter = delimiter(line);
@@ -49,6 +52,12 @@ pub(super) fn begins(line: &str) -> bool {
     Columns::of(&names).is_some()
 }
 
+/// Whether a line that looks like a comment names the columns, as the first line of some NDT tables does: `#Fields:` stands
+/// before the first column there.
+pub(super) fn begins_with_fields(line: &str) -> bool {
+    line.starts_with(FIELDS) && begins(line)
+}
+
 /// Whether a file is a CSV by its name, or by a first line with several columns, and so no fabric of another format.
 pub(super) fn is_csv(name: &str, line: &str) -> bool {
     let is_called_so = [".csv", ".tsv"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
@@ -56,10 +65,10 @@ pub(super) fn is_csv(name: &str, line: &str) -> bool {
     is_called_so || parted > 3 && !line.contains(['"', '[', '{', '='])
 }
 
-/// What is wrong with a CSV whose first line names no devices.
-pub(super) fn without_columns(line: &str) -> Malformed {
+/// What is wrong with a CSV whose first line, which has this number, names no devices.
+pub(super) fn without_columns(number: usize, line: &str) -> Malformed {
     Malformed::at(
-        1,
+        number,
         format!(
             "no columns for the devices at both ends of a cable in `{}`; expected a first line such as \
              `device a,port a,device b,port b`, `StartDevice,StartPort,EndDevice,EndPort`, \
@@ -85,10 +94,10 @@ struct ListedEnd {
     column: (usize, String),
 }
 
-/// The fabric in a text. `found` may know what its devices are.
-pub(super) fn parse(text: &str, found: Option<&Fabric>) -> Result<Fabric, Malformed> {
-    // What stands before the line that names the columns is a comment, as for all formats.
-    let skipped = text.lines().take_while(|line| !begins(line.trim())).count();
+/// The fabric in a text, of which the line with this number names the columns; what stands before it are comments. `found`
+/// may know what its devices are.
+pub(super) fn parse(text: &str, header_line: usize, found: Option<&Fabric>) -> Result<Fabric, Malformed> {
+    let skipped = header_line - 1;
     let header = text.lines().nth(skipped).unwrap_or_default();
     let body: String = text.split_inclusive('\n').skip(skipped).collect();
     let mut reader = csv::ReaderBuilder::new()
@@ -104,7 +113,7 @@ pub(super) fn parse(text: &str, found: Option<&Fabric>) -> Result<Fabric, Malfor
     let names = reader.headers().map_err(|error| malformed(&error))?.clone();
     let names: Vec<&str> = names.iter().collect();
     let columns =
-        Columns::of(&names).ok_or_else(|| Malformed::at(skipped + 1, "expected the names of columns"))?;
+        Columns::of(&names).ok_or_else(|| Malformed::at(header_line, "expected the names of columns"))?;
     let mut devices = Devices::default();
     for record in reader.records() {
         let record = record.map_err(|error| malformed(&error))?;

@@ -45,6 +45,20 @@ rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndP
 }
 
 #[test]
+fn the_line_that_names_the_columns_may_stand_among_comments() {
+    let text = "#device a,port a,device b,port b\n; of old\n\ndevice a,port a,device b,port b\nleaf1,1,n1,1\nleaf1,,n2,1\n";
+    assert_eq!(refusal(text), "plan.csv:6, column 2 (port a): `leaf1` has no port here");
+    assert_eq!(read(&text.replace("leaf1,,", "leaf1,2,")), ["n1 - leaf1:1", "n2 - leaf1:2"]);
+    let text = "#Fields:StartDevice,StartPort,EndDevice,EndPort\nleaf1,Port 1,n1,Port 1\n";
+    assert_eq!(read(text), ["n1 - leaf1:1"]);
+    let told = refusal("# by rack\nhostname,port,peer,peer port\nleaf1,1,n1,1\n");
+    assert!(
+        told.starts_with("plan.csv:2: no columns for the devices at both ends of a cable in `hostname,"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_netbox_exports_and_imports_is_read() {
     let export = "ID,Label,Device A,Termination A,Device B,Termination B,Status,Type\n\
                   1,c1,leaf1,Ethernet1/1,n1,mlx5_0,Connected,DAC\n\
@@ -76,10 +90,13 @@ fn a_fabric_that_was_found_knows_which_devices_are_crossbars() {
     let mut found = found;
     found.xbars[0].description = "MF0;alpha:MQM8700/U1".to_owned();
     let text = "from,to\nalpha:1,h1:1\n";
-    let fabric = parse(text, Some(&found)).unwrap();
+    let fabric = parse(text, 1, Some(&found)).unwrap();
     assert_eq!(cables(&fabric), ["h1 - alpha:1"]);
     assert_eq!(fabric.map.xbars[0].ports, 4);
-    assert_eq!(cables(&parse("from,to\nalpha:1,h1:1\nalpha:2,h2:1\nalpha:3,h3:1\n", None).unwrap()).len(), 3);
+    assert_eq!(
+        cables(&parse("from,to\nalpha:1,h1:1\nalpha:2,h2:1\nalpha:3,h3:1\n", 1, None).unwrap()).len(),
+        3
+    );
 }
 
 #[test]
@@ -98,7 +115,7 @@ fn ports_of_a_crossbar_count_from_0_or_from_1() {
     }
     let mut found = fabric;
     found.map.xbars[0].ports = 4;
-    let refused = parse(text, Some(&found)).unwrap_err();
+    let refused = parse(text, 1, Some(&found)).unwrap_err();
     assert_eq!(
         (refused.place.as_str(), refused.problem.as_str()),
         ("3", "`sw1` uses ports 0 and 4 and has 4 ports; expected ports that count from 0, or from 1")
