@@ -30,11 +30,11 @@ use thiserror::Error;
 use super::port_shifts;
 use mapper_routing::Tables;
 
-/// Ports that tables cannot name.
+/// Ports of a fabric that tables cannot name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "{xbar} uses port 0 and port {last} of {ports}: it is not clear whether its ports count from 0 or from 1; \
-     forwarding tables count from 1, so give it more ports or number them anew"
+     forwarding tables count from 1, so give it more ports in the fabric's file, or number them anew there"
 )]
 pub struct PortZero {
     xbar: String,

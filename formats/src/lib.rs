@@ -142,6 +142,9 @@ pub enum FormatError {
         /// What is wrong and what was expected.
         problem: String,
     },
+    /// Tables cannot name the ports of the fabric, whatever the file says.
+    #[error(transparent)]
+    PortZero(#[from] lfts::PortZero),
     /// A generator spec is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use mapper_proto::map::Fabric;
 
+use super::PortNumbers;
 use super::notes::Notes;
-use super::{PortNumbers, PortZero};
 use crate::blocks::{self, Block, decimal, hex, quoted};
 use crate::{FormatError, Loaded, Malformed};
 use mapper_routing::tables::{ByXbar, SlotEnd};
@@ -19,14 +19,10 @@ use mapper_routing::{Subnet, Tables};
 /// whose port GUID is another node's than its LID leads to that node.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is none of a dump, or names a port that its xbar does not have; the
-/// error names the line.
+/// If the fabric's ports cannot be numbered from 1, or the file cannot be read, or a line is none of a dump, or names a port
+/// that its xbar does not have; the error names the line.
 pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded<Tables>, FormatError> {
-    let numbers = PortNumbers::of(fabric).map_err(|error: PortZero| FormatError::Malformed {
-        file: path.display().to_string(),
-        place: "1".to_owned(),
-        problem: error.to_string(),
-    })?;
+    let numbers = PortNumbers::of(fabric)?;
     let known = Known::of(subnet);
     let mut reader = TablesReader {
         subnet,

@@ -104,8 +104,12 @@ fn ports_that_count_from_0_are_moved() {
     assert_eq!(load(&text, &fabric, &subnet).unwrap().found, tables);
 
     fabric.map.xbars[1].ports = 2;
-    let error = Dump::new(&fabric, &Subnet::new(&fabric, None).unwrap()).map(drop).unwrap_err();
+    let subnet = Subnet::new(&fabric, None).unwrap();
+    let error = Dump::new(&fabric, &subnet).map(drop).unwrap_err();
     assert!(error.to_string().starts_with("xbar2 uses port 0 and port 2 of 2"), "{error}");
+    // It is the fabric's fault, so no file of tables is named.
+    let read = load(&text, &fabric, &subnet).map(drop).unwrap_err();
+    assert_eq!(read.to_string(), error.to_string());
 }
 
 #[test]
