@@ -172,6 +172,17 @@ impl Malformed {
         Self::within(line.to_string(), problem)
     }
 
+    /// What is wrong with a JSON text. Its column tells more than its line where a program wrote it all in one line.
+    fn json(error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        let text = error.to_string();
+        let problem = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+        match column {
+            0 => Self::at(line, problem),
+            column => Self::within(format_args!("{line}, column {column}"), problem),
+        }
+    }
+
     /// The same, as the error of the file with this name.
     fn in_file(self, name: &str) -> FormatError {
         let Self { place, problem } = self;

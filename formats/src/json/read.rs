@@ -15,8 +15,7 @@ use crate::{Malformed, is_name};
 
 /// The fabric in a text.
 pub(crate) fn parse(text: &str) -> Result<Fabric, Malformed> {
-    let json: MapJson =
-        serde_json::from_str(text).map_err(|error| Malformed::at(error.line(), error.to_string()))?;
+    let json: MapJson = serde_json::from_str(text).map_err(|error| Malformed::json(&error))?;
     fabric_from_json(&json)
 }
 

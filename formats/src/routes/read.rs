@@ -129,8 +129,10 @@ impl<'a> RouteReader<'a> {
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Option<ListedRoutes>, Malformed> {
-        let json: RoutesJson = serde_json::from_slice(bytes)
-            .map_err(|error| Malformed::at(error.line(), format!("{error}; expected a {SCHEMA} object")))?;
+        let json: RoutesJson = serde_json::from_slice(bytes).map_err(|error| {
+            let Malformed { place, problem } = Malformed::json(&error);
+            Malformed::within(place, format!("{problem}; expected a {SCHEMA} object"))
+        })?;
         if json.schema != SCHEMA {
             let problem = format!("the schema is `{}`; expected {SCHEMA}", json.schema);
             return Err(Malformed::within("schema", problem));
@@ -340,7 +342,10 @@ mod tests {
             assert!(error.starts_with(entry), "{error}");
         }
         let error = reader.parse(b"{\"schema\": \"mapper.routes/1\",\n 1}").unwrap_err();
-        assert_eq!(error.place, "2");
+        assert_eq!(
+            (error.place.as_str(), error.problem.as_str()),
+            ("2, column 2", "key must be a string; expected a mapper.routes/1 object")
+        );
 
         let changed = |change: &dyn Fn(&mut RoutesJson)| {
             let mut json = json.clone();

@@ -86,7 +86,10 @@ fn errors_name_file_line_and_what_was_expected() {
             "# Of Slurm.\nSwitchName=s1 Nodes=h1\n",
             "file:1: it is in no known format; expected ibnetdiscover, ibsim",
         ),
-        ("{\"schema\":\"mapper.map/1\",\n\"hots\":[]}", "file:2: unknown field `hots`"),
+        (
+            "{\"schema\":\"mapper.map/1\",\n\"hots\":[]}",
+            "file:2, column 6: unknown field `hots`, expected one of `schema`, `version`, `hosts`, `xbars`, `cables`",
+        ),
         (
             r#"{"schema":"mapper.map/1","hosts":[{"mac":"ff:ff:ff:ff:ff:ff"}]}"#,
             "file:hosts[0].mac: ff:ff:ff:ff:ff:ff is no address of a host",
@@ -140,6 +143,10 @@ fn errors_name_file_line_and_what_was_expected() {
     ] {
         let message = read(text).unwrap_err();
         assert!(message.contains(error), "{text:?}: {message}");
+        assert!(
+            !message.contains(" at line 1 column") && !message.contains(" at line 2 column"),
+            "{message}"
+        );
     }
 }
 

@@ -51,7 +51,7 @@ fn broken_routes_are_named_by_file_and_entry() {
     assert!(message.contains(expected), "{message}");
     folder.write(first, "{\n\"schema\": \"x\" ]");
     let message = error(&["check", RING, "--routes-dir", &dir]);
-    assert!(message.contains("02-00-00-00-00-01.json:2: "), "{message}");
+    assert!(message.contains("02-00-00-00-00-01.json:2, column 15: "), "{message}");
 
     // Without the file of one host, the routes of the others are still judged.
     fs::remove_file(folder.path(first)).unwrap();
