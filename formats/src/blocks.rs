@@ -45,11 +45,7 @@ pub(super) fn read<T: Send>(
     parse: impl Fn(&Block) -> T + Sync,
     mut take: impl FnMut(T) -> Result<(), Malformed> + Send,
 ) -> Result<(), FormatError> {
-    let malformed = |Malformed { place, problem }| FormatError::Malformed {
-        file: path.display().to_string(),
-        place,
-        problem,
-    };
+    let malformed = |wrong: Malformed| wrong.in_file(&path.display().to_string());
     let file = File::open(path);
     let mut blocks =
         Blocks::new(file.map_err(|source| FormatError::Unreadable { path: path.to_owned(), source })?);

@@ -79,11 +79,7 @@ pub fn read(path: &Path, fabric: &Fabric) -> Result<TorusStatement, FormatError>
 /// # Errors
 /// If it is malformed; the error names the line.
 pub fn parse(name: &str, text: &str, fabric: &Fabric) -> Result<TorusStatement, FormatError> {
-    statement(name, text, fabric).map_err(|Malformed { place, problem }| FormatError::Malformed {
-        file: name.to_owned(),
-        place,
-        problem,
-    })
+    statement(name, text, fabric).map_err(|wrong| wrong.in_file(name))
 }
 
 fn statement(name: &str, text: &str, fabric: &Fabric) -> Result<TorusStatement, Malformed> {

@@ -121,11 +121,7 @@ impl<'a> RouteReader<'a> {
     /// entry.
     pub fn read(&self, path: &Path) -> Result<Option<ListedRoutes>, FormatError> {
         let bytes = read_bounded(path)?;
-        self.parse(&bytes).map_err(|Malformed { place, problem }| FormatError::Malformed {
-            file: path.display().to_string(),
-            place,
-            problem,
-        })
+        self.parse(&bytes).map_err(|wrong| wrong.in_file(&path.display().to_string()))
     }
 
     fn parse(&self, bytes: &[u8]) -> Result<Option<ListedRoutes>, Malformed> {
