@@ -6,39 +6,8 @@
 use std::io::{self, Write};
 
 use mapper_proto::map::Fabric;
-use thiserror::Error;
-
 use mapper_routing::Subnet;
 use mapper_routing::engines::ftree::HostOrder;
-
-/// The LID of lines that only pad.
-const DUMMY_LID: u32 = 0xffff;
-
-/// A line of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OrderLine {
-    /// A compute node.
-    Node {
-        /// Its LID.
-        lid: u32,
-        /// What the fabric calls it.
-        description: String,
-    },
-    /// No node: the leaf is smaller than the largest.
-    Dummy,
-}
-
-/// A line that is none of an ordering file.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{file}:{line}: expected `0x<LID>`, a tab and a description, found `{found}`")]
-pub struct OrderError {
-    /// The file.
-    pub file: String,
-    /// The line, counted from 1.
-    pub line: usize,
-    /// Its beginning.
-    pub found: String,
-}
 
 /// Writes an order of the hosts of a subnet, which must be of this fabric. A host is there by its first
 /// LID.
@@ -60,40 +29,9 @@ pub fn write(out: &mut dyn Write, fabric: &Fabric, subnet: &Subnet, order: &Host
     Ok(())
 }
 
-/// Reads an ordering file. `file` is what errors call it.
-///
-/// # Errors
-/// If a line is not `0x<LID><TAB>description`.
-pub fn read(file: &str, text: &str) -> Result<Vec<OrderLine>, OrderError> {
-    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    lines
-        .map(|(line, number)| {
-            parse(line).ok_or_else(|| OrderError {
-                file: file.to_owned(),
-                line: number,
-                found: line.chars().take(MOST_SHOWN).collect(),
-            })
-        })
-        .collect()
-}
-
-/// Most letters of a bad line that an error shows.
-const MOST_SHOWN: usize = 40;
-
-fn parse(line: &str) -> Option<OrderLine> {
-    let (lid, description) = line.split_once('\t')?;
-    let digits = lid.strip_prefix("0x").or_else(|| lid.strip_prefix("0X"))?;
-    let lid = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
-    if lid == DUMMY_LID && description == "DUMMY" {
-        return Some(OrderLine::Dummy);
-    }
-    Some(OrderLine::Node { lid, description: description.to_owned() })
-}
-
 #[cfg(test)]
 mod tests {
     use mapper_fabric::generate;
-    use proptest::prelude::*;
 
     use super::*;
     use mapper_routing::engines::Settings;
@@ -109,21 +47,5 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..4], ["0x0001\th1", "0x0002\th2", "0x0003\th3", "0xFFFF\tDUMMY"]);
         assert_eq!(lines.len(), 8);
-        let read = read("order", &text).unwrap();
-        assert_eq!((read.len(), &read[3]), (8, &OrderLine::Dummy));
-        assert_eq!(read[2], OrderLine::Node { lid: 3, description: "h3".into() });
-    }
-
-    #[test]
-    fn a_bad_line_is_named() {
-        let error = read("order", "0x0001\th1\n7 h2\n").unwrap_err();
-        assert_eq!(error.to_string(), "order:2: expected `0x<LID>`, a tab and a description, found `7 h2`");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_reader_panic(text in ".{0,200}") {
-            let _ = read("order", &text);
-        }
     }
 }
