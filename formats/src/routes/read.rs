@@ -8,7 +8,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::wire::{Element, Route};
 
-use super::{ObjectDiffersJson, RouteJson, RoutesJson, SCHEMA};
+use super::{ObjectDiffersJson, RouteJson, RoutesJson, SCHEMA, SegmentsDifferJson};
 use crate::blocks::quoted;
 use crate::{FormatError, Malformed, read_bounded};
 use mapper_routing::tables::Layers;
@@ -86,12 +86,10 @@ pub enum FaultKind {
     OtherBytes(String),
 }
 
-/// What an entry comes to.
+/// What a route of a file comes to.
 enum Entry {
     Route(ListedRoute),
     Fault(RouteFault),
-    /// It leads to a host that the fabric does not have.
-    Stranger,
 }
 
 /// Reads routes of one fabric.
@@ -135,52 +133,53 @@ impl<'a> RouteReader<'a> {
         }
         let from = self.host(&json.host).map_err(|problem| Malformed::within("host", problem))?;
         let Some(from) = from else { return Ok(None) };
-        let mut listed = ListedRoutes {
-            from,
-            routes: Vec::new(),
-            faults: Vec::new(),
-            by_destination: BTreeMap::new(),
-            by_segments: Vec::new(),
-            segments_differ: Vec::new(),
-            objects_differ: json.objects_differ,
-            segments_not_compared: None,
-            strangers: 0,
+        let mut strangers = 0;
+        let read = entries(
+            &json.routes,
+            |nth, route| format!("routes[{nth}] to {}", route.to),
+            |route| self.route(from, route),
+            &mut strangers,
+        )?;
+        let (mut routes, mut faults) = (Vec::with_capacity(read.len()), Vec::new());
+        for entry in read {
+            match entry {
+                Entry::Route(route) => routes.push(route),
+                Entry::Fault(fault) => faults.push(fault),
+            }
+        }
+        let destinations = entries(
+            &json.by_destination,
+            |nth, _| format!("by_destination[{nth}]"),
+            |entry| Ok(self.host(&entry.to)?.map(|to| (to, &entry.ports))),
+            &mut strangers,
+        )?;
+        let mut by_destination: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        for (to, ports) in destinations {
+            by_destination.entry(to).or_default().extend(ports);
+        }
+        let by_segments = entries(
+            &json.by_segments,
+            |nth, _| format!("by_segments[{nth}]"),
+            |entry| self.segments(&entry.to, entry.port, &entry.segments),
+            &mut strangers,
+        )?;
+        let differs = |entry: &SegmentsDifferJson| {
+            let segments = self.segments(&entry.to, entry.port, &entry.segments)?;
+            Ok(segments.map(|segments| ListedDifference { segments, is_held: entry.held }))
         };
-        for (nth, route) in json.routes.iter().enumerate() {
-            let entry = self.route(from, route);
-            match entry
-                .map_err(|problem| Malformed::within(format!("routes[{nth}] to {}", route.to), problem))?
-            {
-                Entry::Route(route) => listed.routes.push(route),
-                Entry::Fault(fault) => listed.faults.push(fault),
-                Entry::Stranger => listed.strangers += 1,
-            }
-        }
-        for (nth, entry) in json.by_destination.iter().enumerate() {
-            let to = self.host(&entry.to);
-            match to.map_err(|problem| Malformed::within(format!("by_destination[{nth}]"), problem))? {
-                Some(to) => listed.by_destination.entry(to).or_default().extend(&entry.ports),
-                None => listed.strangers += 1,
-            }
-        }
-        for (nth, entry) in json.by_segments.iter().enumerate() {
-            let entry = self.segments(&entry.to, entry.port, &entry.segments);
-            match entry.map_err(|problem| Malformed::within(format!("by_segments[{nth}]"), problem))? {
-                Some(segments) => listed.by_segments.push(segments),
-                None => listed.strangers += 1,
-            }
-        }
-        for (nth, entry) in json.segments_differ.iter().enumerate() {
-            let segments = self.segments(&entry.to, entry.port, &entry.segments);
-            match segments.map_err(|problem| Malformed::within(format!("segments_differ[{nth}]"), problem))? {
-                Some(segments) => {
-                    listed.segments_differ.push(ListedDifference { segments, is_held: entry.held });
-                }
-                None => listed.strangers += 1,
-            }
-        }
-        listed.segments_not_compared = json.segments_not_compared;
-        Ok(Some(listed))
+        let place = |nth, _: &_| format!("segments_differ[{nth}]");
+        let segments_differ = entries(&json.segments_differ, place, differs, &mut strangers)?;
+        Ok(Some(ListedRoutes {
+            from,
+            routes,
+            faults,
+            by_destination,
+            by_segments,
+            segments_differ,
+            objects_differ: json.objects_differ,
+            segments_not_compared: json.segments_not_compared,
+            strangers,
+        }))
     }
 
     /// Segments; nothing if the fabric does not have the host that they are for.
@@ -199,7 +198,8 @@ impl<'a> RouteReader<'a> {
         Ok(self.hosts.get(&mac).copied())
     }
 
-    fn route(&self, from: u32, json: &RouteJson) -> Result<Entry, String> {
+    /// A route; nothing if it leads to a host that the fabric does not have.
+    fn route(&self, from: u32, json: &RouteJson) -> Result<Option<Entry>, String> {
         let to = self.host(&json.to)?;
         if json.layer >= Layers::MAX {
             return Err(format!("layer {}; expected one from 0 to {}", json.layer, Layers::MAX - 1));
@@ -210,8 +210,8 @@ impl<'a> RouteReader<'a> {
         if length != bytes.len() {
             return Err(format!("byte {length} of `{}` begins no route element", json.bytes));
         }
-        let Some(to) = to else { return Ok(Entry::Stranger) };
-        let fault = |why: FaultKind| Ok(Entry::Fault(RouteFault { to, why }));
+        let Some(to) = to else { return Ok(None) };
+        let fault = |why: FaultKind| Ok(Some(Entry::Fault(RouteFault { to, why })));
         let hop = |(name, port): &(String, u8)| {
             let xbar = self.xbars.get(name.as_str()).copied();
             xbar.map(|xbar| PortRef { xbar, port: *port }).ok_or_else(|| quoted(name.as_bytes()))
@@ -233,8 +233,26 @@ impl<'a> RouteReader<'a> {
                 return fault(FaultKind::OtherBytes(quoted(json.bytes.as_bytes())));
             }
         }
-        Ok(Entry::Route(ListedRoute { to, layer: json.layer, hops }))
+        Ok(Some(Entry::Route(ListedRoute { to, layer: json.layer, hops })))
     }
+}
+
+/// What the entries of a list come to. Those that lead to hosts that the fabric does not have are counted among `strangers`
+/// and passed over. `place` is what errors call an entry.
+fn entries<'j, J, T>(
+    list: &'j [J],
+    place: impl Fn(usize, &J) -> String,
+    read: impl Fn(&'j J) -> Result<Option<T>, String>,
+    strangers: &mut u64,
+) -> Result<Vec<T>, Malformed> {
+    let mut found = Vec::with_capacity(list.len());
+    for (nth, entry) in list.iter().enumerate() {
+        match read(entry).map_err(|problem| Malformed::within(place(nth, entry), problem))? {
+            Some(entry) => found.push(entry),
+            None => *strangers += 1,
+        }
+    }
+    Ok(found)
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
@@ -251,7 +269,7 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
-    use crate::routes::{ByDestinationJson, BySegmentsJson, DifferenceJson, SegmentsDifferJson};
+    use crate::routes::{ByDestinationJson, BySegmentsJson, DifferenceJson};
 
     #[test]
     fn routes_are_read_as_they_were_written_and_refused_if_not() {
