@@ -205,8 +205,8 @@ pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
     resolve_plan(argument, None)
 }
 
-/// The plan that `argument` means: a file's, if there is such a file, or else a generator's. Where a list of cables does not say which devices are crossbars, a fabric that has devices of
-/// the same names does.
+/// The plan that `argument` means: a file's, if there is such a file, or else a generator's. A list of cables may not say which
+/// devices are crossbars; `found`, a fabric with devices of these names, tells then.
 ///
 /// # Errors
 /// If it is neither, or the file or the spec is no good.

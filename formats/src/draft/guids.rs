@@ -8,8 +8,8 @@ use crate::Malformed;
 impl Draft {
     /// Refuses a GUID that two nodes, or two ports of machines, have. Tables name what they lead to by it.
     ///
-    /// All ports of a machine share its GUID, and so may two entries for one machine; it counts for its port
-    /// only where that has none of its own, and that may be the same as the machine's.
+    /// All ports of a machine share its GUID, and so may two entries for one machine. A machine's GUID stands for a port only
+    /// where the port has none of its own. A port's own GUID may equal its machine's.
     pub(crate) fn check_guids(&self) -> Result<(), Malformed> {
         let mut owners: BTreeMap<u64, Owner<'_>> = BTreeMap::new();
         for node in &self.nodes {
