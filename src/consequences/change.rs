@@ -1,5 +1,7 @@
 //! Cables that are cut, nodes that are removed, and cables that are added, and the fabric after that.
 
+mod numbering;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::names::{Named, Names};
@@ -69,6 +71,18 @@ pub(crate) enum ChangeError {
     /// The xbar has no such port.
     #[error("{option} {asked}: {end} is not there; the xbar has {ports} ports")]
     TooFewPorts { option: &'static str, asked: String, end: String, ports: u8 },
+    /// The xbar's ports count from another number.
+    #[error("{option} {asked}: {end} is not there; the ports of the xbar count from {first} to {last}")]
+    OtherNumbers { option: &'static str, asked: String, end: String, first: u8, last: u8 },
+    /// The host is another port of its machine.
+    #[error(
+        "{option} {asked}: {end} is port {port} of its machine; any other port that has a cable has a name of its own, \
+         which `mapper topology show` tells"
+    )]
+    OtherInterface { option: &'static str, asked: String, end: String, port: u8 },
+    /// A cable has both ends in one port.
+    #[error("{option} {asked}: both ends are {end}; name two ports")]
+    SamePort { option: &'static str, asked: String, end: String },
     /// Two hosts cannot be joined without an xbar.
     #[error("{option} {asked}: at least one end must be a port of an xbar")]
     TwoHosts { option: &'static str, asked: String },
@@ -241,15 +255,10 @@ impl Asked<'_> {
         other: NamedEnd,
         change: &mut Change,
     ) -> Result<(), ChangeError> {
-        self.check_free(asked, one, change)?;
-        self.check_free(asked, other, change)?;
-        change.added.push(match (one, other) {
+        let added = match (one, other) {
             (NamedEnd::Port(one), NamedEnd::Port(other)) if one == other => {
-                return Err(ChangeError::Taken {
-                    option: ADD,
-                    asked: asked.to_owned(),
-                    end: self.names.port(one),
-                });
+                let (asked, end) = (asked.to_owned(), self.names.port(one));
+                return Err(ChangeError::SamePort { option: ADD, asked, end });
             }
             (NamedEnd::Port(one), NamedEnd::Port(other)) => Added::Xbars(Cable::new(one, other)),
             (NamedEnd::Host(host), NamedEnd::Port(at)) | (NamedEnd::Port(at), NamedEnd::Host(host)) => {
@@ -258,8 +267,39 @@ impl Asked<'_> {
             (NamedEnd::Host(_), NamedEnd::Host(_)) => {
                 return Err(ChangeError::TwoHosts { option: ADD, asked: asked.to_owned() });
             }
-        });
+        };
+        for at in numbering::ends(&added) {
+            let beside = numbering::ends(&added).filter(|&end| end != at);
+            self.check_port(asked, at, change.added.iter().flat_map(numbering::ends).chain(beside))?;
+        }
+        self.check_free(asked, one, change)?;
+        self.check_free(asked, other, change)?;
+        change.added.push(added);
         Ok(())
+    }
+
+    /// Refuses a port that an xbar does not have, or not if its ports count from where cables show. `beside` are the ports of
+    /// other cables that are added.
+    fn check_port(
+        &self,
+        asked: &str,
+        at: PortRef,
+        beside: impl Iterator<Item = PortRef>,
+    ) -> Result<(), ChangeError> {
+        let (option, asked, end) = (ADD, asked.to_owned(), self.names.port(at));
+        let ports = self.fabric.map.xbars[at.xbar as usize].ports;
+        if at.port > ports {
+            return Err(ChangeError::TooFewPorts { option, asked, end, ports });
+        }
+        match numbering::first_port(self.fabric, beside, at.xbar) {
+            Some(1) if at.port == 0 => {
+                Err(ChangeError::OtherNumbers { option, asked, end, first: 1, last: ports })
+            }
+            Some(0) if at.port == ports => {
+                Err(ChangeError::OtherNumbers { option, asked, end, first: 0, last: ports.saturating_sub(1) })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses an end at which a cable is left after all cuts and removals, before a new one is added there.
@@ -278,10 +318,6 @@ impl Asked<'_> {
                 (change.hosts.contains(&host), is_added || host_has_cable(host))
             }
             NamedEnd::Port(at) => {
-                let ports = map.xbars[at.xbar as usize].ports;
-                if at.port > ports {
-                    return Err(ChangeError::TooFewPorts { option, asked, end: said, ports });
-                }
                 let by_host =
                     (0..).zip(&map.hosts).any(|(host, it)| it.at == Some(at) && host_has_cable(host));
                 let stays = |number: u32, cable: &Cable| {
@@ -291,10 +327,7 @@ impl Asked<'_> {
                 let by_cable = (0..)
                     .zip(&map.cables)
                     .any(|(number, cable)| (cable.a == at || cable.b == at) && stays(number, cable));
-                let by_added = change.added.iter().any(|added| match added {
-                    Added::Xbars(cable) => cable.a == at || cable.b == at,
-                    Added::Host(_, known) => *known == at,
-                });
+                let by_added = change.added.iter().flat_map(numbering::ends).any(|known| known == at);
                 (change.xbars.contains(&at.xbar), by_host || by_cable || by_added)
             }
         };
@@ -318,7 +351,13 @@ impl Asked<'_> {
         match (self.nodes.get(name), port) {
             (None, _) => Err(no_such_node(option, asked, name)),
             (_, None) => Err(no_port()),
-            (Some(&Named::Host(host)), Some(_)) => Ok(NamedEnd::Host(host)),
+            (Some(&Named::Host(host)), Some(port)) => {
+                // Hosts of agents' maps have no number of a port.
+                let own = self.fabric.hosts.get(host as usize).map_or(1, |label| label.node_port.max(1));
+                let (asked, end) = (asked.to_owned(), name.to_owned());
+                let other = ChangeError::OtherInterface { option, asked, end, port: own };
+                if port == own { Ok(NamedEnd::Host(host)) } else { Err(other) }
+            }
             (Some(&Named::Xbar(xbar)), Some(port)) => Ok(NamedEnd::Port(PortRef { xbar, port })),
         }
     }
@@ -336,58 +375,4 @@ fn no_such_node(option: &'static str, asked: &str, name: &str) -> ChangeError {
 }
 
 #[cfg(test)]
-mod tests {
-    use mapper_fabric::generate;
-
-    use super::*;
-
-    fn change(fabric: &Fabric, cut: &[&str], remove: &[&str], add: &[&str]) -> Result<Change, ChangeError> {
-        let owned = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
-        Change::of_options(fabric, &owned(cut), &owned(remove), &owned(add))
-    }
-
-    #[test]
-    fn a_change_is_made_of_names_and_renumbers_what_stays() {
-        let fabric = generate("ring:n=4,hosts=1").unwrap();
-        let cable = fabric.map.cables[0];
-        let (a, b) = (&fabric.xbars[cable.a.xbar as usize].name, &fabric.xbars[cable.b.xbar as usize].name);
-        let end = format!("{a}:{}", cable.a.port);
-        let cut = change(&fabric, &[&end], &[], &[]).unwrap();
-        assert_eq!(cut.cables, BTreeSet::from([0]));
-        let back = format!("{a}:{},{b}:{}", cable.a.port, cable.b.port);
-        let mended = change(&fabric, &[&end], &[], &[&back]).unwrap().apply(&fabric);
-        assert_eq!(mended.fabric, fabric, "what is cut and added again is as before");
-        let removed = change(&fabric, &["h2"], &[a, "h3"], &[]).unwrap().apply(&fabric);
-        assert_eq!((removed.fabric.map.xbars.len(), removed.fabric.map.cables.len()), (3, 2));
-        assert_eq!(removed.xbars[0], None);
-        assert_eq!(removed.fabric.xbars[0], fabric.xbars[1]);
-        assert_eq!(removed.fabric.map.hosts.iter().filter(|host| host.at.is_some()).count(), 1);
-        assert!(change(&fabric, &[], &[], &[]).unwrap().is_empty());
-    }
-
-    #[test]
-    fn what_cannot_be_done_is_refused_by_name() {
-        let fabric = generate("ring:n=4,hosts=1").unwrap();
-        let wrong = |cut: &[&str], remove: &[&str], add: &[&str]| {
-            change(&fabric, cut, remove, add).unwrap_err().to_string()
-        };
-        let cable = fabric.map.cables[0];
-        let name = &fabric.xbars[cable.a.xbar as usize].name;
-        let end = format!("{name}:{}", cable.a.port);
-        for (said, expected) in [
-            (wrong(&["nobody:1"], &[], &[]), "nothing in the fabric is called `nobody`"),
-            (wrong(&[name], &[], &[]), "is no port of an xbar"),
-            (wrong(&[&format!("{name}:200")], &[], &[]), "no cable is in"),
-            (wrong(&[&format!("{name}:255")], &[], &[]), "is no port of an xbar"),
-            (wrong(&[], &["x9"], &[]), "--remove x9: nothing"),
-            (wrong(&[], &[], &[&end]), "name both ends"),
-            (wrong(&[], &[], &[&format!("h1,{end}")]), "a cable is in h1 already"),
-            (wrong(&["h1"], &[], &[&format!("h1,{end}")]), "already; cut it first"),
-            (wrong(&[], &[name], &[&format!("h1,{end}")]), "is removed"),
-            (wrong(&["h1", "h2"], &[], &["h1,h2"]), "at least one end"),
-            (wrong(&["h1"], &[], &[&format!("h1,{name}:200")]), "is not there; the xbar has"),
-        ] {
-            assert!(said.contains(expected), "{said}");
-        }
-    }
-}
+mod tests;
