@@ -20,11 +20,19 @@ use super::parting;
 #[derive(Debug, Error)]
 pub(crate) enum ConsequencesError {
     /// A cable or a host that the fabric does not have.
-    #[error("the fabric has no {what} {number}; they count from 0 to {last}")]
-    NoSuch { what: &'static str, number: u32, last: i64 },
+    #[error("the fabric has no {what} {number}; {}", numbers(*.count))]
+    NoSuch { what: &'static str, number: u32, count: usize },
     /// The fabric cannot be routed at all, whatever the engine.
     #[error(transparent)]
     Subnet(#[from] mapper_routing::SubnetError),
+}
+
+/// Which numbers so many cables or hosts have, in words.
+fn numbers(count: usize) -> String {
+    match count.checked_sub(1) {
+        None => "it has none".to_owned(),
+        Some(last) => format!("they count from 0 to {last}"),
+    }
 }
 
 /// What to route by.
@@ -77,7 +85,7 @@ impl Routed {
     ) -> Result<Self, ConsequencesError> {
         let count = fabric.map.cables.len();
         if let Some(&number) = cuts.iter().find(|&&cut| cut as usize >= count) {
-            return Err(ConsequencesError::NoSuch { what: "cable", number, last: count as i64 - 1 });
+            return Err(ConsequencesError::NoSuch { what: "cable", number, count });
         }
         let change = Change { cables: cuts.clone(), ..Change::default() };
         Self::after(fabric, &change, By::Engine(engine), &Settings::default(), &())
@@ -237,7 +245,7 @@ impl Routed {
     pub(crate) fn routes(&self, from: u32, to: Option<u32>) -> Result<Vec<(u32, Hops)>, ConsequencesError> {
         let hosts = self.subnet.topology.host_count() as u32;
         if let Some(number) = [Some(from), to].into_iter().flatten().find(|&host| host >= hosts) {
-            return Err(ConsequencesError::NoSuch { what: "host", number, last: i64::from(hosts) - 1 });
+            return Err(ConsequencesError::NoSuch { what: "host", number, count: hosts as usize });
         }
         if self.why_not.is_some() {
             return Ok(Vec::new());
@@ -318,7 +326,12 @@ mod tests {
         assert!(one.changed_entries(&whole).unwrap() > 0);
         let all = Routed::new(&fabric, Engine::Minhop, &of_first.iter().copied().collect()).unwrap();
         assert_eq!(all.cut_off, [0, 1], "the hosts of the first leaf");
-        assert!(Routed::new(&fabric, Engine::Minhop, &BTreeSet::from([999])).is_err());
+        let refusal = |fabric: &Fabric, cut: u32| {
+            Routed::new(fabric, Engine::Minhop, &BTreeSet::from([cut])).unwrap_err().to_string()
+        };
+        assert_eq!(refusal(&fabric, 999), "the fabric has no cable 999; they count from 0 to 15");
+        let one_xbar = generate("clos:hosts=4,ports=4").unwrap();
+        assert_eq!(refusal(&one_xbar, 0), "the fabric has no cable 0; it has none");
     }
 
     #[test]
