@@ -78,22 +78,9 @@ pub(crate) fn rank(
     singles: &[Single],
     done: &(impl Fn() + Sync),
 ) -> Vec<Rank> {
-    let topology = whole.topology();
-    let mut loads = vec![0.0; topology.channel_count()];
-    for (cable, [there, back]) in fabric.map.cables.iter().zip(&whole.loads) {
-        for (end, load) in [(cable.a, there), (cable.b, back)] {
-            if let Far::Channel(channel) = topology.far(end) {
-                loads[channel as usize] = *load;
-            }
-        }
-    }
+    let ranking = Ranking::new(fabric, whole);
     let ranked = |&single: &Single| {
-        let rank = Rank {
-            single,
-            cut_off: cut_off(fabric, topology, single),
-            routes: routes(fabric, topology, single, &loads),
-            strain: strain(fabric, topology, single, &loads),
-        };
+        let rank = ranking.rank(single);
         done();
         rank
     };
@@ -208,125 +195,150 @@ fn outcome(
     })
 }
 
-/// The channels that fail, each way.
-fn channels(fabric: &Fabric, topology: &Topology, single: Single) -> Vec<u32> {
-    match single {
-        // Nothing but what the host itself sends and gets crosses its cable.
-        Single::Host(_) => Vec::new(),
-        Single::Cable(cable) => match topology.far(fabric.map.cables[cable as usize].a) {
-            Far::Channel(channel) => both_ways(topology, channel),
-            Far::Host(_) | Far::Nothing => Vec::new(),
-        },
-        Single::Xbar(xbar) => {
-            let mut all: Vec<u32> =
-                topology.channels_of(xbar).flat_map(|channel| both_ways(topology, channel)).collect();
-            all.sort_unstable();
-            all.dedup();
-            all
-        }
-    }
+/// What failures are ranked by: a fabric and its routes, with what is the same for all failures counted once.
+struct Ranking<'a> {
+    fabric: &'a Fabric,
+    topology: &'a Topology,
+    /// How many routes cross each channel.
+    loads: Vec<f64>,
+    /// How many hosts each part of the fabric has, by [`Topology::component`].
+    hosts_of_part: Vec<usize>,
 }
 
-fn both_ways(topology: &Topology, channel: u32) -> Vec<u32> {
-    let back = topology.reverse(channel);
-    if back == channel { vec![channel] } else { vec![channel, back] }
-}
-
-fn routes(fabric: &Fabric, topology: &Topology, single: Single, loads: &[f64]) -> f64 {
-    if let Single::Host(host) = single {
-        // There is one to and one from each other host.
-        return 2.0 * (hosts_beside(topology, host) as f64 - 1.0).max(0.0);
-    }
-    channels(fabric, topology, single).iter().map(|&channel| loads[channel as usize]).sum()
-}
-
-fn strain(fabric: &Fabric, topology: &Topology, single: Single, loads: &[f64]) -> f64 {
-    let failed = channels(fabric, topology, single);
-    let is_neighbour = |xbar: u32| single != Single::Xbar(xbar);
-    let mut at: Vec<u32> = failed.iter().map(|&channel| topology.tail(channel).xbar).collect();
-    at.retain(|&xbar| is_neighbour(xbar));
-    at.sort_unstable();
-    at.dedup();
-    let strain = |xbar: u32| {
-        let is_here = |end: u32| end == xbar;
-        let moved: f64 = failed
-            .iter()
-            .filter(|&&it| is_here(topology.tail(it).xbar) || is_here(topology.head(it).xbar))
-            .map(|&channel| loads[channel as usize])
-            .sum();
-        let gone = failed.iter().filter(|&&it| is_here(topology.tail(it).xbar)).count();
-        let left = topology.channels_of(xbar).len() - gone;
-        if left == 0 { 0.0 } else { moved / left as f64 }
-    };
-    at.into_iter().map(strain).fold(0.0, f64::max)
-}
-
-/// How many hosts a failure parts, as [`super::parting::cut_off`] counts them, but without building the fabric that is left.
-fn cut_off(fabric: &Fabric, topology: &Topology, single: Single) -> usize {
-    let (starts, part) = match single {
-        Single::Host(host) => return usize::from(hosts_beside(topology, host) > 1),
-        Single::Cable(cable) => {
-            let cable = fabric.map.cables[cable as usize];
-            ([cable.a.xbar, cable.b.xbar].to_vec(), topology.component(cable.a.xbar))
-        }
-        Single::Xbar(xbar) => {
-            let near = topology.channels_of(xbar).map(|channel| topology.head(channel).xbar);
-            (near.filter(|&near| near != xbar).collect(), topology.component(xbar))
-        }
-    };
-    let failed = channels(fabric, topology, single);
-    let mut seen = vec![false; topology.xbar_count()];
-    let mut queue = Vec::new();
-    let mut pieces = Vec::new();
-    for &start in &starts {
-        if std::mem::replace(&mut seen[start as usize], true) {
-            continue;
-        }
-        let mut hosts = 0;
-        queue.push(start);
-        while let Some(xbar) = queue.pop() {
-            hosts += hosts_of(topology, xbar);
-            for channel in topology.channels_of(xbar) {
-                let next = topology.head(channel).xbar;
-                let fails = match single {
-                    Single::Cable(_) | Single::Host(_) => failed.contains(&channel),
-                    Single::Xbar(failed) => next == failed,
-                };
-                if !fails && !std::mem::replace(&mut seen[next as usize], true) {
-                    queue.push(next);
+impl<'a> Ranking<'a> {
+    fn new(fabric: &'a Fabric, whole: &'a Routed) -> Self {
+        let topology = whole.topology();
+        let mut loads = vec![0.0; topology.channel_count()];
+        for (cable, [there, back]) in fabric.map.cables.iter().zip(&whole.loads) {
+            for (end, load) in [(cable.a, there), (cable.b, back)] {
+                if let Far::Channel(channel) = topology.far(end) {
+                    loads[channel as usize] = *load;
                 }
             }
-            // The other end of a cable is joined still, so nobody is parted, and it matters not with how many others.
-            if let (Single::Cable(_), [_, other]) = (single, &starts[..])
-                && seen[*other as usize]
-                && pieces.is_empty()
-            {
-                return 0;
+        }
+        let mut hosts_of_part = vec![0; topology.xbar_count()];
+        for xbar in 0..topology.xbar_count() as u32 {
+            hosts_of_part[topology.component(xbar) as usize] += topology.hosts_of(xbar).len();
+        }
+        Self { fabric, topology, loads, hosts_of_part }
+    }
+
+    fn rank(&self, single: Single) -> Rank {
+        let cut_off = self.cut_off(single);
+        Rank { single, cut_off, routes: self.routes(single), strain: self.strain(single) }
+    }
+
+    /// The channels that fail, each way.
+    fn channels(&self, single: Single) -> Vec<u32> {
+        match single {
+            // Nothing but what the host itself sends and gets crosses its cable.
+            Single::Host(_) => Vec::new(),
+            Single::Cable(cable) => match self.topology.far(self.fabric.map.cables[cable as usize].a) {
+                Far::Channel(channel) => self.both_ways(channel),
+                Far::Host(_) | Far::Nothing => Vec::new(),
+            },
+            Single::Xbar(xbar) => {
+                let of_xbar = self.topology.channels_of(xbar);
+                let mut all: Vec<u32> = of_xbar.flat_map(|channel| self.both_ways(channel)).collect();
+                all.sort_unstable();
+                all.dedup();
+                all
             }
         }
-        pieces.push(hosts);
     }
-    hosts_of_part(topology, part) - pieces.into_iter().max().unwrap_or_default()
-}
 
-fn hosts_of_part(topology: &Topology, part: u32) -> usize {
-    let of_part = (0..topology.xbar_count() as u32).filter(|&xbar| topology.component(xbar) == part);
-    of_part.map(|xbar| hosts_of(topology, xbar)).sum()
-}
-
-/// How many hosts the part of the fabric has that a host is in, itself too.
-fn hosts_beside(topology: &Topology, host: u32) -> usize {
-    match topology.attachment(host) {
-        Attachment::Port(at) => hosts_of_part(topology, topology.component(at.xbar)),
-        Attachment::Host(_) => 2,
-        Attachment::Nothing => 1,
+    fn both_ways(&self, channel: u32) -> Vec<u32> {
+        let back = self.topology.reverse(channel);
+        if back == channel { vec![channel] } else { vec![channel, back] }
     }
-}
 
-/// How many hosts are cabled to an xbar.
-fn hosts_of(topology: &Topology, xbar: u32) -> usize {
-    let is_cabled = |&&host: &&u32| matches!(topology.attachment(host), Attachment::Port(_));
-    topology.hosts_of(xbar).iter().filter(is_cabled).count()
+    fn routes(&self, single: Single) -> f64 {
+        if let Single::Host(host) = single {
+            // There is one to and one from each other host.
+            return 2.0 * (self.hosts_beside(host) as f64 - 1.0).max(0.0);
+        }
+        self.channels(single).iter().map(|&channel| self.loads[channel as usize]).sum()
+    }
+
+    fn strain(&self, single: Single) -> f64 {
+        let topology = self.topology;
+        let failed = self.channels(single);
+        let is_neighbour = |xbar: u32| single != Single::Xbar(xbar);
+        let mut at: Vec<u32> = failed.iter().map(|&channel| topology.tail(channel).xbar).collect();
+        at.retain(|&xbar| is_neighbour(xbar));
+        at.sort_unstable();
+        at.dedup();
+        let strain = |xbar: u32| {
+            let is_here = |end: u32| end == xbar;
+            let moved: f64 = failed
+                .iter()
+                .filter(|&&it| is_here(topology.tail(it).xbar) || is_here(topology.head(it).xbar))
+                .map(|&channel| self.loads[channel as usize])
+                .sum();
+            let gone = failed.iter().filter(|&&it| is_here(topology.tail(it).xbar)).count();
+            let left = topology.channels_of(xbar).len() - gone;
+            if left == 0 { 0.0 } else { moved / left as f64 }
+        };
+        at.into_iter().map(strain).fold(0.0, f64::max)
+    }
+
+    /// How many hosts a failure parts, as [`super::parting::cut_off`] counts them, but without building the fabric that is left.
+    fn cut_off(&self, single: Single) -> usize {
+        let topology = self.topology;
+        let (starts, part) = match single {
+            Single::Host(host) => return usize::from(self.hosts_beside(host) > 1),
+            Single::Cable(cable) => {
+                let cable = self.fabric.map.cables[cable as usize];
+                ([cable.a.xbar, cable.b.xbar].to_vec(), topology.component(cable.a.xbar))
+            }
+            Single::Xbar(xbar) => {
+                let near = topology.channels_of(xbar).map(|channel| topology.head(channel).xbar);
+                (near.filter(|&near| near != xbar).collect(), topology.component(xbar))
+            }
+        };
+        let failed = self.channels(single);
+        let mut seen = vec![false; topology.xbar_count()];
+        let mut queue = Vec::new();
+        let mut pieces = Vec::new();
+        for &start in &starts {
+            if std::mem::replace(&mut seen[start as usize], true) {
+                continue;
+            }
+            let mut hosts = 0;
+            queue.push(start);
+            while let Some(xbar) = queue.pop() {
+                hosts += topology.hosts_of(xbar).len();
+                for channel in topology.channels_of(xbar) {
+                    let next = topology.head(channel).xbar;
+                    let fails = match single {
+                        Single::Cable(_) | Single::Host(_) => failed.contains(&channel),
+                        Single::Xbar(failed) => next == failed,
+                    };
+                    if !fails && !std::mem::replace(&mut seen[next as usize], true) {
+                        queue.push(next);
+                    }
+                }
+                // The other end of a cable is joined still, so the failure parts nobody, and the count of hosts is not needed.
+                if let (Single::Cable(_), [_, other]) = (single, &starts[..])
+                    && seen[*other as usize]
+                    && pieces.is_empty()
+                {
+                    return 0;
+                }
+            }
+            pieces.push(hosts);
+        }
+        self.hosts_of_part[part as usize] - pieces.into_iter().max().unwrap_or_default()
+    }
+
+    /// How many hosts the part of the fabric has that a host is in, itself too.
+    fn hosts_beside(&self, host: u32) -> usize {
+        match self.topology.attachment(host) {
+            Attachment::Port(at) => self.hosts_of_part[self.topology.component(at.xbar) as usize],
+            Attachment::Host(_) => 2,
+            Attachment::Nothing => 1,
+        }
+    }
 }
 
 #[cfg(test)]
