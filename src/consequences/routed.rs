@@ -329,7 +329,7 @@ mod tests {
         let refusal = |fabric: &Fabric, cut: u32| {
             Routed::new(fabric, Engine::Minhop, &BTreeSet::from([cut])).unwrap_err().to_string()
         };
-        assert_eq!(refusal(&fabric, 999), "the fabric has no cable 999; they count from 0 to 15");
+        assert_eq!(refusal(&fabric, 999), "the fabric has no cable 999; they count from 0 to 7");
         let one_xbar = generate("clos:hosts=4,ports=4").unwrap();
         assert_eq!(refusal(&one_xbar, 0), "the fabric has no cable 0; it has none");
     }
