@@ -21,14 +21,14 @@ impl Ring {
     }
 
     /// The addresses of one version of IP that the board of a machine shows.
-    pub(crate) fn addresses(&self, at: usize, version: u8) -> Vec<String> {
+    fn addresses(&self, at: usize, version: u8) -> Vec<String> {
         let board = self.board(at, &[]);
         let all = board["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str);
         all.filter(|text| text.contains(':') == (version == 6)).map(str::to_owned).collect()
     }
 
     /// The addresses of IPv4 that the kernel says the tap interface of a machine has.
-    fn on_tap(&self, at: usize) -> Vec<String> {
+    pub(crate) fn on_tap(&self, at: usize) -> Vec<String> {
         let told = String::from_utf8(self.run(at, "ip -4 -o addr show dev fabric0").stdout).unwrap();
         told.lines().filter_map(|line| line.split_whitespace().nth(3)).map(str::to_owned).collect()
     }

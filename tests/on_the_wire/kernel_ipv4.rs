@@ -107,7 +107,7 @@ fn ports_with_addresses_of_their_own_are_reached_at_these_and_at_those_of_the_fa
             wait_for("pings pass", || (pings(&ring.machines[0], to) == 20).then_some(()));
         }
         let picked = wait_for("the tap interface has its addresses", || {
-            let own = ring.addresses(1, 4);
+            let own = ring.on_tap(1);
             (own.len() == options.len() / 2).then_some(own)
         });
         for address in picked {

@@ -102,9 +102,12 @@ impl ProbeSockets {
         self.raw.send_to(packet, &SocketAddr::V6(SocketAddrV6::new(towards, 0, 0, 0)).into()).map(drop)
     }
 
-    /// Sends a datagram back to where one came from. What the kernel does not take is lost.
-    pub fn answer(&self, datagram: &[u8], to: SocketAddr) {
-        let _lost = self.datagrams.get_ref().send_to(datagram, &to.into());
+    /// Sends a datagram back to where one came from.
+    ///
+    /// # Errors
+    /// If the kernel does not take it; it is lost then.
+    pub fn answer(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.datagrams.get_ref().send_to(datagram, &to.into()).map(drop)
     }
 
     /// Waits for a datagram.

@@ -180,7 +180,7 @@ impl Driver {
             FromKernel::Datagram(Arrived { bytes, len, from, arrived_ns }) => {
                 let answer =
                     self.host.handle_kernel_datagram(self.now(), from.ip(), (&bytes[..len], arrived_ns));
-                if let (Some(answer), Ok(side)) = (answer, &self.kernel) {
+                if let (Some(answer), Ok(side)) = (answer, &mut self.kernel) {
                     side.probes.answer(&answer, from);
                 }
             }

@@ -50,9 +50,12 @@ impl ProbeSocketsV4 {
         self.raw.send_to(packet, &SocketAddr::from((towards, 0)).into()).map(drop)
     }
 
-    /// Sends a datagram back to where one came from. What the kernel does not take is lost.
-    pub fn answer(&self, datagram: &[u8], to: SocketAddr) {
-        let _lost = self.datagrams.try_send_to(datagram, to);
+    /// Sends a datagram back to where one came from.
+    ///
+    /// # Errors
+    /// If the kernel does not take it; it is lost then.
+    pub fn answer(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.datagrams.try_send_to(datagram, to).map(drop)
     }
 
     /// Waits for a datagram.

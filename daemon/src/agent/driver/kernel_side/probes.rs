@@ -29,13 +29,25 @@ pub(super) struct Probes {
     v4: Option<ProbeSocketsV4>,
     /// When those of IPv6 may be opened next. Another program may have their port.
     open_again_at: Instant,
-    /// Whether this machine forbade the last probe that was sent: of IPv4, and of IPv6.
-    forbidden: [bool; 2],
+    /// Whether this machine forbade the last probe, and the last answer to one, that was to be sent: of IPv4, and of IPv6.
+    forbidden: [ForbiddenProbes; 2],
+}
+
+/// Which probes of a version of IP this machine forbids.
+#[derive(Debug, Clone, Copy, Default)]
+struct ForbiddenProbes {
+    sent: bool,
+    answered: bool,
+}
+
+/// Whether the machine forbids what was to be sent.
+fn is_forbidden(sent: &io::Result<()>) -> bool {
+    sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 impl Default for Probes {
     fn default() -> Self {
-        Self { v6: None, v4: None, open_again_at: Instant::ZERO, forbidden: [false; 2] }
+        Self { v6: None, v4: None, open_again_at: Instant::ZERO, forbidden: [ForbiddenProbes::default(); 2] }
     }
 }
 
@@ -114,31 +126,33 @@ impl Probes {
             IpAddr::V6(towards) => Some(sockets.send(&packet, towards)),
         };
         if let Some(sent) = sent {
-            let is_forbidden = sent.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
-            self.forbidden[usize::from(towards.is_ipv6())] = is_forbidden;
+            self.forbidden[usize::from(towards.is_ipv6())].sent = is_forbidden(&sent);
         }
     }
 
     /// Says in words which probes this machine forbids this process to send.
     pub(super) fn forbidden(&self) -> Option<String> {
-        let of = match self.forbidden {
+        let of = match self.forbidden.map(|of| of.sent || of.answered) {
             [false, false] => return None,
             [true, false] => "IPv4",
             [false, true] => "IPv6",
             [true, true] => "IPv4 and IPv6",
         };
         Some(format!(
-            "this machine forbids this process to send probes of {of} through the kernels, so packets go by the tap interface: a \
+            "this machine forbids this process to send probes of {of} through the kernels, or answers to them, so packets go by the tap interface: a \
              rule of its firewall for what leaves it (chain OUTPUT; let UDP to port {UDP_PORT} pass), or IPAddressDeny= of the \
              daemon's unit"
         ))
     }
 
     /// Sends an answer to a probe that came from this address.
-    pub(super) fn answer(&self, answer: &[u8], to: SocketAddr) {
-        match to {
-            SocketAddr::V4(_) => self.v4.iter().for_each(|sockets| sockets.answer(answer, to)),
-            SocketAddr::V6(_) => self.v6.iter().for_each(|sockets| sockets.answer(answer, to)),
+    pub(super) fn answer(&mut self, answer: &[u8], to: SocketAddr) {
+        let sent = match to {
+            SocketAddr::V4(_) => self.v4.as_ref().map(|sockets| sockets.answer(answer, to)),
+            SocketAddr::V6(_) => self.v6.as_ref().map(|sockets| sockets.answer(answer, to)),
+        };
+        if let Some(sent) = sent {
+            self.forbidden[usize::from(to.is_ipv6())].answered = is_forbidden(&sent);
         }
     }
 }
