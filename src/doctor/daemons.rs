@@ -318,7 +318,7 @@ fn check_network(board: &Board, whole: bool) -> Check {
     if whole && board.unreachable.is_empty() {
         return Check::ok(name, format!("fully configured, with {}", plural(board.hosts, "host")));
     }
-    let hosts = board.unreachable.iter().map(|host| format!("; {}: {}", host.mac, host.why));
+    let hosts = board.unreachable.iter().map(|host| format!("; {}: {}", board.called(&host.mac), host.why));
     let what = format!("not fully configured: this agent is {}{}", board.state, hosts.collect::<String>());
     let fix = match board.state.known() {
         Some(AgentState::Isolated) => {
@@ -341,7 +341,7 @@ fn check_network(board: &Board, whole: bool) -> Check {
 mod tests {
     use super::super::Outcome;
     use super::*;
-    use mapper_daemon::agent::status::{BoardPort, DataPath};
+    use mapper_daemon::agent::status::{BoardPort, DataPath, Reason};
     use mapper_daemon::xbar::cable::{CableState, NeighbourStatus};
     use mapper_proto::agent::FrameDrop;
 
@@ -357,6 +357,20 @@ mod tests {
         board.counters.dropped.add(FrameDrop::UnknownKey, 1);
         let check = &check_fabric(&board, "eth1")[1];
         assert_eq!((check.name, check.status), ("key", Outcome::Failed));
+    }
+
+    #[test]
+    fn hosts_that_keep_the_network_from_being_configured_are_called_by_their_names() {
+        let mac = "02:00:00:00:00:09".to_owned();
+        let why = "does not answer".to_owned();
+        let board = Board {
+            network_configured: false,
+            names: [(mac.clone(), "n9".to_owned())].into(),
+            unreachable: vec![Reason { mac, why }],
+            ..whole()
+        };
+        let what = &check_fabric(&board, "eth1")[0].what;
+        assert!(what.ends_with("; n9 (02:00:00:00:00:09): does not answer"), "{what}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What boards and crossbars show of the cable at a port, and what is wrong with it in words.
 
+use mapper_proto::Mac;
 use mapper_proto::neighbours::{KnownCable, Neighbour};
 use mapper_proto::wire::HelloEnd;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,8 @@ pub struct NeighbourStatus {
     pub tag: Option<String>,
     /// The port of the crossbar that it belongs to.
     pub port: Option<u8>,
+    /// The name of that host, or of the host whose node the crossbar is, if the agent here knows it.
+    pub name: Option<String>,
     /// The MTU there, in bytes.
     pub mtu: u32,
     /// What the kernel there does with packets: `srv6`, `srv6_compressed`, `routes`.
@@ -63,18 +66,30 @@ impl From<&Neighbour> for NeighbourStatus {
             HelloEnd::Xbar { tag, port } => (None, tag.map(|tag| format!("{tag:016x}")), Some(port)),
         };
         let flags = flags.names().map(str::to_owned).collect();
-        Self { mac: mac.to_string(), host, tag, port, mtu, flags }
+        Self { mac: mac.to_string(), host, tag, port, name: None, mtu, flags }
     }
 }
 
 impl NeighbourStatus {
+    /// Takes in the name of the host that this is, or whose node it is. `naming` tells the host that a crossbar is called by.
+    pub fn name_by(&mut self, naming: impl Fn(u64) -> Option<Mac>, name_of: impl Fn(Mac) -> Option<String>) {
+        let of_tag = |tag: &String| naming(u64::from_str_radix(tag, 16).ok()?);
+        let host = self.host.as_ref().and_then(|mac| mac.parse().ok());
+        self.name = host.or_else(|| self.tag.as_ref().and_then(of_tag)).and_then(name_of);
+    }
+
     /// Who it is, in words.
     pub fn describe(&self) -> String {
-        let Self { mac, host, tag, port, .. } = self;
+        let Self { mac, host, tag, port, name, .. } = self;
+        // The name came from another machine, and may contain control sequences for a terminal.
+        let name = name.as_ref().map(|name| name.escape_debug().to_string());
+        let called = |id: &str| name.as_ref().map_or_else(|| id.to_owned(), |name| format!("{name} ({id})"));
         match (host, tag, port) {
-            (Some(host), _, _) if host == mac => format!("host {host}"),
-            (Some(host), _, _) => format!("{mac} of host {host}"),
-            (None, Some(tag), Some(port)) => format!("{mac}, port {port} of crossbar 0x{tag}"),
+            (Some(host), _, _) if host == mac => format!("host {}", called(host)),
+            (Some(host), _, _) => format!("{mac} of host {}", called(host)),
+            (None, Some(tag), Some(port)) => {
+                format!("{mac}, port {port} of crossbar {}", called(&format!("0x{tag}")))
+            }
             (None, None, Some(port)) => format!("{mac}, port {port} of a plain crossbar"),
             (None, _, None) => mac.clone(),
         }
@@ -182,7 +197,6 @@ impl CableStatus {
 
 #[cfg(test)]
 mod tests {
-    use mapper_proto::Mac;
     use mapper_proto::neighbours::Party;
     use mapper_proto::wire::HelloFlags;
 
@@ -230,5 +244,24 @@ mod tests {
         let end = HelloEnd::Host { mac: Mac::from_position(1) };
         let host = NeighbourStatus::from(&Neighbour { end, ..neighbour() });
         assert_eq!(host.describe(), "host 02:00:00:00:00:01");
+    }
+
+    #[test]
+    fn a_neighbour_is_called_by_the_name_of_its_host() {
+        let (own, other) = (Mac::from_position(1), Mac::from_position(7));
+        let describe = |end| {
+            let mut status = NeighbourStatus::from(&Neighbour { end, ..neighbour() });
+            let name_of =
+                |mac: Mac| (mac == own || mac == other).then(|| format!("n{}", mac.to_u64() & 0xff));
+            status.name_by(|tag| (tag == 0xfeed).then_some(other), name_of);
+            status.describe()
+        };
+        assert_eq!(describe(HelloEnd::Host { mac: own }), "host n1 (02:00:00:00:00:01)");
+        let of_other = "02:00:00:00:00:01 of host n7 (02:00:00:00:00:07)";
+        assert_eq!(describe(HelloEnd::Host { mac: other }), of_other);
+        let tagged = |tag| describe(HelloEnd::Xbar { tag: Some(tag), port: 3 });
+        let of_node = "02:00:00:00:00:01, port 3 of crossbar n7 (0x000000000000feed)";
+        assert_eq!(tagged(0xfeed), of_node);
+        assert_eq!(tagged(0xbeef), "02:00:00:00:00:01, port 3 of crossbar 0x000000000000beef");
     }
 }

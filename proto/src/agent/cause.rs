@@ -287,8 +287,9 @@ impl Cause {
             Self::ContestedReplaced { found, mac } => {
                 return write!(
                     f,
-                    "host {} answers where one of those with the address {mac} was",
-                    call(*found)
+                    "host {} answers where one of the hosts known as {} was",
+                    call(*found),
+                    call(*mac)
                 );
             }
             Self::ContestedAlone { mac } => {
@@ -396,7 +397,7 @@ mod tests {
             let (shown, called) =
                 (cause.to_string(), cause.describe(|mac| format!("({mac})"), |tag| format!("({tag:016x})")));
             assert_eq!(called.replace(['(', ')'], ""), shown);
-            for known_by in ["02:00:00:00:00:01", "0000000000000007"] {
+            for known_by in ["02:00:00:00:00:01", "02:00:00:00:00:02", "0000000000000007"] {
                 assert_eq!(called.contains(&format!("({known_by})")), shown.contains(known_by), "{called}");
             }
         }

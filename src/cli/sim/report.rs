@@ -39,6 +39,8 @@ pub(super) struct RunReport {
 /// The global mapper of the largest part.
 struct LeaderReport {
     name: String,
+    /// The name of the host that made its map.
+    mapper: String,
     status: mapper_proto::agent::Status,
     /// The kind of its routes in words, once it has some.
     routing: Option<String>,
@@ -138,9 +140,10 @@ impl RunReport {
     /// The report as text for a person.
     pub(super) fn text(&self) -> String {
         let mut lines = vec![("configured", self.configured_words())];
-        if let Some(LeaderReport { name, status, .. }) = &self.leader {
+        if let Some(LeaderReport { name, status, mapper, .. }) = &self.leader {
+            let version = format!("{} of {mapper}", status.version.counter);
             let (hosts, xbars, cables) = (status.hosts, status.xbars, status.cables);
-            lines.push(("map", format!("{hosts} hosts, {xbars} xbars, {cables} cables; {}", status.version)));
+            lines.push(("map", format!("{hosts} hosts, {xbars} xbars, {cables} cables; {version}")));
             lines.push(("leader", format!("{name}, {} level {}", status.rank.mac, status.rank.level)));
             lines.extend(self.leader.iter().filter_map(|leader| Some(("routes", leader.routing.clone()?))));
             if self.parts > 1 {
@@ -344,9 +347,12 @@ impl LeaderReport {
     fn of(world: &World, leader: &Leader, fabric: &Fabric) -> Option<Self> {
         let names = Names::of(fabric);
         let routing = world.table(leader.host);
+        let status = world.status(leader.host)?;
+        let mapper = fabric.map.hosts.iter().position(|host| host.mac == status.version.mac);
         Some(Self {
             name: names.host(leader.host),
-            status: world.status(leader.host)?,
+            mapper: mapper.map_or_else(|| status.version.mac.to_string(), |host| names.host(host as u32)),
+            status,
             routing: routing.map(|table| routing_words(table.shape(), table.basis().map(), fabric, &names)),
             mapped_ms: leader.mapped_at.map(mapper_proto::Instant::as_millis_f64),
         })

@@ -123,14 +123,6 @@ impl Attachment {
         self.crossbar.is_none().then(|| self.hellos.cable(direct_cable::PORT))
     }
 
-    /// What is wrong with the cables, in words.
-    pub(super) fn troubled_cables(&self) -> Vec<String> {
-        let own = self.cable().and_then(|cable| cable.trouble(self.link.name()));
-        let ports = self.outer_ports();
-        let of_ports = ports.iter().filter_map(|port| port.cable.trouble(&port.interface));
-        own.into_iter().chain(of_ports).collect()
-    }
-
     fn interface(config: &Config) -> Result<Self, DaemonError> {
         set_up(&config.interface)?;
         let (port, mac) =

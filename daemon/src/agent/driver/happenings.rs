@@ -51,7 +51,11 @@ impl Driver {
             HostEvent::Sounded { number, sounded } => self.answer_sounding(number, sounded),
             HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
             HostEvent::RoutingFailed { version, why } => {
-                error!(%version, "{}", self.routing_failure().unwrap_or(&why));
+                error!(
+                    version = self.version_in_words(version),
+                    "{}",
+                    self.routing_failure().unwrap_or(&why)
+                );
             }
             HostEvent::Repaired { dead } => {
                 self.put_off_rest();
@@ -82,7 +86,7 @@ impl Driver {
                 info!(cause = self.cause_in_words(&cause), "mapping");
             }
             Event::Mapped { version } => {
-                info!(%version, "mapped as global mapper");
+                info!(version = self.version_in_words(version), "mapped as global mapper");
                 freed::give_back_heap();
             }
             Event::BecamePassive { to } => info!(mapper = self.called(to.mac), level = to.level, "passive"),
@@ -90,9 +94,13 @@ impl Driver {
             Event::MapInvalid { version, cause } => {
                 self.causes.map_ended(&cause);
                 self.note_cause(&cause);
-                warn!(%version, cause = self.cause_in_words(&cause), "the map no longer holds");
+                warn!(
+                    version = self.version_in_words(version),
+                    cause = self.cause_in_words(&cause),
+                    "the map no longer holds"
+                );
             }
-            Event::Configured { version } => info!(%version, "configured"),
+            Event::Configured { version } => info!(version = self.version_in_words(version), "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
             Event::TagContested { conflict } => warn!(host = self.host_naming(conflict.tag), "{conflict}"),
             Event::PartLeftOut { part } => {
@@ -127,7 +135,13 @@ impl Driver {
 
     fn tell_of_map(&mut self, map: &Arc<Map>) {
         let (hosts, xbars) = (map.hosts.len(), map.xbars.len());
-        info!(version = %map.version, mapper = self.called(map.version.mac), hosts, xbars, "map installed");
+        info!(
+            version = self.version_in_words(map.version),
+            mapper = self.called(map.version.mac),
+            hosts,
+            xbars,
+            "map installed"
+        );
         let before = self.known.present();
         self.known.see(map);
         self.note_map(map, &before);
@@ -141,7 +155,7 @@ impl Driver {
 
     fn tell_of_routes(&self, version: MapVersion) {
         let Some(table) = self.host.table() else { return };
-        debug!(%version, routes = table.count(), order = %table.shape(), "routes proved");
+        debug!(version = self.version_in_words(version), routes = table.count(), order = %table.shape(), "routes proved");
         let unreachable: Vec<_> =
             table.unreachable().map(|(mac, why)| format!("{}: {why}", self.called(mac))).collect();
         if !unreachable.is_empty() {
@@ -176,7 +190,7 @@ impl Driver {
         }
         // Completeness may come and go while a map holds, so it is logged once for each map.
         if self.complete.replace(version) != Some(version) {
-            info!(%version, "network is fully configured");
+            info!(version = self.version_in_words(version), "network is fully configured");
             self.put_off_rest();
         }
         if self.config.map_once.is_some() && self.leave_at.is_none() {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use mapper_host::kernel_path::KernelPath;
-use mapper_proto::Instant;
+use mapper_proto::agent::Unreachable;
 use mapper_proto::wire::AgentState;
+use mapper_proto::{Instant, Mac};
 
 use super::state::Driver;
 use crate::agent::DaemonError;
@@ -79,9 +80,7 @@ impl Driver {
 
     fn map_once_limit(&self, limit: Duration) -> DaemonError {
         let status = self.host.agent().status();
-        let hosts: Vec<_> =
-            status.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect();
-        let missing = if hosts.is_empty() {
+        let missing = describe_missing(&status.unreachable, |mac| self.called(mac)).unwrap_or_else(|| {
             match status.hosts {
                 0 | 1 => match dead_ports(&self.attachment.outer_ports()) {
                     Some(ports) => format!("and no other host was found: {ports}"),
@@ -89,9 +88,28 @@ impl Driver {
                 },
                 _ => "and the global mapper has not heard from all hosts".to_owned(),
             }
-        } else {
-            format!("and misses {}", hosts.join("; "))
-        };
+        });
         DaemonError::MapOnceLimit { limit, state: status.state.word(), missing }
+    }
+}
+
+/// Which hosts of the map are missing and why, in words; `None` if none is.
+fn describe_missing(unreachable: &[Unreachable], called: impl Fn(Mac) -> String) -> Option<String> {
+    let hosts: Vec<_> =
+        unreachable.iter().map(|host| format!("{}: {}", called(host.mac), host.why)).collect();
+    (!hosts.is_empty()).then(|| format!("and misses {}", hosts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_are_missing_are_called_by_their_names() {
+        let mac = Mac::from_position(2);
+        let missing = [Unreachable { mac, why: "does not answer".to_owned() }];
+        let words = describe_missing(&missing, |mac| format!("n2 ({mac})"));
+        assert_eq!(words.as_deref(), Some("and misses n2 (02:00:00:00:00:02): does not answer"));
+        assert_eq!(describe_missing(&[], |mac| mac.to_string()), None);
     }
 }

@@ -14,7 +14,8 @@ use mapper_routing::Topology;
 use tracing::warn;
 
 use super::state::Driver;
-use crate::agent::status::{naming_hosts, xbar_in_words};
+use crate::agent::status::{BoardPort, naming_hosts, xbar_in_words};
+use crate::xbar::cable::CableStatus;
 
 /// How long after a name came the map file is written again. Names come many at a time, so this writes it
 /// once for many.
@@ -44,6 +45,27 @@ impl Driver {
     /// The host that the crossbar with this tag is called by, if there is one.
     pub(super) fn host_naming(&self, tag: u64) -> Option<String> {
         self.known.naming_host_at(tag).map(|mac| self.called(mac))
+    }
+
+    /// What is known of the cable of an agent alone, with the neighbour's name; `None` for a node, whose ports have one each.
+    pub(super) fn named_cable(&self) -> Option<CableStatus> {
+        let mut cable = self.attachment.cable()?;
+        self.name_neighbour(&mut cable);
+        Some(cable)
+    }
+
+    /// The ports of a node, with the names of the neighbours there.
+    pub(super) fn named_ports(&self) -> Vec<BoardPort> {
+        let mut ports = self.attachment.outer_ports();
+        ports.iter_mut().for_each(|port| self.name_neighbour(&mut port.cable));
+        ports
+    }
+
+    fn name_neighbour(&self, cable: &mut CableStatus) {
+        if let Some(neighbour) = &mut cable.neighbour {
+            let name_of = |mac| self.host.directory().name_of(mac).map(ToString::to_string);
+            neighbour.name_by(|tag| self.known.naming_host_at(tag), name_of);
+        }
     }
 
     /// A map by its number and its mapper.

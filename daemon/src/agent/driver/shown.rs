@@ -30,7 +30,7 @@ impl Driver {
             interface_exists: self.attachment.link.exists(),
             carrier: self.attachment.link.carrier(),
             ports: self.ports_with_rates(),
-            cable: self.attachment.cable(),
+            cable: self.named_cable(),
             traffic: self.attachment.crossbar.is_none().then(|| {
                 let link = &self.attachment.link;
                 PortTraffic::of_link(link.name(), &link.counts())
@@ -64,7 +64,7 @@ impl Driver {
 
     /// The ports of a node, with how fast they are.
     fn ports_with_rates(&self) -> Vec<BoardPort> {
-        let mut ports = self.attachment.outer_ports();
+        let mut ports = self.named_ports();
         ports.iter_mut().for_each(|port| port.traffic.rate_mbps = rate_mbps(&port.interface));
         ports
     }

@@ -19,7 +19,15 @@ use crate::hosts_file::told::HostsFile;
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
     pub(super) fn warnings(&self) -> Vec<String> {
-        [self.warnings_to_log(&|mac| self.called(mac)), self.attachment.troubled_cables()].concat()
+        [self.warnings_to_log(&|mac| self.called(mac)), self.troubled_cables()].concat()
+    }
+
+    /// What is wrong with the cables, in words.
+    fn troubled_cables(&self) -> Vec<String> {
+        let own = self.named_cable().and_then(|cable| cable.trouble(self.attachment.link.name()));
+        let ports = self.named_ports();
+        let of_ports = ports.iter().filter_map(|port| port.cable.trouble(&port.interface));
+        own.into_iter().chain(of_ports).collect()
     }
 
     /// The warnings that the driver logs. What is wrong with cables is logged where it is found out. `called` names hosts; their
