@@ -1,12 +1,16 @@
 //! Why an agent gives a map up, or maps.
 
+mod kind;
+
 use std::fmt;
+
+pub use kind::CauseKind;
 
 use crate::Mac;
 use crate::explore::ExploreError;
 
 /// Why a map no longer holds, or why an agent maps. Its [`Display`](fmt::Display) is for persons and may be
-/// reworded; [`Cause::name`] is for programs and may not.
+/// reworded; the name of its [kind](Cause::kind) is for programs and may not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// The agent has just started.
@@ -170,63 +174,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The name by which metrics label the cause; it stays the same from version to version. A doubt that a
-    /// check confirmed has the name of what the check found.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::ToldToRemap => "told_to_remap",
-            Self::NonClosChanged => "non_clos_changed",
-            Self::HigherMapper { .. } => "higher_mapper",
-            Self::NewMapOffered => "new_map_offered",
-            Self::MapperRestartedLower => "mapper_restarted_lower",
-            Self::MapperSilent => "mapper_silent",
-            Self::MapperContested => "mapper_contested",
-            Self::NoMapCame => "no_map_came",
-            Self::TwinFound => "twin_found",
-            Self::TwinGone => "twin_gone",
-            Self::PieceMakesNoSense => "piece_makes_no_sense",
-            Self::NoPieceDelivered => "no_piece_delivered",
-            Self::PieceUnanswered => "piece_unanswered",
-            Self::PiecesEnded => "pieces_ended",
-            Self::MapMakesNoSense => "map_makes_no_sense",
-            Self::NotInMap => "not_in_map",
-            Self::ParentGone => "parent_gone",
-            Self::ParentHasNoMap => "parent_has_no_map",
-            Self::ParentReplaced => "parent_replaced",
-            Self::ExplorationFailed(_) => "exploration_failed",
-            Self::SelfNotFound => "self_not_found",
-            Self::SuspectsUnchanged => "suspects_unchanged",
-            Self::OwnCarrierBack => "own_carrier_back",
-            Self::MtuChanged => "mtu_changed",
-            Self::LossyCables => "lossy_cables",
-            Self::OwnEntryWrong => "own_entry_wrong",
-            Self::HostNotInMap { .. } => "host_not_in_map",
-            Self::LevelChanged { .. } => "level_changed",
-            Self::ChangeReported { .. } => "change_reported",
-            Self::MapNotTaken { .. } => "map_not_taken",
-            Self::HostSilent { .. } | Self::DoubtedHostSilent => "host_silent",
-            Self::HostReplaced { .. } => "host_replaced",
-            Self::AddressShared { .. } => "address_shared",
-            Self::ContestedReplaced { .. } => "contested_replaced",
-            Self::ContestedAlone { .. } => "contested_alone",
-            Self::ContestedSilent => "contested_silent",
-            Self::IdentityLost => "identity_lost",
-            Self::IdentityAppeared => "identity_appeared",
-            Self::XbarReplaced { .. } => "xbar_replaced",
-            Self::CableMoved { .. } => "cable_moved",
-            Self::CarrierLost { .. } => "carrier_lost",
-            Self::HostForXbar => "host_for_xbar",
-            Self::CableSilent => "cable_silent",
-            Self::PortAnswers => "port_answers",
-            Self::CableProved => "cable_proved",
-            Self::CableDown(cause) => cause.name(),
-            Self::DoubtConfirmed { found, .. } => found.name(),
-        }
-    }
-}
-
-impl Cause {
     /// The cause in the words of its [`Display`](fmt::Display), with hosts called as `call` says, and xbars by their tags as
     /// `call_xbar` says: a person knows them by names.
     pub fn describe(&self, call: impl Fn(Mac) -> String, call_xbar: impl Fn(u64) -> String) -> String {
@@ -347,15 +294,6 @@ impl CableCause {
     /// Whether the cable is dead beyond doubt.
     pub const fn is_certain(self) -> bool {
         matches!(self, Self::Carrier | Self::Notice)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Carrier => "own_carrier_lost",
-            Self::Notice => "carrier_notice",
-            Self::Silence => "path_silent",
-            Self::UsersOnly => "users_frames_silent",
-        }
     }
 }
 

@@ -84,7 +84,7 @@ mod twin;
 mod verify;
 mod watch;
 
-pub use cause::{CableCause, Cause};
+pub use cause::{CableCause, Cause, CauseKind};
 pub use echo::Echo;
 pub use event::{Event, Transmit};
 pub use liveness::{CableTest, LivenessCount, PathId, PathUse};

@@ -1,14 +1,13 @@
 //! Why maps were given up and made, counted by kind.
 
-use std::collections::BTreeMap;
-
-use mapper_proto::agent::Cause;
+use mapper_proto::Tally;
+use mapper_proto::agent::{Cause, CauseKind};
 use serde::{Deserialize, Serialize};
 
 /// How often one kind of cause ended a map or led to a new mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CauseCounters {
-    /// The name of the kind: [`Cause::name`].
+    /// The name of the kind: [`CauseKind::name`].
     pub cause: String,
     /// How many maps it ended.
     pub maps_ended: u64,
@@ -16,33 +15,34 @@ pub struct CauseCounters {
     pub mappings: u64,
 }
 
-/// Causes since the start of the daemon. Their number is bounded, whatever comes from the wire: there are at
-/// most as many as [`Cause`] has names.
+/// Causes since the start of the daemon.
 #[derive(Debug, Default)]
 pub struct Causes {
-    kinds: BTreeMap<&'static str, CauseCounters>,
+    maps_ended: Tally<CauseKind>,
+    mappings: Tally<CauseKind>,
 }
 
 impl Causes {
     /// Counts a map that was given up because of this.
     pub fn map_ended(&mut self, cause: &Cause) {
-        self.entry(cause).maps_ended += 1;
+        self.maps_ended.count(cause.kind());
     }
 
     /// Counts a mapping that began because of this.
     pub fn mapping_began(&mut self, cause: &Cause) {
-        self.entry(cause).mappings += 1;
+        self.mappings.count(cause.kind());
     }
 
-    /// The counters of all kinds of causes, in the order of their names.
+    /// The counters of all kinds of causes that there were, in the order of their names.
     pub fn counters(&self) -> Vec<CauseCounters> {
-        self.kinds.values().cloned().collect()
-    }
-
-    fn entry(&mut self, cause: &Cause) -> &mut CauseCounters {
-        let name = cause.name();
-        let fresh = || CauseCounters { cause: name.to_owned(), ..CauseCounters::default() };
-        self.kinds.entry(name).or_insert_with(fresh)
+        let both = self.maps_ended.iter().map(|(kind, name, maps_ended)| CauseCounters {
+            cause: name.to_owned(),
+            maps_ended,
+            mappings: self.mappings[kind],
+        });
+        let mut counters: Vec<_> = both.filter(|both| both.maps_ended + both.mappings > 0).collect();
+        counters.sort_unstable_by(|one, other| one.cause.cmp(&other.cause));
+        counters
     }
 }
 
