@@ -164,7 +164,7 @@ fn info() -> Info {
             contested: false,
             non_clos: true,
         },
-        mtu: LinkMtu { bytes: 9000, ports: 0x8000_0006 },
+        mtu: LinkMtu { bytes: 9000, ports: PortSet::from_iter([2, 3, 32]) },
     }
 }
 

@@ -19,6 +19,7 @@ use mapper_fib::model::{Machine, Packet, Step};
 use mapper_fib::probe::{DatagramEnds, HOP_LIMIT};
 use mapper_fib::segments::{self, Element, LeftUnused, overhead_bytes};
 use mapper_fib::{IpPrefix, Nexthop, Route, RouteKey, Rule, Table};
+use mapper_proto::PortSet;
 use mapper_proto::crossbar_tag;
 use mapper_proto::map::{Cable, FrameSizes, Host, LinkMtu, Map, Xbar, host_type};
 use mapper_routing::{DeadCables, RouteOptions};

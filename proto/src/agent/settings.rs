@@ -7,7 +7,7 @@ use super::machine::Agent;
 use crate::explore::ExploreSettings;
 use crate::map::{LinkMtu, Rank, host_type};
 use crate::wire::KeyRing;
-use crate::{Instant, Mac};
+use crate::{Instant, Mac, PortSet};
 
 /// What the user may set of an agent. All times are the agent's own, not the fabric's.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,7 +104,7 @@ impl Settings {
             liveness_misses: 3,
             liveness_limit: 64,
             xbar_check: true,
-            mtu: LinkMtu { bytes: 0, ports: 0 },
+            mtu: LinkMtu { bytes: 0, ports: PortSet::NONE },
             keys: None,
         }
     }

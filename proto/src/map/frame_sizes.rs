@@ -3,20 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::{Map, PortRef};
-use crate::Mac;
+use crate::wire::cursor::{Unreadable, WireReader, Write};
+use crate::{Mac, PortSet};
 
 /// How long the frames may be that a host sends and takes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct LinkMtu {
     /// The least MTU of the interfaces that lead to the fabric, in bytes; 0 for a host that carries no
     /// users' frames.
     pub bytes: u16,
-    /// The ports of a node's crossbar that have no more than that: bit n - 1 for port n, up to port 32. 0 for
-    /// an agent on an interface.
-    pub ports: u32,
+    /// The ports of a node's crossbar that have no more than that, of those that messages can name: ports from 1 to
+    /// [`LinkMtu::LAST_PORT`]. None for an agent on an interface.
+    pub ports: PortSet,
 }
 
 impl LinkMtu {
+    /// The last port that messages can name as one that carries the least. Hosts compare what they have with what maps say, so
+    /// later ports are named nowhere.
+    pub const LAST_PORT: u8 = 32;
+
     /// The least of these ports' MTUs, each with its port's number, and which ports have it. An MTU that no
     /// message can say counts as the most that it can.
     pub fn of_ports(ports: impl IntoIterator<Item = (u8, u32)>) -> Self {
@@ -24,18 +29,26 @@ impl LinkMtu {
         for (port, mtu) in ports {
             let bytes = u16::try_from(mtu).unwrap_or(u16::MAX);
             if least.bytes == 0 || bytes < least.bytes {
-                least = Self { bytes, ports: 0 };
+                least = Self { bytes, ports: PortSet::NONE };
             }
-            if bytes == least.bytes {
-                least.ports |= 1_u32.checked_shl(u32::from(port).wrapping_sub(1)).unwrap_or_default();
+            if bytes == least.bytes && (1..=Self::LAST_PORT).contains(&port) {
+                least.ports.insert(port);
             }
         }
         least
     }
 
-    /// The numbers of those ports.
-    pub fn port_numbers(self) -> impl Iterator<Item = u8> {
-        (1..=32).filter(move |port| self.ports & (1 << (port - 1)) != 0)
+    /// Writes it as it travels: the bytes, and bit n - 1 for port n.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        let named = (1..=Self::LAST_PORT).filter(|&port| self.ports.contains(port));
+        out.put_u16(self.bytes);
+        out.put_u32(named.fold(0, |bits, port| bits | 1 << (port - 1)));
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    pub(crate) fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
+        let (bytes, bits) = (reader.u16()?, reader.u32()?);
+        Ok(Self { bytes, ports: (1..=Self::LAST_PORT).filter(|port| bits >> (port - 1) & 1 == 1).collect() })
     }
 }
 
@@ -68,7 +81,7 @@ impl FrameSizes {
         let mut less: Vec<_> = hosts.into_iter().filter(|(_, mtu)| mtu.bytes > 0).collect();
         let longest = less.iter().map(|(_, mtu)| mtu.bytes).max().unwrap_or_default();
         less.retain(|(_, mtu)| mtu.bytes < longest);
-        less.sort_unstable();
+        less.sort_unstable_by_key(|&(mac, _)| mac);
         Self { longest, less }
     }
 
@@ -95,11 +108,11 @@ impl Map {
             let Ok(found) = less.binary_search_by_key(&host.mac, |&(mac, _)| mac) else { continue };
             let LinkMtu { bytes: mtu, ports } = less[found].1;
             let end = NarrowEnd { host: host.mac, port: None, mtu, at: host.at };
-            if ports == 0 {
+            if ports.is_empty() {
                 ends.push(end);
             } else if let Some(home) = host.at {
                 let at = |port| PortRef { xbar: home.xbar, port };
-                let numbers = less[found].1.port_numbers().filter(|&port| cabled.contains_key(&at(port)));
+                let numbers = ports.iter().filter(|&port| cabled.contains_key(&at(port)));
                 ends.extend(numbers.map(|port| NarrowEnd { port: Some(port), at: Some(at(port)), ..end }));
             }
         }
@@ -158,16 +171,19 @@ mod tests {
     fn the_least_mtu_is_said_with_the_ports_that_have_it() {
         let of = |ports: &[(u8, u32)]| LinkMtu::of_ports(ports.iter().copied());
         assert_eq!(of(&[]), LinkMtu::default());
-        assert_eq!(of(&[(1, 9000), (2, 1500), (3, 1500)]), LinkMtu { bytes: 1500, ports: 0b110 });
-        assert_eq!(of(&[(1, 9000), (2, 1500)]).port_numbers().collect::<Vec<_>>(), [2]);
+        assert_eq!(
+            of(&[(1, 9000), (2, 1500), (3, 1500)]),
+            LinkMtu { bytes: 1500, ports: PortSet::from_iter([2, 3]) }
+        );
+        assert_eq!(of(&[(1, 9000), (2, 1500)]).ports.iter().collect::<Vec<_>>(), [2]);
         // A port beyond the 32 that have a bit counts for the least MTU all the same.
-        assert_eq!(of(&[(1, 9000), (33, 1500), (255, 1500)]), LinkMtu { bytes: 1500, ports: 0 });
-        assert_eq!(of(&[(32, 70_000)]), LinkMtu { bytes: u16::MAX, ports: 1 << 31 });
+        assert_eq!(of(&[(1, 9000), (33, 1500), (255, 1500)]), LinkMtu { bytes: 1500, ports: PortSet::NONE });
+        assert_eq!(of(&[(32, 70_000)]), LinkMtu { bytes: u16::MAX, ports: PortSet::from_iter([32]) });
     }
 
     #[test]
     fn only_hosts_with_less_than_another_are_listed() {
-        let mtu = |bytes| LinkMtu { bytes, ports: 1 };
+        let mtu = |bytes| LinkMtu { bytes, ports: PortSet::from_iter([1]) };
         assert_eq!(FrameSizes::of([]), FrameSizes::default());
         let all_alike = FrameSizes { longest: 9000, less: vec![] };
         assert_eq!(FrameSizes::of([(mac(2), mtu(9000)), (mac(1), mtu(9000))]), all_alike);
@@ -180,18 +196,21 @@ mod tests {
 
     #[test]
     fn a_host_is_shown_with_its_own_mtu_or_with_the_greatest() {
-        let mtu = |bytes| LinkMtu { bytes, ports: 1 };
+        let mtu = |bytes| LinkMtu { bytes, ports: PortSet::from_iter([1]) };
         let sizes = FrameSizes { longest: 9000, less: vec![(mac(1), mtu(4000))] };
         assert!(sizes.shows(mac(1), mtu(4000)) && sizes.shows(mac(2), mtu(9000)));
         assert!(!sizes.shows(mac(1), mtu(9000)) && !sizes.shows(mac(2), mtu(4000)));
-        assert!(!sizes.shows(mac(1), LinkMtu { bytes: 4000, ports: 2 }), "another port is to blame");
+        assert!(
+            !sizes.shows(mac(1), LinkMtu { bytes: 4000, ports: PortSet::from_iter([2]) }),
+            "another port is to blame"
+        );
         assert!(!FrameSizes::default().shows(mac(1), mtu(1500)), "it is not shown at all");
         assert!(sizes.shows(mac(3), mtu(0)), "it carries no users' frames");
     }
 
     #[test]
     fn a_cable_is_narrow_whichever_end_is() {
-        let narrow = LinkMtu { bytes: 1500, ports: 0b1001 };
+        let narrow = LinkMtu { bytes: 1500, ports: PortSet::from_iter([1, 4]) };
         let map = ring(FrameSizes { longest: 9000, less: vec![(mac(2), narrow)] });
         // Port 4 has no cable.
         let end = NarrowEnd { host: mac(2), port: Some(1), mtu: 1500, at: Some(port(1, 1)) };
@@ -202,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_agent_on_an_interface_is_an_end_itself() {
-        let narrow = LinkMtu { bytes: 1500, ports: 0 };
+        let narrow = LinkMtu { bytes: 1500, ports: PortSet::NONE };
         let map = ring(FrameSizes { longest: 9000, less: vec![(mac(2), narrow)] });
         let end = NarrowEnd { host: mac(2), port: None, mtu: 1500, at: Some(port(1, 3)) };
         assert_eq!(map.narrow_ends(), [end]);

@@ -20,9 +20,9 @@
 use thiserror::Error;
 
 use super::{Cable, Contested, FrameSizes, Host, LinkMtu, Map, MapDefect, MapVersion, PortRef, Xbar};
-use crate::Mac;
 use crate::wire::Answer;
 use crate::wire::cursor::{Unreadable, WireReader, Write};
+use crate::{Mac, PortSet};
 
 /// The kinds of pieces, in the order in which they stand.
 mod kind {
@@ -105,7 +105,7 @@ pub fn encode_pieces(map: &Map, piece_bytes: usize) -> Vec<Vec<u8>> {
     }
     cutter.next_kind(kind::FRAME_SIZES);
     let FrameSizes { longest, less } = &map.frame_sizes;
-    let longest = (*longest > 0).then_some((Mac::NOBODY, LinkMtu { bytes: *longest, ports: 0 }));
+    let longest = (*longest > 0).then_some((Mac::NOBODY, LinkMtu { bytes: *longest, ports: PortSet::NONE }));
     for entry in longest.iter().chain(less) {
         cutter.entry(FRAME_SIZE_BYTES, |out| write_frame_size(entry, out));
     }
@@ -276,15 +276,14 @@ fn read_rule(mac: Mac, map: &mut Map) -> Result<(), Unreadable> {
 
 fn write_frame_size((mac, mtu): &(Mac, LinkMtu), out: &mut Vec<u8>) {
     out.put_mac(*mac);
-    out.put_u16(mtu.bytes);
-    out.put_u32(mtu.ports);
+    mtu.write(out);
 }
 
 /// Reads how long frames may be at a host; the first says how long they can be at all.
 fn read_frame_size(reader: &mut WireReader<'_>, sizes: &mut FrameSizes) -> Result<(), Unreadable> {
-    let (mac, mtu) = (reader.mac()?, LinkMtu { bytes: reader.u16()?, ports: reader.u32()? });
+    let (mac, mtu) = (reader.mac()?, LinkMtu::read(reader)?);
     match (mac, sizes.longest) {
-        (Mac::NOBODY, 0) if mtu.ports == 0 && mtu.bytes > 0 => sizes.longest = mtu.bytes,
+        (Mac::NOBODY, 0) if mtu.ports.is_empty() && mtu.bytes > 0 => sizes.longest = mtu.bytes,
         (Mac::NOBODY, _) | (_, 0) => return Err(Unreadable),
         (host, _) => sizes.less.push((host, mtu)),
     }

@@ -153,8 +153,7 @@ impl Info {
         out.put_version(version);
         out.put_u16(pieces);
         out.put_u8(flags.bits());
-        out.put_u16(mtu.bytes);
-        out.put_u32(mtu.ports);
+        mtu.write(out);
     }
 
     pub(super) fn read(reader: &mut WireReader<'_>) -> Result<Self, Unreadable> {
@@ -166,7 +165,7 @@ impl Info {
             version: reader.version()?,
             pieces: reader.u16()?,
             flags: InfoFlags::from_bits(reader.u8()?)?,
-            mtu: LinkMtu { bytes: reader.u16()?, ports: reader.u32()? },
+            mtu: LinkMtu::read(reader)?,
         })
     }
 }

@@ -335,6 +335,7 @@ impl Writer<'_> {
         ];
         self.flags("info.flags", &flags);
         self.put("info.mtu", &mtu.bytes);
-        self.hex("info.mtu_ports", mtu.ports.into(), 4);
+        let mtu_ports: u64 = mtu.ports.iter().map(|port| 1 << (port - 1)).sum();
+        self.hex("info.mtu_ports", mtu_ports, 4);
     }
 }

@@ -37,8 +37,8 @@ impl World {
     /// How long the frames may be that a host sends and takes. If hosts have kernels, each is a node, and all
     /// ports of its crossbar have that MTU.
     pub(super) fn link_mtu(&self, host: u32) -> LinkMtu {
-        let ports = if self.kernels.are_there() { u32::MAX } else { 0 };
-        LinkMtu { bytes: self.hosts[host as usize].mtu_bytes, ports }
+        let last_port = if self.kernels.are_there() { LinkMtu::LAST_PORT } else { 0 };
+        LinkMtu { bytes: self.hosts[host as usize].mtu_bytes, ports: (1..=last_port).collect() }
     }
 
     /// Sets the level of a host. All others know it by the old level, so a new agent takes the place of the

@@ -103,8 +103,8 @@ fn least_of_map(map: &Map) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use mapper_proto::Mac;
     use mapper_proto::map::{FrameSizes, Host, LinkMtu};
+    use mapper_proto::{Mac, PortSet};
 
     use super::*;
 
@@ -166,6 +166,9 @@ mod tests {
         };
         assert_eq!(least_of_map(&map(0, vec![])), None);
         assert_eq!(least_of_map(&map(9000, vec![])), Some(9000));
-        assert_eq!(least_of_map(&map(9000, vec![(mac(1), LinkMtu { bytes: 1500, ports: 0 })])), Some(1500));
+        assert_eq!(
+            least_of_map(&map(9000, vec![(mac(1), LinkMtu { bytes: 1500, ports: PortSet::NONE })])),
+            Some(1500)
+        );
     }
 }

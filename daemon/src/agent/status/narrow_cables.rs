@@ -106,6 +106,7 @@ impl CableEnd {
 
 #[cfg(test)]
 mod tests {
+    use mapper_proto::PortSet;
     use mapper_proto::map::{Cable, FrameSizes, Host, LinkMtu, Xbar};
 
     use super::*;
@@ -129,13 +130,13 @@ mod tests {
     fn a_cable_is_named_by_the_ends_that_are_too_small() {
         let own = Mac::from_position(3);
         let ports = [BoardPort { port: 1, interface: "eth1".to_owned(), ..BoardPort::default() }];
-        let narrow = |ports| LinkMtu { bytes: 1500, ports };
+        let narrow = |ports: &[u8]| LinkMtu { bytes: 1500, ports: ports.iter().copied().collect() };
         let of = |less: &[(u32, LinkMtu)]| NarrowCable::of(&map(less), own, "eth1+eth2", &ports);
-        let both = of(&[(2, narrow(0b10)), (3, narrow(0b1))]);
+        let both = of(&[(2, narrow(&[2])), (3, narrow(&[1]))]);
         let warning = NarrowCable::warning(&both, &|_| "n2 (its address)".to_owned()).unwrap();
         let named = "1500 bytes at port 1 (eth1) of this host and port 2 of host n2 (its address);";
         assert!(warning.contains("frames of 9000 bytes") && warning.contains(named), "{warning}");
-        let two = of(&[(1, narrow(0)), (2, narrow(0b10))]);
+        let two = of(&[(1, narrow(&[])), (2, narrow(&[2]))]);
         let warning = NarrowCable::warning(&two, &str::to_owned).unwrap();
         let named = "1500 bytes at port 2 of host 02:00:00:00:00:02; 1500 bytes at the interface of host \
                      02:00:00:00:00:01;";
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn however_many_there_are_a_board_stays_small() {
         let map = map(&[]);
-        let hosts: Vec<_> = (1..=1000).map(|n| (n, LinkMtu { bytes: 1500, ports: 0 })).collect();
+        let hosts: Vec<_> = (1..=1000).map(|n| (n, LinkMtu { bytes: 1500, ports: PortSet::NONE })).collect();
         let less: Vec<_> = hosts.iter().map(|&(n, mtu)| (Mac::from_position(n), mtu)).collect();
         let host = |n: u32| Host { mac: Mac::from_position(n), level: 1, host_type: 4, at: None };
         let frame_sizes = FrameSizes { longest: 9000, less };

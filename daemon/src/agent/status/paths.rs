@@ -251,6 +251,7 @@ impl<'a> PathSizes<'a> {
 mod tests {
     use mapper_fabric::generate;
     use mapper_host::routes::Basis;
+    use mapper_proto::PortSet;
     use mapper_proto::map::LinkMtu;
 
     use super::*;
@@ -260,7 +261,7 @@ mod tests {
         map.version.counter = 1;
         let (host, other) = (map.hosts[0].mac, map.hosts[1].mac);
         map.frame_sizes.longest = 9000;
-        map.frame_sizes.less = vec![(other, LinkMtu { bytes: 1500, ports: 0 })];
+        map.frame_sizes.less = vec![(other, LinkMtu { bytes: 1500, ports: PortSet::NONE })];
         let map = Arc::new(map);
         let basis = Arc::new(Basis::new(Arc::clone(&map)).unwrap());
         let table = RouteTable::compute(&basis, host, &mapper_routing::RouteOptions::default()).unwrap();

@@ -129,7 +129,7 @@ fn who_cannot_go_by_destination_has_nobody_do_so_for_another_s_sake() {
 #[test]
 fn packets_by_destination_are_as_long_as_the_narrowest_cable_behind_the_next_node_carries() {
     // Node 3 has shorter frames on its cables than the others.
-    let less = vec![(mac(3), LinkMtu { bytes: 1400, ports: 0b11 })];
+    let less = vec![(mac(3), LinkMtu { bytes: 1400, ports: PortSet::from_iter([1, 2]) })];
     let map = Map { frame_sizes: FrameSizes { longest: 1500, less }, ..map(5, 2) };
     let mut ring = Ring::new(5, |_| PLAIN);
     ring.complete(&map, &[0, 1, 2, 3, 4]);

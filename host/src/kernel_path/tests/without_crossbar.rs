@@ -98,13 +98,13 @@ fn nodes_that_go_by_destination_reach_a_host_that_sends_by_segments() {
 fn packets_are_as_long_as_the_cables_of_both_hosts_and_all_between_carry() {
     let mut ring = Ring::with_leaf(3, 1, |_| PLAIN);
     let longest = |less| FrameSizes { longest: 1500, less };
-    let narrow_leaf = longest(vec![(mac(LEAF), LinkMtu { bytes: 1400, ports: 0 })]);
+    let narrow_leaf = longest(vec![(mac(LEAF), LinkMtu { bytes: 1400, ports: PortSet::NONE })]);
     ring.complete(&Map { frame_sizes: narrow_leaf, ..with_leaf(map(3, 2), 1) }, &[0, 1, 2, LEAF]);
     assert_eq!(ring.check_plain(), 2 * 4 * 3);
     assert_eq!([0, 1, 2].map(|from| mtu(&ring, from, LEAF)), [Some(1400); 3]);
     assert_eq!([0, 1, 2].map(|to| mtu(&ring, LEAF, to)), [Some(1400); 3]);
     assert_eq!(mtu(&ring, 0, 2), Some(1500));
-    let narrow_node = longest(vec![(mac(0), LinkMtu { bytes: 1400, ports: 0b11 })]);
+    let narrow_node = longest(vec![(mac(0), LinkMtu { bytes: 1400, ports: PortSet::from_iter([1, 2]) })]);
     ring.complete(&Map { frame_sizes: narrow_node, ..with_leaf(map(3, 3), 1) }, &[0, 1, 2, LEAF]);
     assert_eq!([0, 1, 2].map(|to| mtu(&ring, LEAF, to)), [Some(1400), Some(1500), Some(1500)]);
     assert_eq!([0, 1, 2].map(|from| mtu(&ring, from, LEAF)), [Some(1400), Some(1500), Some(1500)]);

@@ -362,11 +362,8 @@ impl Agent {
     /// node's crossbar may carry more than the one that carries least.
     fn longest_along(&self, route: &Route) -> Option<usize> {
         let LinkMtu { bytes, ports } = self.settings.mtu;
-        let carries_least = |port: u8| {
-            let bit = port.checked_sub(1).and_then(|place| 1_u32.checked_shl(place.into()));
-            bit.is_some_and(|bit| ports & bit != 0)
-        };
-        let is_known = ports == 0 || self.own_port_along(route).is_some_and(carries_least);
+        let carries_least = |port: u8| ports.contains(port);
+        let is_known = ports.is_empty() || self.own_port_along(route).is_some_and(carries_least);
         (bytes > 0 && is_known).then_some(bytes.into())
     }
 

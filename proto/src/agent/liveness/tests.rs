@@ -11,7 +11,7 @@ use super::{CableTest, LivenessCount, PathId, PathUse};
 use crate::agent::{Agent, Event, Settings, Transmit};
 use crate::map::{MapVersion, PortRef};
 use crate::wire::{Data, Element, Frame, Key, KeyRing, Message, RoundTrip, Route, SECRET_BYTES};
-use crate::{Instant, Mac};
+use crate::{Instant, Mac, PortSet};
 use pair::*;
 
 fn ms(ms: u64) -> Instant {
@@ -241,7 +241,7 @@ fn a_path_that_carries_no_long_frames_is_up_again_once_users_send_none_and_its_s
 fn no_check_is_longer_than_the_interface_carries() {
     let mut pair = Pair::new(1, |now, transmit| now < ms(500) || link_bytes(transmit) <= 600);
     pair.run_to(ms(500), &[3, -1, 2]);
-    pair.watcher.set_mtu(pair.now, crate::map::LinkMtu { bytes: 600, ports: 0 });
+    pair.watcher.set_mtu(pair.now, crate::map::LinkMtu { bytes: 600, ports: PortSet::NONE });
     pair.run_to(ms(1500), &[3, -1, 2]);
     assert!(pair.events.is_empty(), "{:?}", pair.events);
 }

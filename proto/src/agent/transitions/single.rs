@@ -7,7 +7,7 @@ use crate::agent::timers::Timer;
 use crate::agent::{Agent, Event, Settings};
 use crate::map::{LinkMtu, host_type};
 use crate::wire::{AgentState, Message, Reason, Scout};
-use crate::{Instant, Mac};
+use crate::{Instant, Mac, PortSet};
 
 #[test]
 fn a_map_that_is_wrong_about_this_host_does_not_hold() {
@@ -49,7 +49,7 @@ fn a_mapper_whose_maps_others_would_refuse_hands_none_out_and_maps_less_and_less
     assert!(cause.contains("two hosts have the address"), "{cause}");
 }
 
-/// All others may have had the map for long, and an agent that has started again not its routes yet.
+/// All others may have had the map for long, while an agent that has started again has no routes yet.
 #[test]
 fn no_agent_says_that_the_network_is_complete_before_it_has_routes() {
     let verify = |bench: &mut Bench| {
@@ -129,7 +129,7 @@ fn an_mtu_that_the_next_map_does_not_show_is_told_again() {
     // The mapper had asked this host already when its MTU changed, whatever this host held then.
     for place in [At::Passive, At::GivenUp, At::Configured] {
         let mut bench = Bench::at(place);
-        bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: 0 });
+        bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: PortSet::NONE });
         bench.drain();
         bench.asked.clear();
         bench.put(Input::Offer(LEADER, 2));
@@ -143,7 +143,7 @@ fn a_map_of_before_a_change_of_mtu_that_comes_back_is_not_held() {
     // This host maps by itself while it is cut off, with its new MTU; then its mapper is back with the map of
     // before.
     let mut bench = Bench::at(At::Passive);
-    bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: 0 });
+    bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: PortSet::NONE });
     bench.drain();
     bench.asked.clear();
     bench.put(Input::Offer(LEADER, 2));

@@ -63,8 +63,8 @@ fn bytes(hex: &str) -> Vec<u8> {
 #[test]
 fn frame_sizes_travel_with_the_map_and_take_no_piece_if_no_host_has_users() {
     let less = vec![
-        (Mac::from_position(5), LinkMtu { bytes: 1500, ports: 6 }),
-        (Mac::from_position(9), LinkMtu { bytes: 4000, ports: 0 }),
+        (Mac::from_position(5), LinkMtu { bytes: 1500, ports: PortSet::from_iter([2, 3]) }),
+        (Mac::from_position(9), LinkMtu { bytes: 4000, ports: PortSet::NONE }),
     ];
     let map = Map { frame_sizes: FrameSizes { longest: 9000, less }, ..sample() };
     let pieces = encode_pieces(&map, 1300);

@@ -2,11 +2,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Mac;
 use crate::map::{LinkMtu, MapVersion, Place, PortRef, Rank};
 use crate::wire::{
     AgentState, Answer, Data, Element, Info, InfoFlags, Reason, RoundTrip, Route, ServiceNumber, frame,
 };
+use crate::{Mac, PortSet};
 
 fn mac() -> impl Strategy<Value = Mac> {
     any::<[u8; 6]>().prop_map(Mac)
@@ -36,7 +36,8 @@ fn info() -> impl Strategy<Value = Info> {
         any::<[bool; 5]>().prop_map(|[subtree_complete, network_complete, printeur, contested, non_clos]| {
             InfoFlags { subtree_complete, network_complete, printeur, contested, non_clos }
         });
-    let mtu = (any::<u16>(), any::<u32>()).prop_map(|(bytes, ports)| LinkMtu { bytes, ports });
+    let ports = proptest::collection::vec(1..=LinkMtu::LAST_PORT, 0..8).prop_map(PortSet::from_iter);
+    let mtu = (any::<u16>(), ports).prop_map(|(bytes, ports)| LinkMtu { bytes, ports });
     (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags, mtu).prop_map(
         |(level, mac, host_type, session, state, version, pieces, flags, mtu)| Info {
             rank: Rank { level, mac },
@@ -150,7 +151,7 @@ fn sample_info() -> Info {
             contested: false,
             non_clos: false,
         },
-        mtu: LinkMtu { bytes: 9000, ports: 6 },
+        mtu: LinkMtu { bytes: 9000, ports: PortSet::from_iter([2, 3]) },
     }
 }
 

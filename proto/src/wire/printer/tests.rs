@@ -110,7 +110,7 @@ fn replies_are_shown_with_all_flags() {
         contested: true,
         non_clos: true,
     };
-    let mtu = LinkMtu { bytes: 1500, ports: 2 };
+    let mtu = LinkMtu { bytes: 1500, ports: PortSet::from_iter([2]) };
     let info = Info { version: version(), pieces: 3, flags, mtu, ..info() };
     let answer =
         Answer::MapRequest { version: version(), piece: 1, pieces: 3, needs_bytes: 20, bytes: vec![0; 20] };

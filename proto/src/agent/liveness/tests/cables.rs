@@ -6,7 +6,7 @@ use super::*;
 fn no_test_of_a_cable_is_longer_than_the_own_interface_carries() {
     let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
     let mut pair = Pair::new(1, |_, transmit| link_bytes(transmit) <= 600);
-    pair.watcher.set_mtu(pair.now, crate::map::LinkMtu { bytes: 600, ports: 0 });
+    pair.watcher.set_mtu(pair.now, crate::map::LinkMtu { bytes: 600, ports: PortSet::NONE });
     let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
     let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3, may_repeat: true };
     for round in 1..=3 {
