@@ -36,24 +36,75 @@ fn stated() -> Vec<(String, BTreeSet<String>)> {
     stated
 }
 
-/// The modules that lines of code name behind `crate::`. Comments may name any.
-fn named(code: &str) -> impl Iterator<Item = &str> {
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    lines.flat_map(|line| line.split("crate::").skip(1)).map(|rest| {
-        let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(rest.len());
-        &rest[..end]
-    })
+/// The modules of its crate that code names: behind `crate::`, or behind as many `super::` as lead from a module so `deep` in the
+/// crate to its root. Comments may name any.
+fn named(code: &str, deep: usize) -> BTreeSet<&str> {
+    let mut named = BTreeSet::new();
+    // The modules of the file itself around this line, each by the line that ends it.
+    let mut within: Vec<String> = Vec::new();
+    let mut at = 0;
+    for line in code.split_inclusive('\n') {
+        let (text, indent) = (line.trim(), line.len() - line.trim_start().len());
+        let begins_module = text.ends_with('{') && text.split(' ').rev().nth(2) == Some("mod");
+        if begins_module {
+            within.push(format!("{}}}", &line[..indent]));
+        } else if within.last().is_some_and(|end| *end == line.trim_end()) {
+            within.pop();
+        }
+        if !text.starts_with("//") {
+            let to_root = "super::".repeat(deep + within.len());
+            for path in ["crate::", &to_root] {
+                let begins = line.match_indices(path).map(|(from, _)| from);
+                let is_whole = |from: &usize| !line[..*from].ends_with(|c: char| is_of_name(c) || c == ':');
+                begins
+                    .filter(is_whole)
+                    .for_each(|from| add_first(&code[at + from + path.len()..], &mut named));
+            }
+        }
+        at += line.len();
+    }
+    named
 }
 
-/// Adds what a file, or each file of a folder, uses.
-fn add_used(path: &Path, used: &mut BTreeSet<String>) {
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_lowercase() || c == '_'
+}
+
+/// Adds the name that a path begins with, or those that the paths of a group begin with.
+fn add_first<'a>(path: &'a str, named: &mut BTreeSet<&'a str>) {
+    let name = |path: &'a str| &path[..path.find(|c| !is_of_name(c)).unwrap_or(path.len())];
+    let Some(group) = path.strip_prefix('{') else {
+        named.insert(name(path));
+        return;
+    };
+    let (mut open, mut begins) = (0, true);
+    for (at, c) in group.char_indices() {
+        match c {
+            '}' if open == 0 => return,
+            '}' => open -= 1,
+            '{' => open += 1,
+            ',' if open == 0 => begins = true,
+            _ if begins && !c.is_whitespace() => {
+                named.insert(name(&group[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds what a file, or each file of a folder, uses. The module of a file is so `deep` in its crate, and those of the files in a
+/// folder one deeper, but for `mod.rs`.
+fn add_used(path: &Path, deep: usize, used: &mut BTreeSet<String>) {
     if path.is_dir() {
         for entry in fs::read_dir(path).unwrap() {
-            add_used(&entry.unwrap().path(), used);
+            let path = entry.unwrap().path();
+            let is_of_folder = path.file_name().is_some_and(|name| name == "mod.rs");
+            add_used(&path, if is_of_folder { deep } else { deep + 1 }, used);
         }
     } else if path.extension().is_some_and(|extension| extension == "rs") {
         let code = fs::read_to_string(path).unwrap();
-        used.extend(named(&code).map(str::to_owned));
+        used.extend(named(&code, deep).into_iter().map(str::to_owned));
     }
 }
 
@@ -68,7 +119,7 @@ fn found() -> Arrows {
                 continue;
             }
             let mut used = BTreeSet::new();
-            add_used(&path, &mut used);
+            add_used(&path, 1, &mut used);
             used.remove(&module);
             let within = |module: &String| format!("{folder}/{module}");
             let of_module: &mut BTreeSet<String> = found.entry(within(&module)).or_default();
@@ -168,5 +219,15 @@ fn crates_without_io_reach_out_of_the_process_where_the_architecture_says_so_alo
 fn what_code_names_is_found_and_what_comments_name_is_not() {
     let code =
         "use crate::layout::Layout;\n// As crate::view.\nlet it = crate::formats::parse(crate::page::TITLE);";
-    assert_eq!(named(code).collect::<Vec<_>>(), ["layout", "formats", "page"]);
+    assert_eq!(named(code, 1), ["formats", "layout", "page"].into());
+    let group = "use crate::{\n    layout::{Layout, page},\n    view,\n};\nuse mapper_crate::other;";
+    assert_eq!(named(group, 1), ["layout", "view"].into());
+}
+
+#[test]
+fn paths_that_lead_back_to_the_root_of_the_crate_are_found_however_deep_they_stand() {
+    let code = "use super::super::view::Feed;\nuse super::sibling::One;\nmod tests {\n    use super::super::sibling;\n    use \
+                super::super::super::layout::Layout;\n}\nfn f(it: super::super::page::Page) {}\n";
+    assert_eq!(named(code, 2), ["layout", "page", "view"].into());
+    assert_eq!(named("use super::{formats::parse, view};", 1), ["formats", "view"].into());
 }
