@@ -34,11 +34,11 @@ use packet::{IPV6_HEADER_BYTES, NEXT_HEADER_UDP, UDP_HEADER_BYTES};
 
 /// The port of UDP at which every host answers: the number of the fabric's EtherType.
 pub const UDP_PORT: u16 = 0x88b5;
-/// Bytes of a datagram without what makes it longer.
+/// The length of a datagram without padding, in bytes.
 pub const DATAGRAM_BYTES: usize = 32;
-/// How many of them are needed to read a datagram. Older hosts send no more.
+/// The fewest bytes of a datagram that can be read. Older hosts send no more.
 const LEAST_BYTES: usize = 16;
-/// Where it stands which host is asked, or whether questions of IPv4 are answered.
+/// The place where a question names the host that is asked, and an answer says whether questions of IPv4 are answered.
 const ASKED_AT: usize = 24;
 
 const MAGIC: [u8; 4] = *b"mapp";
@@ -198,7 +198,7 @@ mod tests {
             other[place] ^= 3;
             assert_eq!(ended_hop_limit(&message(3, 0, &other)), None, "{of}");
         }
-        // What older hosts do not send may be missing.
+        // A packet that lacks any of the bytes that all hosts send is none of ours.
         for bytes in 0..IPV6_HEADER_BYTES + UDP_HEADER_BYTES + LEAST_BYTES {
             assert_eq!(ended_hop_limit(&message(3, 0, &packet[..bytes])), None, "{bytes} bytes of it");
         }

@@ -244,7 +244,7 @@ fn the_tap_interface_has_the_addresses_that_it_is_to_have_and_none_of_a_run_that
     for node in [second, third] {
         node.signal(Signal::KILL);
     }
-    // That of one may change nothing of its machine once it has begun.
+    // One of the two daemons gives up the privilege to change its machine once it has begun.
     let by_tap = ["--address", "10.1.0.2/24", "--data-path", "tap"];
     let _swapped = [start(1, "10.1.0.3/24"), ring.start(2, &by_tap)];
     for (at, address) in [(1, "10.1.0.3/24"), (2, "10.1.0.2/24")] {

@@ -62,9 +62,9 @@ impl Acquaintances {
 
 /// Whether a neighbour sends packets by segments, by what it last said, and whether it is heard still.
 ///
-/// One whose kernel knows segments and that goes by destination for others' sake may pass on packets of hosts that do not yet, so
-/// as long as it is heard, segments from it are obeyed; it sends packets by their destination to those alone that ask for them.
-/// Once its daemon has crashed, its kernel goes on so whatever others ask for. A host without a crossbar goes one way as long as
+/// A neighbour whose kernel knows segments may go by destination for the sake of others. As long as it is heard, segments from it
+/// are obeyed, as it may pass on packets of hosts that still send by segments; by their destination it sends packets to those
+/// neighbours alone that ask for it. Once its daemon has crashed, its kernel goes on so, whatever others ask for. A host without a crossbar goes one way as long as
 /// it runs, and says only whether that is by destination.
 ///
 /// One that says nothing of its kernel has just started, or uses it for nothing. Until more is known its kernel goes on as it did

@@ -91,7 +91,7 @@ impl KernelPath {
         let is_used = destination.is_used(now);
         let every = if is_used { self.recheck_used_every } else { self.prober.recheck_unused_every() };
         let mut is_changed = !turns && destination.set_answers_v4(answers_v4);
-        // What turned before the host says nothing of what the host would answer.
+        // A probe that turned before it reached the host tells nothing of whether the host answers IPv4.
         let has_v4 = destination.ends_of_v4(self.v4_probes_from).is_some();
         let tries_v4 = !turns && has_v4;
         let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };

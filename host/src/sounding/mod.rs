@@ -298,7 +298,7 @@ impl Soundings {
     /// Takes in that the hop limit of a probe through kernels ended at the one with this address.
     pub(crate) fn ended(&mut self, now: Instant, nonce: u64, at: Ipv6Addr) {
         let key = Key::Nonce(nonce);
-        // One without such a limit went in a circle, and is not answered.
+        // A probe that was sent without a hop limit of its own can end so only in a circle, which is no answer.
         let way = self.awaited.get(&key).and_then(|awaited| {
             let running = self.running.get(&awaited.sounding)?;
             running.plan.echoes.get(awaited.echo)

@@ -182,7 +182,7 @@ pub(crate) fn without_last(inventory: &Inventory, mut routes: Routes, held: &Hel
     for (guid, lid) in last {
         let port = held.tables.get(&guid).and_then(|table| table.get(usize::from(lid))).copied();
         let is_known = |node: u64| is_known(inventory, &routes, node);
-        // What leads to a node of which no table is known may not stay.
+        // An entry that leads to a node whose table is unknown is emptied.
         let port = port
             .filter(|&port| switches.get(&guid).is_some_and(|switch| !leads_astray(switch, port, is_known)));
         let table = routes.tables.get_mut(&guid);

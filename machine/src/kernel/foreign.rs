@@ -16,7 +16,7 @@ const RTM_F_CLONED: u32 = 0x200;
 const RTN_BLACKHOLE: u8 = 6;
 const RTN_UNREACHABLE: u8 = 7;
 const RTN_PROHIBIT: u8 = 8;
-/// The most that are told, as somebody may have a table of a million routes.
+/// The most foreign routes that are named: a machine may have a million.
 const MOST: usize = 16;
 
 /// An object of somebody else's that stands where those of this project do.

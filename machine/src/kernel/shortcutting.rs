@@ -32,8 +32,8 @@ const CHAIN: &str = "crossbar";
 const INGRESS: u32 = 0;
 /// The hooks of IP that packets pass which go on: before routing, while forwarded, and after it.
 const ON_THE_WAY: [u32; 3] = [0, 2, 4];
-/// The names of the tables that the older `ip6tables` has made. The file is there where the kernel has that, and root alone
-/// may read it: a service that may not takes there to be some.
+/// The names of the tables that the older `ip6tables` has made. The file exists if the kernel has the older `ip6tables`. Only root
+/// may read it; a service that may not read it assumes that there are such tables.
 const OLDER_TABLES: &str = "/proc/thread-self/net/ip6_tables_names";
 const HOOK_DEVICES: u16 = 4;
 const DEVICE_NAME: u16 = 1;
@@ -200,7 +200,8 @@ enum Stripped {
 }
 
 impl Stripped {
-    /// What comes from senders is first, as one byte tells it; the rest takes a search.
+    /// Packets that come straight from their sender are looked at first, as one byte tells them; all others take a look-up in
+    /// the map.
     const ALL: [Self; 2] = [Self::Two, Self::One];
 
     /// The name of the map from elements to chains.

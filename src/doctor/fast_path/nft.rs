@@ -85,7 +85,7 @@ fn rule(said: &Value) -> Rule {
     for statement in said.get("expr").and_then(Value::as_array).into_iter().flatten() {
         let Some((kind, what)) = statement.as_object().and_then(|it| it.iter().next()) else { continue };
         match kind.as_str() {
-            // What is matched beside a port of UDP is that it is UDP.
+            // Rules that match a port also match the protocol UDP, which says nothing more.
             "match" if is_that_it_is_udp(what) => is_of_udp = true,
             "match" => take_match(&mut rule, what),
             "accept" => rule.verdict = Verdict::Accept,

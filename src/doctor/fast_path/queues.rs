@@ -34,7 +34,7 @@ fn judge(name: &str, shown: &[u8]) -> Option<Check> {
     };
     let is_without = |queue: &&Queue| WITHOUT_CLASSES.contains(&&*queue.kind);
     let outermost = queues.iter().find(|queue| queue.parent.is_none()).filter(is_without)?;
-    // What waits in a queue that has another within waits in that one.
+    // If a queue contains another, packets wait in the inner one.
     let within = queues.iter().find(|inner| stands_in(inner, outermost));
     let queue = within.map_or(Some(outermost), |inner| Some(inner).filter(is_without))?;
     let Queue { kind, handle, parent } = queue;

@@ -13,7 +13,8 @@ use super::Forwarding;
 pub(super) struct Renewals(Arc<AtomicU64>);
 
 impl Renewals {
-    /// Says so before the kernel is told, so that whoever has read anything of it has that said before.
+    /// Counts a change before the kernel is told of it, so that whoever read any part of the change from the kernel finds the count
+    /// raised already.
     pub(super) fn begin_another(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }

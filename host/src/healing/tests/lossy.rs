@@ -36,7 +36,7 @@ fn routes_go_around_a_cable_that_loses_frames_until_it_has_answered_many_tests_i
     story.healing.cable_up(VERSION, port(1, 2));
     assert_eq!((story.poll(), story.dead()), ((true, vec![]), vec![]));
     assert_eq!(story.healing.lossy_cables().count(), 0);
-    // It has to show for twice as long the next time that it is well.
+    // After a relapse, the cable must answer twice as many tests before it is in use again.
     story.healing.loses_frames(story.now, (&basis, &hops), losing(2));
     story.poll();
     assert_eq!(story.tests[0].1.answers, 128);

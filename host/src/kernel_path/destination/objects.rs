@@ -53,7 +53,7 @@ impl KernelDestination {
             let group = if are_alike { of_v6 } else { group };
             let Some(members) = own.groups.get(&group) else { continue };
             passing.groups.insert(group.of_passing(), members.clone());
-            // What passes has a source.
+            // Packets that pass have a source address already, so the route names none.
             let route = Route::Group { group: group.of_passing(), source: None, mtu };
             passing.routes.insert(RouteKey { table: Table::Passing, ..*key }, route);
         }

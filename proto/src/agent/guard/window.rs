@@ -61,7 +61,7 @@ impl Window {
         for nth in (0..WORDS).rev() {
             let word = |at: Option<usize>| at.map_or(0, |at| self.heard[at]);
             let high = word(nth.checked_sub(words)) << bits;
-            // What the bits shifted out of the word below become.
+            // The upper bits of the word below move into the lower bits of this one.
             let low = if bits == 0 { 0 } else { word(nth.checked_sub(words + 1)) >> (64 - bits) };
             self.heard[nth] = high | low;
         }

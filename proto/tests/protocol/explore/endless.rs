@@ -173,7 +173,7 @@ fn a_stranger_beside_parts_without_hosts_does_not_hide_them() {
 
 #[test]
 fn honest_parts_without_hosts_are_mapped_whole() {
-    // One host, and 2,500 xbars of which none has another.
+    // The only host is at the first of 2,500 xbars.
     let torus = fabrics::torus(50, 50, 5, true, false);
     let mut chain = Builder::default();
     for i in 0..60 {

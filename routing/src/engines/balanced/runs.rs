@@ -14,7 +14,7 @@ pub(super) struct Runs {
     runs: PortRuns,
     /// The xbars whose sets are no single run. They are tested one by one.
     others: BTreeSet<u32>,
-    /// The destination, of which any entry is right.
+    /// The xbar of the destination. Its own entry is not tested, as any port is right there.
     to: u32,
 }
 

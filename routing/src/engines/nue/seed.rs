@@ -109,7 +109,7 @@ impl<'a> Hops<'a> {
         way.clear();
         let mut at = from;
         while along[at as usize] == UNKNOWN {
-            // That stays so if the way leads nowhere, or comes here again.
+            // This mark stays if the way ends, or comes back to this xbar.
             along[at as usize] = NO_WAY;
             way.push(at);
             match topology.far(PortRef { xbar: at, port: row[at as usize] }) {

@@ -91,7 +91,7 @@ fn no_engine_has_hosts_wait_after_a_cable_of_a_tree_failed() {
                     transition(&cut, Former { tables: &[&old.tables], layers }, &new.tables, &new.layers);
                 let emptied = found.emptied_first.len();
                 assert_eq!(emptied, 0, "{engine} on {spec}: {} layers", new.layers.count);
-                // What comes last closes no circle then.
+                // With the entries that change last still as before, the new tables close no circle.
                 let mut first = new.tables.clone();
                 for &(slot, xbar) in &found.last {
                     first.set_port(xbar, slot, old.tables.port(xbar, slot));
