@@ -131,7 +131,7 @@ pub const NEIGHBOUR_V4: Ipv4Addr = Ipv4Addr::new(169, 254, 0, 109);
 pub enum Packing {
     /// Six to an address.
     Compressed,
-    /// One to an address, for crossbars whose kernels know no other.
+    /// One segment to an address, for crossbars whose kernels know no other form.
     Full,
 }
 

@@ -174,7 +174,7 @@ impl Service for LossReports {
     fn map_changed(&mut self, now: Instant, place: &Place) {
         let (mapper, was_mapper) = (self.mapper(), self.is_mapper());
         self.basis = Some(Arc::clone(&place.basis));
-        // What routes can do without depends on the map.
+        // Which cables routes can do without depends on the map.
         self.changed = true;
         if self.mapper() != mapper {
             self.told.clear();

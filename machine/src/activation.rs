@@ -54,7 +54,7 @@ fn own(number: RawFd) -> io::Result<OwnedFd> {
     // and nothing else in the process knows of it.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     if let Err(error) = fstat(&fd) {
-        // It is not open, so it must not be closed.
+        // The descriptor is not open, so it must not be closed.
         std::mem::forget(fd);
         return Err(error.into());
     }

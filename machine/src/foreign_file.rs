@@ -80,7 +80,7 @@ fn replace(path: &Path, seen: Option<&Metadata>, text: &[u8]) -> io::Result<Repl
         std::fs::rename(&beside, path).map(|()| Replaced::Done)
     });
     if !matches!(result, Ok(Replaced::Done)) {
-        // It may not even be there.
+        // The new file may not even have been made.
         let _removed = std::fs::remove_file(&beside);
     }
     match result {
@@ -118,7 +118,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 
 /// Writes a new file with the mode and the owners of the old one.
 fn write_beside(path: &Path, old: Option<&Metadata>, text: &[u8]) -> io::Result<()> {
-    // One of an earlier process with the same number may be left.
+    // A file of an earlier process with the same number may be left.
     let _removed = std::fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let mode = old.map_or(0o644, |old| old.mode() & 0o7777);

@@ -29,7 +29,7 @@ pub struct Args {
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let source = Source::agent(args.options, args.config);
     let config = source.read()?;
-    // What names a port of InfiniBand is no interface of Ethernet.
+    // A name of the form of a port of InfiniBand cannot be an interface of Ethernet.
     let end = match config.interface.parse() {
         Ok(port) => subnet::run(config, port)?,
         Err(_) => driver::run(source)?,

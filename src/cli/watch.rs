@@ -99,7 +99,7 @@ fn watch_fabric(args: &Args, source: ShownSource, printer: Printer) -> Result<Ex
     let (began, mut seen) = (Instant::now(), 0);
     let (mut screen, mut loads) = (Screen::default(), Loads::default());
     loop {
-        // Whatever is told before the source ends is shown after it has.
+        // The end is asked for before the news, so that the last news is still shown.
         let is_over = source.is_finished();
         let happened = feed.happened(seen);
         if let (Some(last), Some((told, moment))) = (happened.last(), feed.latest()) {

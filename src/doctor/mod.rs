@@ -231,7 +231,7 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
         choice: first.data_path,
         avoid: &first.kernel_avoid,
         forwards: configs.iter().any(|config| is_node(config) || is_crossbar(config)),
-        // What a daemon of another run directory is to set is not known.
+        // A daemon of another run directory does not count, as it is not known what it is to set.
         is_at_work: heard.interfaces().any(named),
         holds_objects,
         cables: heard.cable_troubles().filter(|(interface, ..)| named(interface)).collect(),

@@ -84,7 +84,7 @@ fn who_sends_what_is_no_request_harms_nobody_else() {
         let mut stream = machines.connect();
         stream.write_all(&bytes).unwrap();
         let mut rest = Vec::new();
-        // What the service has not read when it closes the connection resets it.
+        // If the service closes the connection before it has read all, the connection is reset.
         match stream.read_to_end(&mut rest) {
             Ok(0) => {}
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
@@ -107,7 +107,7 @@ fn who_sends_what_is_no_request_harms_nobody_else() {
     let lengths =
         [&replies[..160], &replies[160..232], &replies[232..]].map(|bytes| Reply::parse(bytes).is_ok());
     assert_eq!(lengths, [true; 3]);
-    // Who waits behind as many silent clients as there may be is served once they are dropped.
+    // A client that waits behind as many silent ones as there may be is served once those are dropped.
     let silent: Vec<_> = (0..4).map(|_| machines.connect()).collect();
     machines.wait_for_path("-f n -d n2");
     drop(silent);

@@ -80,7 +80,7 @@ fn machines_with_nothing_configured_reach_each_other_by_address_and_by_name() {
             assert!(found.starts_with(&format!("n{} ", to + 1)) && found.contains(&address), "{found}");
         }
     }
-    // What the machine itself says of a name stays so, and is told.
+    // If the machine itself has an address for a name, that stays, and the log tells of it.
     let found = ring.run(0, "getent hosts n3");
     assert!(String::from_utf8(found.stdout).unwrap().starts_with("192.0.2.3"));
     wait_for("n1 knows n3, and says whom it left out", || {
@@ -104,7 +104,7 @@ fn picked_addresses_differ_and_are_the_same_after_a_restart() {
     let ring = Ring::new(3);
     let options = ["--address", "10.1.0.0/24"];
     let mut nodes: Vec<_> = (0..3).map(|at| ring.start(at, &options)).collect();
-    // Who waits for a board finds its picked address there.
+    // `board-info --wait` returns only once the host has picked its address.
     let waited = ring.board(0, &["--wait", "60"]);
     let has_picked =
         waited["addresses"].to_string().contains("10.1.0.") && waited["picking"] == serde_json::json!([]);
@@ -212,7 +212,7 @@ fn addresses_that_an_administrator_gives_and_takes_are_followed() {
         ring.machines[0].ip(&format!("address delete {address} dev {interface}"));
         wait_for("the other machine forgets it", || ring.resolve(1, ip).is_none().then_some(()));
     }
-    // What is not the fabric's is nobody else's affair.
+    // An address on an interface that is not the fabric's is told to no other host.
     ring.machines[0].ip("link add other type veth peer name another");
     ring.machines[0].ip("address add 10.5.0.1/24 dev other");
     ring.machines[0].ip("address add 10.3.0.2/24 dev fabric0");

@@ -63,7 +63,7 @@ fn both_ends_of_a_cable_know_each_other_and_name_an_mtu_that_differs() {
     namespace.ip("link set h1 up");
     let [dir, agents_dir] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let run_dir = dir.path().to_str().unwrap();
-    // What its kernel can do depends on the machine.
+    // What the kernel of the crossbar can do depends on the machine, so it is not used.
     let words = ["xbar", "--ports", "p1", "--tag", "0xfeed", "--data-path", "tap", "--run-dir", run_dir];
     let xbar = Daemon::start(&namespace, &words, "crossbar runs");
     let agent = agent(&namespace, "h1", &agents_dir);

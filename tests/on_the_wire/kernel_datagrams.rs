@@ -96,7 +96,7 @@ fn datagrams_that_are_longer_than_any_packet_arrive_by_whatever_packets_go() {
             }
         }
         if kind == "srv6" {
-            // What is as long as a way carries goes by the kernels.
+            // Packets as long as a way carries go by the kernels.
             wait_for("pings that do not go by the tap interface", || {
                 let by_tap = ring.sent_by_tap(0);
                 let whole = ring.run(0, "ping -c 20 -i 0.01 -M do -s 1432 10.1.0.2");

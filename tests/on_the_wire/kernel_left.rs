@@ -31,7 +31,7 @@ fn what_a_crash_left_is_taken_away_by_a_start_that_does_not_use_the_kernel() {
     drop(crashed);
     assert!(ring.holds_something(1), "a crash leaves all as it is");
     assert_ne!(settings(&ring, 1), before);
-    // What others have stays.
+    // Objects of others stay.
     assert!(ring.run(1, "ip route add 192.0.2.0/24 dev e1 proto static").status.success());
     daemons.push(ring.start_addressed(1, &["--data-path", "tap"]));
     assert!(!ring.holds_something(1));
@@ -54,7 +54,7 @@ fn what_was_kept_is_taken_away_by_a_crossbar_and_by_a_host_that_do_not_use_the_k
     let _xbar = Daemon::start(&ring.machines[0], &xbar, "a tagged crossbar runs");
     let host = ["agent", "--interface", "e1", "--run-dir", ring.run_dir(1)];
     let _host = Daemon::start(&ring.machines[1], &host, "the agent runs");
-    // It has no segments, and a crossbar alone uses the kernel for nothing else.
+    // The kernel is told to have no segments, and a crossbar without an agent uses the kernel for nothing else.
     let lacking = ["xbar", "--ports", "e1,e2", "--kernel-avoid", "segments", "--run-dir", ring.run_dir(2)];
     let _lacking = Daemon::start(&ring.machines[2], &lacking, "a tagged crossbar runs");
     (0..3).for_each(|at| assert!(!ring.holds_something(at), "n{}", at + 1));

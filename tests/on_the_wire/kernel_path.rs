@@ -195,7 +195,7 @@ fn comes_back(kind: &str, of_kind: &[&str]) {
         });
         ring.wait_for_kind(1, kind);
     }
-    // What others have stays.
+    // Objects of others stay.
     assert!(ring.run(1, "ip route add 192.0.2.0/24 dev e1 proto static").status.success());
     assert!(ring.run(1, "ip route flush proto 109").status.success());
     ring.wait_for_kind(1, kind);
@@ -213,7 +213,7 @@ fn what_goes_by_the_tap_interface_arrives_where_interfaces_begin_with_a_strict_f
         assert!(ring.run(1, &format!("sysctl -w net.ipv4.conf.{conf}.rp_filter=1")).status.success());
     }
     let _daemons = ring.start_all(&["--data-path", "srv6"], "srv6");
-    // What is longer than a route by segments carries goes by the tap interface, and the answer by the kernel.
+    // Packets that are longer than a route by segments carries go by the tap interface, and the answer by the kernel.
     wait_for("long packets arrive", || {
         ring.run(0, "ping -c 3 -i 0.1 -W 1 -s 3000 10.1.0.2").status.success().then_some(())
     });
@@ -334,7 +334,7 @@ fn a_cable_that_loses_carrier_costs_a_ping_or_two() {
     let ring = Ring::new(4);
     let _daemons = ring.start_all(&[], "srv6");
     for (node, port) in [(0, "e1"), (1, "e1"), (3, "e2")] {
-        // What gets lost before the cable does is not its doing: a busy machine may map again at any time.
+        // Frames that get lost before the cable is cut are not its doing: a busy machine may map again at any time.
         for to in 1..4 {
             wait_for_pings(&ring.machines[0], &format!("10.1.0.{}", to + 1));
         }
@@ -472,7 +472,7 @@ fn a_stranger_beside_the_fabric_sends_no_segment_through_it() {
         // On a busy machine another may hold a cable for dead for a while, and send a few of its packets this way.
         assert!(forwarded() < before + 25, "the fifty are not forwarded: {setting}");
     }
-    // What is no segment goes on, as the machine was told.
+    // Packets for addresses that are no segments go on, as the machine was told.
     ring.machines[0].ip("address add fd00:9:9::1/64 dev e1 nodad");
     outside.ip("route add fd00:9:9::/64 via fd00:9::1 dev in");
     assert!(outside.command_line("ping -c 3 -i 0.1 -W 1 fd00:9:9::1").output().unwrap().status.success());

@@ -42,7 +42,7 @@ fn routes_of_the_tap_interface_come_back_when_they_are_flushed_and_not_without_t
     ring.machines[1].ip("address del fd77::2/64 dev fabric0");
     ring.machines[1].ip("address del 10.9.0.3/16 dev fabric0");
     ring.machines[1].ip("address del 10.9.0.2/16 dev fabric0");
-    // What comes back after it shows that it was looked at.
+    // The last route that is taken away comes back, which shows that the agent has looked at the addresses since.
     assert!(ring.run(1, "ip route del 10.1.0.0/24 dev fabric0").status.success());
     wait_for("the other route is there again", || routes()[0].contains("10.1.0.0/24").then_some(()));
     let after = routes().concat();

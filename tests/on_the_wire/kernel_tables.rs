@@ -139,7 +139,7 @@ fn segments_that_somebody_changes_in_a_kernel_are_named_by_the_board_and_by_the_
         let changes = changes.collect::<Vec<_>>();
         (!changes.is_empty()).then_some(())?;
         let script = format!("while {}; do :; done", changes.join(" && "));
-        // It ends by itself, too, so that it takes no time from others where this test fails.
+        // The script ends by itself, too, so that it takes no time from others where this test fails.
         let mut changing =
             ring.machines[0].command("timeout").args(["20", "sh", "-c", &script]).spawn().unwrap();
         let board = ring.board(0, &words);

@@ -65,7 +65,7 @@ fn every_host_reaches_every_other_and_who_cannot_is_named() {
     for options in [&["--", "--data-path", "tap"][..], &["--nodes", "--", "--data-path", "tap"]] {
         let lab = Lab::up("ring:n=3,hosts=1", options);
         lab.wait_until("the whole ring", |boards| complete(boards, 3, 3));
-        // Who maps anew at the moment, as on a busy machine, reaches nobody.
+        // An agent that maps anew at the moment, as on a busy machine, reaches nobody.
         let says = |arguments: &[&str], succeeds: bool, expected: &str| {
             wait_for(&format!("{options:?}: {expected}"), || {
                 let output = lab.try_run(arguments);

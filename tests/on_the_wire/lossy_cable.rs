@@ -29,7 +29,7 @@ fn loses_until_it_is_mended(data_path: &str) {
     let warnings = |at: usize| ring.board(at, &[])["warnings"].to_string();
     let pinging = Pinging::start(&ring.machines[0], "10.1.0.2");
     nft(LOSE);
-    // Those at both ends send over it, and one of them at least finds it for itself.
+    // The hosts at both ends send over the cable, and at least one of them finds for itself that it loses frames.
     let cable = wait_for("n1 or n2 goes around the cable", || {
         [0, 1].into_iter().flat_map(lossy).find(|cable| cable["is_avoided"] == true)
     });

@@ -181,7 +181,7 @@ fn the_tap_interfaces_follow_the_least_cable_while_agents_run() {
     });
     assert!(!told.contains("the tap interface's MTU"), "{told}");
 
-    // What the user chose stays, unless cables carry less.
+    // The MTU that the user chose stays, unless cables carry less.
     lab.ip("h3", "link set ip0 mtu 1300");
     set(&one_cable, 4000);
     follow("the others follow to longer frames", [3917, 3917, 1300]);

@@ -83,7 +83,7 @@ fn ports_come_and_go_are_renamed_and_keep_their_numbers_and_those_in_use_are_lef
     wait_for_ports(dir.path(), &["1=e2", "3=e7", "4=e3"]);
     wait_for("it is set up again", || is_up(&namespace, "e7").then_some(()));
 
-    // What the machine uses for something else is no port.
+    // An interface that the machine uses for something else is no port.
     namespace.ip("link add e-bridge type bridge");
     add(&namespace, "e4", "02:00:00:00:05:04");
     wait_for_ports(dir.path(), &["1=e2", "3=e7", "4=e3", "5=e4"]);
@@ -116,7 +116,7 @@ fn ports_come_and_go_are_renamed_and_keep_their_numbers_and_those_in_use_are_lef
     let _node = Daemon::start(&namespace, &words, "the agent runs");
     wait_for_ports(dir.path(), &["1=e3", "2=e7"]);
 
-    // One that another daemon has is named, too, where there is no other.
+    // If no other interface matches, one that another daemon has is named, too.
     let mut second = namespace.command(MAPPER);
     let output =
         second.args(["node", "--ports", "e7*", "--tap", "second", "--run-dir", run_dir]).output().unwrap();

@@ -30,7 +30,7 @@ fn librdmacm_finds_the_path_to_an_address_through_the_service() {
     let dir = tempfile::tempdir().unwrap();
     let lookup = compile("lookup.c", dir.path().join("lookup"), &["-lrdmacm"]);
     let device = compile("no_device.c", dir.path().join("no_device.so"), &["-shared", "-fPIC"]);
-    // It looks at a fixed place, so it gets a /run of its own.
+    // The library looks for the socket at a fixed place, so the program gets a /run of its own.
     let script = dir.path().join("look");
     let text = format!(
         "mount -t tmpfs none /run && ln -s {} {SOCKET} && LD_PRELOAD={} exec {} \"$@\"\n",
@@ -52,7 +52,7 @@ fn librdmacm_finds_the_path_to_an_address_through_the_service() {
     for line in ["10.1.0.2".to_owned(), v6, "10.1.0.2 10.1.0.1".to_owned()] {
         // A busy machine looks like a dead cable for a moment, and the path leads around it then.
         let record = wait_for("the short path", || {
-            // What it means by the path stands before the record.
+            // The library prints what it means by the path before the record.
             let found = route(&line);
             let record: &[u8; 64] = found.last_chunk()?;
             Some(PathRecord::parse(record)).filter(|record| record.hop_limit == 2)

@@ -73,7 +73,7 @@ fn an_address_of_ipv6_is_had_where_the_machine_has_it_switched_off_at_all_interf
         tap.add_address(own).unwrap();
         let has_it = || HeldAddress::all().unwrap().iter().any(|held| held.address == own.into());
         assert!(has_it());
-        // So it is where somebody switches it off later, which takes the address away.
+        // The address can also be given where somebody has switched IPv6 off later, which takes it away.
         disable("all");
         assert!(!has_it());
         tap.add_address(own).unwrap();

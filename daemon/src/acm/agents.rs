@@ -108,7 +108,7 @@ async fn follow(unit: u8, path: &Path, state: &State) {
                 if failures == 0 {
                     debug!(unit, "the agent cannot be asked: {error}");
                 }
-                // Whatever it knew may have changed since. It is kept, and not told until the agent is back.
+                // Whatever the lost agent knew may have changed since, so it is kept, but told to nobody until the agent is back.
                 state.service.borrow_mut().lose(unit);
                 (seen, failures) = (None, failures + 1);
                 if failures == 1
@@ -131,7 +131,7 @@ async fn follow(unit: u8, path: &Path, state: &State) {
 async fn keep_telling(unit: u8, path: &Path, state: &State) {
     let mut has_told = false;
     loop {
-        // What changes from here on is not missed.
+        // Changes are waited for before the names are read, so that none is missed.
         let changed = state.names_may_differ();
         tokio::pin!(changed);
         changed.as_mut().enable();
@@ -183,7 +183,7 @@ async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) ->
         // To read what a large fabric is takes a while, in which clients are served.
         let read = tokio::task::spawn_blocking(move || read_paths(&bytes)).await;
         let (is_settled, number, known) = read.map_err(io::Error::other)??;
-        // What has changed meanwhile is asked for anew.
+        // An answer from before a change is dropped, and the agent is asked anew.
         if are_of_now(unit, path, state, number) {
             break (is_settled, known);
         }

@@ -68,7 +68,7 @@ async fn find_path(path: &Path, unit: u8, wanted: &Wanted, state: &State) {
     };
     let request = AgentRequest::PathTo(end);
     let found = timeout(PATH_PATIENCE, found_path(path, &request)).await.unwrap_or(Err(AgentError::Silent));
-    // What belongs to other paths than those that were told is asked for anew.
+    // If the agent has told other paths since, this answer does not belong to them: it is dropped, and asked for anew.
     let found = found.map(|(number, found)| found.filter(|_| state.is_of_told_paths(unit, number)));
     if let Err(error) = &found {
         debug!(unit, "the agent did not find the path to {wanted:?}: {error}");

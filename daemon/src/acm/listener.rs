@@ -192,7 +192,7 @@ impl Listening {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(ListenError::Taken(path.display().to_string(), OPTION));
         }
-        // What is no socket is somebody's file, and binding then fails.
+        // A file there that is no socket belongs to somebody. It stays, and binding fails.
         if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
             std::fs::remove_file(path).map_err(failed)?;
         }

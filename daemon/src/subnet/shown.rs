@@ -43,7 +43,7 @@ impl Shown {
                 self.fabric = Arc::new(fabric);
                 self.tables = manager.routes().cloned().map(Arc::new);
             }
-            // It is no larger than the sweep takes, and that is what fabrics may be.
+            // The sweep takes no subnet that is larger than fabrics may be, so only something unforeseen leads here.
             Err(error) => warn!(%error, "the subnet cannot be shown as a map"),
         }
     }

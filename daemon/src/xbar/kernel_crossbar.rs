@@ -143,7 +143,7 @@ pub(super) async fn due(kernel: &mut Result<KernelCrossbar, String>) {
             Err(_) => pending().await,
         },
         () = forwarding.recheck_due(|| wanted.clone()) => {
-            // It sends nothing itself, so that no run of it has left ways to hosts.
+            // A crossbar without an agent sends no packets of its own, so no earlier run of it has left ways to hosts.
             forwarding.recheck(wanted, |_, _| true);
             // Neighbours that have been silent for long are given up.
             *stale = true;

@@ -286,7 +286,7 @@ impl Switch {
             from.count(|arrivals| arrivals.dropped.count(XbarDrop::Truncated));
             return None;
         };
-        // What other programs send under this EtherType may look like a route.
+        // Other programs may send frames under this EtherType that look like a route.
         if !from.link.is_addressed(header) {
             from.count(|arrivals| arrivals.dropped.count(XbarDrop::Foreign));
             return None;

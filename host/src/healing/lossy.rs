@@ -73,7 +73,7 @@ impl Healing {
         self.cables.iter().flat_map(Cables::left_out)
     }
 
-    /// Those of them that this host has not found itself.
+    /// The cables that are left out and that this host has not found itself.
     pub fn left_out_by_others(&self) -> impl Iterator<Item = PortRef> + '_ {
         let own = |at: &PortRef| self.known.get(at).is_some_and(|known| known.lossy.is_some());
         self.left_out().filter(move |at| !own(at))

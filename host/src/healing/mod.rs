@@ -324,7 +324,7 @@ impl Healing {
     /// Takes in that a cable of this map has answered all its tests.
     pub(crate) fn cable_up(&mut self, version: MapVersion, at: PortRef) {
         let Some(known) = self.known_of(version, at).filter(|known| !known.no_carrier) else { return };
-        // What was held for dead has shown that it lives, and not yet that it loses no frames.
+        // A cable that was held for dead has shown that it lives, but not yet that it loses no frames.
         let was_lossy = known.cause().is_none() && known.lossy.take().is_some();
         let failed_silently = std::mem::take(&mut known.silence) | was_lossy;
         known.suspected = false;

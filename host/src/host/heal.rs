@@ -54,7 +54,7 @@ impl Host {
         match table.repair(&dead) {
             Ok(table) => {
                 self.use_table(now, Arc::new(table));
-                // Who is at the end of a silent cable may be heard by the ways around it, once these are watched.
+                // The host at the end of a silent cable may be heard by the ways around the cable, once these are watched.
                 self.watching.look_at_kernel(now);
                 self.events.push_back(HostEvent::Repaired { dead: dead.avoided });
             }

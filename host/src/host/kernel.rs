@@ -98,7 +98,8 @@ impl Host {
         let own = self.own();
         let kernel = self.kernel.as_mut()?;
         match Datagram::read(bytes)? {
-            // Who asks another host has an older record of this one's IP address. An answer would prove a way to that host.
+            // A question for another host comes from somebody who has an older record of this host's IP address. An answer would prove a
+            // way to the other host.
             Datagram::Question { asked: Some(asked), .. } if asked != own => None,
             Datagram::Question { nonce, is_last, asked: _ } => {
                 let directory = self.services.gossip().directory();
@@ -198,7 +199,7 @@ impl Host {
             is_listened_for: self.agent.watches_path_to(mac),
             at: self.agent.path_answered_at(mac),
         });
-        // What passes no longer in the kernels' packets passes no longer in frames of users either.
+        // Lengths that no longer pass in packets of the kernels pass no longer in frames of users either.
         if let Some(shortened) = kernel.take_shortened() {
             data.set_shortened(shortened);
             self.events.push_back(HostEvent::LengthsChanged);

@@ -140,7 +140,7 @@ impl Resolver {
         {
             self.asked.remove(&oldest);
         }
-        // What the directory tells of the asker needs no mention, as all hosts know it.
+        // Names and addresses of the asker that the directory tells need no mention, as all hosts know them.
         let untold = self.owned.iter().find(|(_, told)| !**told).map(|(source, _)| source.clone());
         let source = if self.owned.contains_key(&wanted) { Some(wanted.clone()) } else { untold };
         let (asker, revision, groups) = (self.own, self.revision, self.groups.clone());

@@ -143,7 +143,7 @@ mod tests {
         let mut learned = Learned::default();
         let now = Instant::ZERO;
         for n in 0..MOST + 10 {
-            // What is forgotten and learned again takes the room of one entry.
+            // A name that is forgotten and learned again takes the room of one entry.
             learned.forget(&name(MOST));
             learned.add(now, &name(MOST), owner(1));
             learned.add(now, &name(n), owner(2));

@@ -169,7 +169,7 @@ impl Resolver {
         let new: Vec<Wanted> =
             owned.iter().filter(is_new).take(MOST_PROBED).map(|(wanted, _)| wanted.clone()).collect();
         self.owned = owned;
-        // What has not left this host would say at its earlier revision what is true no more.
+        // Messages that have not left this host yet must not say, at the earlier revision, that it has what it has given up.
         self.outbox.withdraw(self.own, |wanted| self.owned.contains_key(wanted));
         for wanted in new {
             // If there is no room, others hear of it when they ask.

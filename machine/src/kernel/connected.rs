@@ -191,7 +191,7 @@ fn read_address(body: &[u8]) -> Option<Connected> {
     // Where both are there and differ, the interface leads to one other machine, whose address is the other one.
     let (source, address) = (local.or(address)?, address.or(local)?);
     let to = network(address, bits)?;
-    // What a router said of a network of IPv6 is the kernel's to follow.
+    // Networks of IPv6 that a router announced are followed by the kernel itself, so they do not count.
     let is_lasting = family != AF_INET6 || flags & IFA_F_PERMANENT != 0;
     let is_own = to == IpPrefix::host(source);
     if flags & IFA_F_NOPREFIXROUTE != 0 || !is_lasting || is_own {

@@ -79,7 +79,7 @@ impl Kernel {
             }
             std::thread::sleep(MEMORY_WAIT);
             let places: Vec<_> = refused.iter().map(|(at, _)| *at).collect();
-            // They were sent at once before, so they are sent at once now.
+            // The refused changes were sent together before, so they are sent together now.
             refused = self.send_some(changes, &places)?.1;
         }
         Ok(refused)

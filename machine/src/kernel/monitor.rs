@@ -101,7 +101,7 @@ impl FibMonitor {
     /// If they cannot be read.
     pub async fn notices(&self) -> Result<Vec<Notice>, KernelError> {
         loop {
-            // All that was read may be messages of other kinds, and then the wait goes on.
+            // If all messages that were read are of other kinds, the wait goes on.
             match self.socket.async_io(Interest::READABLE, read).await {
                 Ok(notices) if notices.is_empty() => {}
                 Ok(notices) => return Ok(notices),
@@ -146,7 +146,7 @@ fn notice(message: Message<'_>) -> Option<Notice> {
         RTM_NEWNETCONF => {
             let mut told = attributes(message.body.get(NETCONF_FIXED_BYTES..)?);
             let (_, value) = told.find(|(kind, _)| *kind == NETCONFA_IFINDEX)?;
-            // Those for all, and for interfaces that come later, have negative numbers.
+            // Settings for all interfaces, and for those that come later, have negative numbers.
             let interface = u32_at(value, 0).filter(|index| index.cast_signed() > 0);
             Some(Notice::Setting { interface })
         }

@@ -67,7 +67,7 @@ impl ProbeSockets {
     pub fn open(own: Ipv6Addr) -> io::Result<Self> {
         let raw = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::from(OWN_HEADER)))?;
         raw.set_nonblocking(true)?;
-        // What does not fit would be lost before it is sent, and look as if the way had lost it.
+        // A probe that does not fit into the buffer would be lost before it is sent, and look as if the way had lost it.
         if let Err(error) = set_socket_send_buffer_size_force(&raw, ROOM_BYTES) {
             debug!(%error, "no room for long trains of probes");
         }
@@ -116,7 +116,7 @@ impl ProbeSockets {
     /// If the socket cannot be read.
     pub async fn arrived(&self) -> io::Result<Arrived> {
         let mut bytes = [0; DATAGRAM_BYTES];
-        // What does not fit is cut off: only the first bytes say something.
+        // The rest of a longer datagram is cut off, as only the first bytes say something.
         let receive = |socket: &Socket| stamped::receive(socket, &mut bytes);
         let Received { bytes: len, from, arrived_ns } =
             self.datagrams.async_io(Interest::READABLE, receive).await?;

@@ -135,7 +135,7 @@ impl Shortcutting {
         let told = batch.commit();
         let is_done = matches!(told, Ok(None));
         if !is_done && !self.there.is_empty() {
-            // What was there may send packets to who is not at that port any more.
+            // The shortcuts of before may send packets to a neighbour that is not at that port any more.
             let mut batch = Batch::begin(owner, NFPROTO_NETDEV);
             remove(&mut batch);
             batch.commit()?;

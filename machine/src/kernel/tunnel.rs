@@ -70,7 +70,7 @@ pub(super) fn segments(tunnel: &[u8]) -> Option<Vec<Ipv6Addr>> {
         return None;
     }
     let (segments, rest) = value.get(HEAD_BYTES..)?.as_chunks::<16>();
-    // What may follow the segments, such as a signature, is none of ours.
+    // Wrapping with more than segments, such as a signature, was not made by this program.
     let whole = rest.is_empty() && *value.get(8)? as usize + 1 == segments.len();
     whole.then(|| segments.iter().rev().map(|&segment| Ipv6Addr::from(segment)).collect())
 }

@@ -28,7 +28,7 @@ impl RateLimit {
             let interval = self.interval;
             self.last.retain(|_, last| now.since(*last) < interval);
         }
-        // So many peers are a sign of an attack, so nothing is written about further ones.
+        // That many peers are a sign of an attack, so nothing is written about further ones.
         if self.last.len() >= self.capacity && !self.last.contains_key(&peer) {
             return false;
         }

@@ -272,7 +272,7 @@ mod tests {
         for _ in 0..3 * fit {
             (&queue).write_all(&line).unwrap();
         }
-        // One more line may have left the queue for the output, which takes none.
+        // Beside the lines in the queue, one may have left it for the output, which takes none.
         let lost = queue.lost() as usize;
         assert!((2 * fit - 1..=2 * fit).contains(&lost), "{lost} of {}", 3 * fit);
         assert!(!queue.flush(Instant::now()), "they wait");

@@ -90,7 +90,7 @@ fn changed(line: Line) -> Option<Changed> {
         (Some(word), None) if word == "default" => Of::Default,
         _ => return None,
     };
-    // What stands in the file becomes a path.
+    // Words of the file become parts of a path, so they must not lead elsewhere.
     let is_word = |text: &str| !text.is_empty() && !text.contains('/') && text != "." && text != "..";
     let name_is_word = match &of {
         Of::Interface { name, .. } => is_word(name),

@@ -78,7 +78,7 @@ async fn listen(machine: &mut Machine, other: &Machine, wanted: &Objects, interf
         let notice = Notice::Setting { interface: Some(interface) };
         assert!(told_of(&monitor, machine, &words, wanted).await.contains(&notice), "{setting}");
     }
-    // What was taken away comes back.
+    // Objects that were taken away come back.
     machine.install(wanted);
 }
 

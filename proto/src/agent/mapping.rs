@@ -128,7 +128,7 @@ impl Agent {
         let prove_tags = self.guard.is_some() || self.failed_mappings > 0;
         // If mapping keeps failing, or each map is found wrong, that may be somebody's doing.
         let greet_hosts = self.guard.is_some() && (self.failed_mappings > 0 || self.futile_mappings > 0);
-        // What falls silent each time and answers each time that the map is verified must not have all map for ever.
+        // A part that falls silent while mapped and answers whenever the map is verified must not have all hosts map for ever.
         let tell_silent_parts = self.futile_mappings > 0;
         let settings = ExploreSettings {
             prove_tags,

@@ -111,7 +111,7 @@ impl Pause {
 
     /// Takes in that the pauses that this mapper has asked for so far are over. Returns whether one of them is kept.
     fn note_end(&mut self, by: Asker) -> bool {
-        // It may be late: its mapper may have asked for another pause since, and have ended that, too.
+        // The message may be late: its mapper may have asked for another pause since, and have ended that, too.
         if !self.ended.iter().any(|ended| by.is_before(ended)) {
             self.ended.retain(|ended| ended.mac != by.mac);
             if self.ended.len() == MOST_ENDED {
@@ -204,7 +204,7 @@ impl Agent {
     pub(super) fn end_pause(&mut self, now: Instant) {
         self.pause.end(now);
         self.stop_timer(Timer::PauseEnd);
-        // What fell due meanwhile was not acted on because of the pause, and not as this agent was late.
+        // Deadlines that passed meanwhile were not acted on because of the pause, and not because this agent was late.
         self.expire_probes(now);
     }
 }
@@ -279,7 +279,7 @@ mod tests {
     fn what_a_pause_delayed_is_no_sign_of_a_busy_machine() {
         let mut agent = agent();
         let mut now = Instant::ZERO;
-        // It maps, and its probes wait for answers.
+        // The agent maps, and its probes wait for answers.
         while agent.mapping.as_ref().is_none_or(|mapping| mapping.deadline().is_none()) {
             now = agent.poll_timeout().unwrap();
             agent.handle_timeout(now);

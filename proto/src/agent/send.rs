@@ -148,7 +148,7 @@ impl Agent {
         let least = self.data_bytes(&reply, &way.there) + way.back.as_bytes().len();
         match usize::from(answer_bytes) {
             bytes if bytes >= least => {
-                // Who sent the check watches the path, so nothing is to be done about an answer that gets lost.
+                // The host that sent the check watches the path, so nothing is to be done about an answer that gets lost.
                 let _quiet = self.transmit_as_data(Data::QUIET, way.reversed(), to, &reply, bytes);
             }
             _ => self.transmit(way.back, &reply),

@@ -305,7 +305,7 @@ impl Agent {
         let ways: Vec<_> = held.children.iter().filter_map(|c| held.routes.get(&c.mac).cloned()).collect();
         self.event(Event::MapInvalid { version, cause });
         for way in ways {
-            // What this agent says of itself now shows no valid map.
+            // The question tells the child that this agent has no valid map any more, as all its messages do now.
             self.ask(now, Asked::Courtesy, way, Reason::Verify, self.settings.probe_tries);
         }
     }

@@ -127,7 +127,7 @@ impl Agent {
     /// Handles a mapper's word that another host has this agent's address.
     pub(super) fn hear_address_conflict(&mut self, now: Instant, info: &Info, places: Vec<Place>) {
         if info.flags.contested {
-            // It shares another address, which this host had before and gave back, and still asks here for it.
+            // The mapper shares an address with another host: one that this host had before and gave back, so that it is still told here.
             self.dropped.count(FrameDrop::Implausible);
             return;
         }

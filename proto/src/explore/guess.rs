@@ -49,7 +49,7 @@ impl Guess {
         side.anchored += 1;
         side.at_once += u32::from(probes <= 1);
         if side.anchored == 16 {
-            // What was learned lately counts for more.
+            // Both counts are halved, so that what is found later counts for more than what was found before.
             side.anchored /= 2;
             side.at_once /= 2;
         }

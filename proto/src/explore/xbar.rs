@@ -212,7 +212,7 @@ impl XbarState {
         self.tag = Some(tag);
         self.stage = Stage::Resolved;
         self.listed_only = true;
-        // What was probed on the guess that it is plain is probed again only if it has carrier.
+        // Ports that were probed on the guess that the xbar is plain are probed again only if they have carrier.
         for (_, port) in &mut self.ports {
             if port.far.is_none() {
                 port.never();

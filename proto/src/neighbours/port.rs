@@ -61,7 +61,7 @@ impl Port {
         }
         let name = |own: Own| (own.mac, own.end);
         if own.map(name) != self.own.map(name) {
-            // Who was heard has not heard this port under its new name, or was at another cable.
+            // Neighbours that were heard have not heard this port under its new name, or were at another cable.
             self.heard.clear();
         }
         self.own = own;

@@ -107,7 +107,7 @@ impl Crossbar {
 
     fn try_decide(&self, arrival: u8, payload: &[u8]) -> Result<Decision, DropReason> {
         let decision = self.obey_first(arrival, payload)?;
-        // Who is not on a cable must not be able to speak in the name of one of its ends.
+        // A hello with a route would come from beyond the cable, and nobody there may speak in the name of one of its ends.
         match decision {
             Decision::Forward { strip, .. } | Decision::Identify { strip, .. }
                 if is_hello(payload, strip) =>

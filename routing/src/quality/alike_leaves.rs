@@ -13,7 +13,7 @@ pub(super) struct AlikeLeaves {
     pub(super) leaves: Vec<u32>,
     /// How many hosts they have together.
     pub(super) hosts: u32,
-    /// Their bits in a set of leaves: those in each word that has some.
+    /// The bits of these leaves in a set of leaves: for each word that has some, its place and the bits.
     pub(super) bits: Vec<(usize, u64)>,
 }
 

@@ -156,7 +156,8 @@ impl<'a> Counter<'a> {
             if self.sources.places[xbar as usize] == NOWHERE {
                 self.crossings[channel].add(weight, host);
             } else {
-                // What the leaf itself sends was counted, and this host with it.
+                // The frames that the leaf itself sends were counted before, and this destination with them, so only the number of frames
+                // grows.
                 self.crossings[channel].frames += u64::from(weight);
             }
             self.places[head as usize].weight += weight;

@@ -245,7 +245,7 @@ fn what_has_no_route_does_not_count_and_is_told() {
     tables.set_port(3, slot, towards(3, 2));
     let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
     assert_eq!(quality.unroutable, 2);
-    // They arrive from nowhere if the host's own xbar sends them elsewhere.
+    // If the host's own xbar sends frames for it elsewhere, they arrive from nowhere.
     tables.set_port(0, slot, 200);
     let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
     assert_eq!(quality.unroutable, 4);

@@ -104,7 +104,7 @@ pub enum OutOfReach {
 pub struct DeadCables {
     /// All cables that are held for dead.
     pub avoided: BTreeSet<PortRef>,
-    /// Those of them that were asked and gave no answer, or have no carrier. Only they open turns.
+    /// The dead ports that were asked and gave no answer, or have no carrier. Only they open turns.
     pub proved: BTreeSet<PortRef>,
 }
 

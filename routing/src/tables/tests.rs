@@ -18,7 +18,7 @@ fn what_is_written_to_a_clone_is_its_own() {
     assert_eq!((after.port(1, 2), after.port(0, 3), after.of_slot(0)), (77, 9, [79, 1, 2].as_slice()));
     assert_eq!(after.changed_entries(&before), 3);
     assert_ne!(before, after);
-    // That holds for a clone of a clone, too.
+    // A clone of a clone can be changed without its original, too.
     let mut again = after.clone();
     again.set_port(1, 2, 7);
     again.set_port(2, 2, 8);
@@ -64,7 +64,7 @@ fn rows_that_are_made_ready_say_the_same_and_are_written_to_alone() {
         let rows: std::collections::BTreeSet<u32> = slots.iter().copied().collect();
         assert_eq!((ready.changed_entries(&known), &once), (rows.len(), &known));
     }
-    // What nobody else holds is written in place.
+    // Tables that nobody else holds are written in place.
     let mut alone = Tables::from_ports(3, (0..240).collect());
     alone.own_rows(&[5]);
     alone.set_port(0, 5, 7);
@@ -82,7 +82,7 @@ fn xbars_that_come_one_after_another_make_the_same_tables() {
         filled.begin(xbar);
         (0..slots).filter(|slot| slot % 5 != 2).for_each(|slot| filled.set(slot, port(xbar, slot)));
     }
-    // What is said of an xbar again counts alone, be what was said before in the tables yet or not.
+    // If the row of an xbar is set twice, the later one counts alone, whether the earlier one is in the tables yet or not.
     for xbar in [0, 61, 89, 89] {
         filled.begin(xbar);
         filled.set(xbar % slots, 9);

@@ -119,7 +119,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
 
 /// Writes what users' packets go by, and what does not go by the kernel.
 fn write_data_path(text: &mut String, board: &Board, path: &DataPath) -> fmt::Result {
-    // What is shortened, and whose packets of IPv4 do not get through, is among the warnings.
+    // The other fields, such as the hosts to which only shorter packets get through, are among the warnings.
     let DataPath { kind, why, installed, missing, put_right, troubles, .. } = path;
     let carried = match installed {
         0 => String::new(),

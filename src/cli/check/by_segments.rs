@@ -105,7 +105,7 @@ impl<'a> Senders<'a> {
                 Ok(hops) => {
                     self.longest = self.longest.max(hops.len());
                     let union = self.union.get_or_insert_with(|| UnionProof::new(self.topology));
-                    // It was walked just now, so it can be added.
+                    // The route was walked just now, so it can be added.
                     let _walked = union.add_route(host.from, listed.to, &hops);
                 }
                 Err(why) => self.fault(host.from, listed, why),

@@ -80,7 +80,7 @@ fn lines(gaps: &[PairGap], scale: &Scale) -> String {
     let mut svg = frame(TOP, &title, scale);
     for (row, gap) in drawn.iter().enumerate() {
         let (from, y) = (scale.x(gap.from), TOP + step * (row as f64 + 0.5));
-        // What is too short to be seen is a dot.
+        // A gap that is too short to be seen is a dot.
         let to = scale.x(gap.to).max(from + 1.0);
         let ms = gap.to.since(gap.from).as_secs_f64() * 1e3;
         let _infallible = writeln!(

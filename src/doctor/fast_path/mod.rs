@@ -30,7 +30,7 @@ use super::Check;
 pub(super) struct Examined<'a> {
     /// The ports that are there.
     pub(super) ports: Vec<Interface>,
-    /// Those of them whose daemons leave the kernel's forwarding to another daemon of the machine.
+    /// The interfaces whose daemons leave the kernel's forwarding to another daemon of the machine.
     pub(super) left_alone: BTreeSet<String>,
     /// What users' packets are to go by.
     pub(super) choice: DataPathChoice,

@@ -60,7 +60,7 @@ fn files_of_ibacm_are_obeyed_and_read_again() {
     machines.wait_for_path("-f n -d nickname");
     assert_eq!(field(&machines.judge("-f n -d nickname").0, "dgid"), gid.to_string());
     assert_eq!(machines.judge("-f n -s alias -d n2").1, 255);
-    // What is wrong changes nothing.
+    // A file with an error changes nothing.
     std::fs::write(&addresses, "later e1+e2\n").unwrap();
     machines.service.signal(Signal::HUP);
     let log = machines.service.read_log_until("the configuration stays as it was");
@@ -101,7 +101,7 @@ fn names_that_only_a_file_of_another_machine_tells_are_asked_for() {
     };
     let options = file("opts", "timeout 300\nretries 2\nresolve_depth 4\n");
     let Some(mut machines) = Machines::start(&["--options-file", &options]) else { return };
-    // Nobody has it yet, which costs the time that the options say, and not more.
+    // No host has the name yet, so the question takes the time that the options say, and not more.
     let (printed, status) = machines.judge("-f n -d storage");
     assert!(status == 255 && printed.contains("failed: Connection timed out"), "{printed}");
     let serve = |machines: &Machines, at: usize, addresses: &str| {
@@ -113,7 +113,7 @@ fn names_that_only_a_file_of_another_machine_tells_are_asked_for() {
     let third = file("third", "storage e1+e2 1 default\n192.0.2.77 e1+e2 1 default\n");
     let mut other = serve(&machines, 2, &third);
     wait_for("the name of the third machine's file", || {
-        // What nobody had is remembered for ten seconds; another spelling is the same name.
+        // A name that nobody had is remembered for ten seconds; another spelling is the same name.
         (machines.judge("-f n -d Storage").1 == 0).then_some(())
     });
     let gid = gid_of(machines.mac(2)).to_string();

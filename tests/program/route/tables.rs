@@ -54,7 +54,7 @@ fn changed_entries_are_counted_against_the_tables_before() {
         "",
         1,
     );
-    // It does not count as a change that the row of an xbar's own LID is gone.
+    // A row of an xbar's own LID that is gone does not count as a change.
     let other = other.replacen("0x0009 000 # Switch portguid 0x0200000000000001: 'leaf1'\n", "", 1);
     let previous = folder.write("b.lfts", &other);
     let changed = |previous: &str| {

@@ -206,9 +206,9 @@ fn seeds_that_once_failed_hold() {
         7_600_115_363,
         // Kernels of hostile hosts, whose crossbars stay in maps, kept tables of an earlier map.
         7_900_052_562,
-        // What ended a pause of mapping overtook what had asked for it, so that a host was quiet for four seconds.
+        // The message that ended a pause of mapping overtook the one that had asked for it, so that a host was quiet for four seconds.
         8_200_002_197,
-        // What ended a pause of mapping was lost, and the host was quiet for four seconds though it had been handed a map since.
+        // The message that ended a pause of mapping was lost, and the host was quiet for four seconds though it had been handed a map since.
         8_000_034_787,
         // A connection of which one packet was counted was hidden by answers to probes that the kernel had counted before.
         8_000_060_584,

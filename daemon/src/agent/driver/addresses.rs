@@ -26,7 +26,7 @@ const MOST_CLASHES: usize = 64;
 pub(super) struct Addresses {
     /// Addresses that others could use but are not told, as there are too many.
     left_out: Vec<IpNetworkAddress>,
-    /// Those that this host has picked, in this run or an earlier one.
+    /// The addresses that this host has picked, in this run or an earlier one.
     kept: KeptAddresses,
     /// Networks out of which no address is free.
     full: BTreeSet<IpNetworkAddress>,
@@ -234,7 +234,7 @@ impl Driver {
         if let Some(error) = &self.addresses.not_given {
             error!("{error}");
         }
-        // What an earlier run had picked stayed until now, as most pick the same again.
+        // An address that an earlier run had picked stayed on the interface until now, as most hosts pick the same again.
         if let Some(users) = &self.users {
             users.take_away_left(|left| network.contains(left.ip()));
         }

@@ -210,7 +210,7 @@ impl Attachment {
     }
 }
 
-/// Those of these ports that have carrier, or all if none has.
+/// The ports that have carrier, or all if none has.
 fn with_carrier(mut ports: Vec<BoardPort>) -> Vec<BoardPort> {
     if ports.iter().any(|port| port.carrier) {
         ports.retain(|port| port.carrier);

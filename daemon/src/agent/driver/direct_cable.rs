@@ -29,7 +29,7 @@ impl Driver {
         if attachment.crossbar.is_some() {
             return false;
         }
-        // What other programs send under this EtherType may look like a message.
+        // Other programs may send frames under this EtherType that look like a message.
         if !attachment.link.is_addressed(frame.bytes) {
             attachment.foreign += 1;
             return true;

@@ -83,7 +83,8 @@ impl KeptAddresses {
     /// Takes in that an address was picked, in place of the one that was given up for it.
     pub(super) fn take(&mut self, picked: IpNetworkAddress, given_up: Option<IpNetworkAddress>) {
         self.all.retain(|&kept| Some(kept) != given_up);
-        // Its order among addresses of other networks does not matter, and would cost a write at each start.
+        // If it is the first of its network already, nothing is to be done: its order among addresses of other networks does not
+        // matter, and to change it would cost a write at each start.
         if self.all.iter().find(|kept| picked.contains(kept.ip())) == Some(&picked) {
             return;
         }

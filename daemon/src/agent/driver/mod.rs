@@ -140,7 +140,7 @@ async fn serve(
     let paths_number = PathsNumber::open(&paths_number_path(run_dir, config.unit));
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
     if let Some(users) = &users {
-        // What is of networks out of which this run picks may be picked again.
+        // Addresses of networks from which this run picks may be picked again, so they stay.
         let picks_from = |left: IpAddr| config.networks.iter().any(|network| network.contains(left));
         users.take_away_left(|left| !picks_from(left.ip()));
     }

@@ -99,7 +99,7 @@ impl Candidates {
 pub(super) struct Matched {
     /// Interfaces that are no ports, and why, as it was logged.
     left_out: BTreeMap<String, String>,
-    /// Those of them that would be ports if nothing kept them from it.
+    /// The interfaces left out that would be ports if nothing kept them from it.
     kept_from_it: BTreeSet<String>,
     /// When to look again though nobody told of a change.
     look_at: Option<Instant>,

@@ -30,7 +30,7 @@ pub(super) struct TapMtu {
 }
 
 impl TapMtu {
-    /// That of an interface that was made with this MTU.
+    /// The state of an interface that was made with this MTU, in bytes.
     pub(super) const fn new(mtu: u32) -> Self {
         Self { fits: mtu, wanted: mtu, given: mtu, by_user: None }
     }

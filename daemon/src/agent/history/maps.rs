@@ -66,7 +66,7 @@ impl KeptMaps {
     fn remove_half_written(&self) {
         for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().ends_with(".new") && is_left(&entry) {
-                // What cannot be removed takes room and does no other harm.
+                // A file that cannot be removed takes room and does no other harm.
                 let _stays = std::fs::remove_file(entry.path());
             }
         }

@@ -359,7 +359,7 @@ mod tests {
         map.hosts.truncate(2);
         known.see(&map);
         assert_eq!(hosts(&known), all);
-        // So is one to which another host is cabled.
+        // A node that is gone is still called by its host if another host is cabled to it, too.
         other(&mut map);
         known.see(&map);
         assert_eq!((hosts(&known), known.naming_host_at(tag)), (all.to_vec(), mac(0)));

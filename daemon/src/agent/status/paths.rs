@@ -222,7 +222,7 @@ impl<'a> PathSizes<'a> {
         let of_hops = hops.iter().flat_map(|&out| {
             let far = match ports.at(out) {
                 Some(Attached::Xbar(far)) => Some(far),
-                // What joins a node's crossbar with its own agent is no cable.
+                // The link between a node's crossbar and its own agent is inside the machine, so it is no cable.
                 Some(Attached::Host(_)) => return [None, None],
                 None => None,
             };

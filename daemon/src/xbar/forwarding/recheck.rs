@@ -59,7 +59,7 @@ impl Forwarding {
             Ok(drifts) if drifts.is_empty() => {}
             Ok(drifts) => {
                 let failed = self.settings.keep(&self.needs);
-                // What cannot be set is among the troubles, which are told once.
+                // Settings of the kernel that cannot be made are among the troubles, which are told once.
                 if failed.is_empty() {
                     self.put_right += drifts.len() as u64;
                     drifts.iter().for_each(|drift| warn!("{drift}: set again"));
@@ -99,7 +99,7 @@ impl Forwarding {
             }
             None => changes(there, wanted),
         };
-        // What an earlier run left is not what others changed.
+        // Objects that an earlier run of this program left do not count as changed by others.
         let had_leavings = std::mem::replace(&mut self.has_leavings, self.taking_over_until.is_some());
         let is_of_others = |change: &Change| !had_leavings || change.puts_one_of(wanted);
         if changes.is_empty() {
@@ -109,7 +109,7 @@ impl Forwarding {
         self.put_right += of_others as u64;
         self.renewals.begin_another();
         let failed = self.kernel.apply(&changes);
-        // What the kernel refuses is tried again soon, and told once.
+        // Objects that the kernel refuses are tried again soon, and told once.
         let refused: BTreeSet<usize> = failed.iter().map(|(at, _)| *at).collect();
         let done = changes.iter().enumerate().filter(|(at, _)| !refused.contains(at));
         let (mended, taken_away): (Vec<_>, Vec<_>) = done.partition(|(_, change)| is_of_others(change));

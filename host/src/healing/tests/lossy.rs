@@ -124,7 +124,7 @@ fn there_is_no_way_around_a_hosts_cable_that_loses_frames_and_it_is_named() {
     let all: Vec<_> = story.healing.lossy_cables().map(|cable| (cable.at, cable.is_avoided)).collect();
     assert_eq!(all, [(port(0, 1), false), (port(1, 1), false)]);
     assert_eq!((story.poll(), story.dead()), ((false, vec![]), vec![]));
-    // What the own xbar sends straight back crosses the own cable there and back.
+    // A frame that the own xbar sends straight back crosses the own cable there and back.
     let (at, CableTest { route, left, to, .. }) = story.tests.remove(0);
     assert_eq!((at, route, left, to), (port(0, 1), Route::from_iter([Element::Relative(0)]), 1, OWN));
     assert_eq!(story.healing.loses_frames(story.now, (&basis, &hops), losing(9)), None);

@@ -64,7 +64,7 @@ impl ProbeSocketsV4 {
     /// If the socket cannot be read.
     pub async fn arrived(&self) -> io::Result<Arrived> {
         let mut bytes = [0; DATAGRAM_BYTES];
-        // What does not fit is cut off: only the first bytes say something.
+        // The rest of a longer datagram is cut off, as only the first bytes say something.
         let (len, from) = self.datagrams.recv_from(&mut bytes).await?;
         Ok(Arrived { bytes, len, from, arrived_ns: None })
     }

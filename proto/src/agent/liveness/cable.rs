@@ -215,7 +215,7 @@ impl Agent {
             let Some((version, at, tested)) = self.liveness.cables.next_due(now) else { return };
             let is_silent = tested.begin_frame(now, id, (&self.settings, may_repeat));
             let CableTest { route, left, to, frame_bytes, .. } = tested.test.clone();
-            // What the own interface does not carry says nothing of the cable.
+            // A frame longer than the own interface carries would tell nothing of the cable.
             let frame_bytes = self.longest_along(&route).map_or(frame_bytes, |most| frame_bytes.min(most));
             if is_silent {
                 self.event(Event::CableAsked { version, at, answered: false });

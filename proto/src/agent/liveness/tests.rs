@@ -161,7 +161,7 @@ fn a_notice_about_the_latest_check_names_its_path_once_whether_it_was_answered_o
     assert_eq!(pair.watcher.undeliverable_check(newest ^ 1), None);
     assert_eq!(pair.watcher.undeliverable_check(newest), Some(PathId(0)));
     assert_eq!(pair.watcher.undeliverable_check(newest), None);
-    // One that is named while it is under way is not known any more when its answer has come.
+    // A check that is named while it is under way is not known any more when its answer has come.
     let sent = |pair: &mut Pair| {
         while tokens.borrow().is_empty() {
             pair.run_to(pair.now + Duration::from_micros(100), &[1, 2]);

@@ -101,7 +101,7 @@ impl Explorer {
         for at in (0..branches.len()).rev() {
             let Branch { parent, anchored, cost, busy, left_out, .. } = branches[at];
             anchored_cost += if anchored { cost } else { 0 };
-            // What is behind an anchored xbar is a part of its own, and does not count as that xbar's.
+            // The branch behind an anchored xbar is a part of its own, so its cost does not count for the xbar above.
             let Some(parent) = parent.filter(|&parent| !branches[parent].anchored) else { continue };
             let heaviest = branches[parent].heaviest.map_or(0, |at| branches[at].cost);
             let parent = &mut branches[parent];

@@ -163,7 +163,7 @@ fn a_frame_turns_back_at_most_once() {
         assert_eq!(decide(&[turn; 250]), again);
         assert_eq!(decide(&[turn, Element::Relative(1), turn]), again);
         assert_eq!(decide(&[turn, ask]), again);
-        // It has not turned yet, and may later.
+        // The frame has not turned yet, and may later.
         assert_eq!(
             decide(&[Element::Relative(1), turn, Element::Relative(-1)]),
             Decision::Forward { port: 4, strip: 1 }
@@ -178,7 +178,7 @@ fn a_frame_turns_back_at_most_once() {
     assert_eq!(decide(&[ask, Element::Absolute(2), turn]), again);
     assert_eq!(decide(&[Element::Absolute(3)]), again, "delta 0 says that");
     assert!(matches!(decide(&[ask, Element::Absolute(2)]), Decision::Identify { .. }));
-    // What is behind the route does not count.
+    // Bytes behind the route do not count.
     let frame = [&payload(&[turn], &probe)[..], &[0x80; 9]].concat();
     assert_eq!(tagged().decide(3, &frame), Decision::Forward { port: 3, strip: 1 });
 }

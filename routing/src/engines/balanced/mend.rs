@@ -186,7 +186,7 @@ impl Wrong {
             if drawn.replace(slots.first) != Some(slots.first) {
                 sweeper.draw(slots);
             }
-            // What other slots of a host have matters only where hosts have several.
+            // The entries of the host's other slots matter only where hosts have several.
             let mut column: Vec<u8> = if Spread::of(filler.subnet, slots).is_some() {
                 slots.range().map(|slot| tables.port(xbar, slot)).collect()
             } else {

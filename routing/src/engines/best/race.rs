@@ -173,7 +173,7 @@ impl<'a> Race<'a> {
         let (Some(best), Some(next)) = (at_least.first(), at_least.get(1)) else { return };
         let is_behind = |contender: &Contender| {
             let Bisection { mean, error, .. } = seen(contender);
-            // One that is hardly worse than the best may be chosen in its place.
+            // An engine that is hardly worse than the best may be chosen in its place.
             let share = match contender.changed {
                 Some(_) => KEPT_SHARE,
                 None if self.matchings.tell_hosts_apart() => NEARLY,

@@ -193,7 +193,7 @@ impl<'a> TreeSearch<'a> {
         for &xbar in &self.order {
             self.sources[xbar as usize] = topology.hosts_of(xbar).len() as i64;
         }
-        // All whose frames pass an xbar come behind it.
+        // Xbars whose frames pass another xbar stand behind it in the order, so from the end all are summed up before it.
         for &xbar in self.order[1..].iter().rev() {
             let (channel, sources) = (self.next[xbar as usize], self.sources[xbar as usize]);
             add(channel as usize, sources);

@@ -8,7 +8,7 @@ pub(super) type LayerSet = u16;
 /// The layers of frames between each two xbars until hosts are told new ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FrameLayers<'a> {
-    /// Those that hosts were told; `None` if they may use any.
+    /// The layers that hosts were told to use; `None` if they may use any.
     told: Option<&'a [Layers]>,
     /// All layers in which there may be frames that have to be looked at.
     all: LayerSet,

@@ -58,7 +58,7 @@ pub fn transition(subnet: &Subnet, former: Former<'_>, new: &Tables, layers: &La
     let Some((in_force, before)) = former.tables.split_first() else { return Transition::default() };
     let is_host = |slot: &u32| matches!(subnet.destinations.end(*slot), SlotEnd::Host { .. });
     let slots: Vec<u32> = (0..new.slot_count() as u32).filter(is_host).collect();
-    // What leads nowhere yet makes no dependency, unless frames come there by tables from before.
+    // An entry that led nowhere so far makes no dependency, unless frames come there by tables from before.
     let counts = |old: u8| old != Tables::NONE || !before.is_empty();
     let changes = |slot: &u32| {
         let mut pairs = in_force.of_slot(*slot).iter().zip(new.of_slot(*slot));

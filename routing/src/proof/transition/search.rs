@@ -50,7 +50,7 @@ impl<'a> CircleSearch<'a> {
             found: Transition::default(),
         };
         let mut unions = search.unions.clone();
-        // What stays as it is still has frames that are under way by tables from before.
+        // Entries that stay as they are still pass frames that are under way by tables from before, so they count.
         let all = search.tables.clone();
         let tables = if former.tables.len() > 1 { &all[..] } else { &all[..1] };
         let stays = |slot: &&u32| changed.binary_search(slot).is_err();

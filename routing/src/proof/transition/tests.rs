@@ -116,7 +116,7 @@ fn frames_that_are_under_way_by_tables_from_before_count_as_well() {
     for &(slot, xbar) in &found.last {
         first.set_port(xbar, slot, old.port(xbar, slot));
     }
-    // What came last still does, as long as frames may come there.
+    // Entries that had to change last still do, as long as frames may come there by the tables of before.
     assert_eq!(in_one_layer(&cut, &[&first, &old], &new), found);
     assert_eq!(in_one_layer(&cut, &[&first, &first], &new), Transition::default());
     // Nothing is emptied that could keep frames of before out of the way.

@@ -23,9 +23,9 @@ const ASKS_NONE: &str = "cannot find out whether IPv4 gets through the kernels";
 /// The sockets of this host.
 #[derive(Debug)]
 pub(super) struct Probes {
-    /// Those by which ways are proved, once this host has an IPv6 address on the fabric.
+    /// The sockets of the probes that prove ways, once this host has an IPv6 address on the fabric.
     v6: Option<ProbeSockets>,
-    /// Those by which it is found out whether packets of IPv4 get through, once it has an IPv4 address there.
+    /// The sockets of the probes that tell whether packets of IPv4 get through, once this host has an IPv4 address there.
     v4: Option<ProbeSocketsV4>,
     /// When those of IPv6 may be opened next. Another program may have their port.
     open_again_at: Instant,
@@ -59,7 +59,7 @@ impl Probes {
             self.v6 = opened(ProbeSockets::open(own), own.into(), SENDS_NONE);
         }
         if self.v4_own() != v4 {
-            // What another address had goes first: one socket alone can have the port.
+            // The sockets of the address of before are closed first, as one socket alone can have the port.
             self.v4 = None;
             self.v4 = v4.and_then(|own| opened(ProbeSocketsV4::open(own), own.into(), ASKS_NONE));
         }

@@ -54,7 +54,7 @@ fn a_statement_wins() {
 
 #[test]
 fn stated_ports_lead_where_they_are_stated_to() {
-    // What the generator calls x is called y, and counted down.
+    // The dimension that the generator calls x is stated as y, and counted down.
     let torus = topology(&map("torus:x=5,y=5,z=3"));
     let ports = [3, 4, 2, 1, 5, 6].map(|port| PortSet::from_iter([port]));
     let statement = TorusStatement { ports, ..TorusStatement::default() };
