@@ -1,7 +1,7 @@
 //! The default routes by rule R1, all at once: the dependencies that they make, and a table of those to one
 //! destination.
 
-use super::dependencies::{ClassSet, Dependencies};
+use super::dependencies::{ClassSet, TorusDependencies};
 use super::heading::Heading;
 use super::lattice::{Lattice, NOWHERE};
 use super::rules::{Aim, along};
@@ -90,8 +90,8 @@ fn classes(x: Crossings, y: Crossings, z: Crossings) -> ClassSet {
 
 /// All dependencies of default routes between any two places of the grid. If some routers have no hosts, or
 /// links are missing, there are really fewer.
-pub(super) fn dependencies(lattice: &Lattice) -> Dependencies {
-    let mut all = Dependencies::new(lattice.router_count());
+pub(super) fn dependencies(lattice: &Lattice) -> TorusDependencies {
+    let mut all = TorusDependencies::new(lattice.router_count());
     let runs = [0, 1, 2].map(|dimension| Runs::new(lattice, dimension));
     for router in 0..lattice.router_count() as u32 {
         let at = lattice.coordinates(router).map(usize::from);

@@ -14,14 +14,14 @@ const _: () = assert!(CLASSES <= ClassSet::BITS as usize, "a bit for each class"
 /// A channel here is a router and a heading, so parallel cables count as one. If these are free of circles,
 /// so are single cables: a circle of cables would be one of headings.
 #[derive(Debug, Clone)]
-pub(super) struct Dependencies {
+pub(super) struct TorusDependencies {
     /// `turns[6 * (6 * router + heading) + onward]`.
     turns: Vec<ClassSet>,
     /// For each router, the classes of the routes that pass it, while a tree is added.
     passing: Vec<ClassSet>,
 }
 
-impl Dependencies {
+impl TorusDependencies {
     /// No dependencies yet, between so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self { turns: vec![0; 36 * routers], passing: vec![0; routers] }

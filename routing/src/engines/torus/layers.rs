@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dependencies::{ClassSet, Dependencies};
+use super::dependencies::{ClassSet, TorusDependencies};
 use super::lattice::Lattice;
 use super::tree::CLASSES;
 
@@ -20,7 +20,7 @@ pub(super) struct ClassLayers {
 /// ring's dateline never pass it, and those that do never pass the place opposite to it. So at most one layer
 /// is needed for each set of datelines, as torus-2QoS assigns service levels. Lines need none of these, and
 /// short rings may share them.
-pub(super) fn by_class(lattice: &Lattice, dependencies: &Dependencies, most: u8) -> Option<ClassLayers> {
+pub(super) fn by_class(lattice: &Lattice, dependencies: &TorusDependencies, most: u8) -> Option<ClassLayers> {
     let all = dependencies.classes();
     let classes: Vec<usize> = (0..CLASSES).filter(|class| all >> class & 1 == 1).collect();
     let mut known = BTreeMap::new();

@@ -2,7 +2,7 @@
 //! are looked at.
 
 use super::defaults::Defaults;
-use super::dependencies::Dependencies;
+use super::dependencies::TorusDependencies;
 use super::heading::Heading;
 use super::rules::{Aim, Phase, choose};
 use super::serve::Fabric;
@@ -46,7 +46,7 @@ impl Quick {
         fabric: &Fabric<'_>,
         destination: u32,
         cells: &mut [u8],
-        dependencies: &mut Dependencies,
+        dependencies: &mut TorusDependencies,
     ) -> bool {
         let aim = Aim::router(fabric.lattice.coordinates(destination));
         self.defaults.set(fabric.lattice, &aim);

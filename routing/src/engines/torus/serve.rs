@@ -4,7 +4,7 @@ use crate::Topology;
 
 use super::corners::MOST_DETOURS;
 use super::defaults::Defaults;
-use super::dependencies::Dependencies;
+use super::dependencies::TorusDependencies;
 use super::lattice::Lattice;
 use super::quick::Quick;
 use super::regions::Regions;
@@ -61,7 +61,7 @@ fn note_detours(all: &mut Vec<(u32, u32)>, sources: impl Iterator<Item = u32>, d
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
     /// The dependencies that their routes make.
-    pub(super) dependencies: Dependencies,
+    pub(super) dependencies: TorusDependencies,
     /// How many routes are missing.
     pub(super) lost: usize,
     /// How many destinations were searched.
@@ -73,7 +73,7 @@ pub(super) struct Figures {
 impl Figures {
     /// Nothing is found yet, between so many routers.
     pub(super) fn nothing(routers: usize) -> Self {
-        Self { dependencies: Dependencies::new(routers), lost: 0, searched: 0, detours: Vec::new() }
+        Self { dependencies: TorusDependencies::new(routers), lost: 0, searched: 0, detours: Vec::new() }
     }
 
     /// Adds what was found of later destinations.
@@ -96,7 +96,7 @@ pub(super) struct Scratch {
     pub(super) tree: Tree,
     search: PhaseSearch,
     quick: Quick,
-    dependencies: Dependencies,
+    dependencies: TorusDependencies,
     /// The phase in which frames enter each router at the latest, which is A everywhere.
     from_a: Vec<Phase>,
     lost: usize,
@@ -114,7 +114,7 @@ impl Scratch {
             tree: Tree::new(routers),
             search: PhaseSearch::new(routers),
             quick: Quick::new(routers),
-            dependencies: Dependencies::new(routers),
+            dependencies: TorusDependencies::new(routers),
             from_a: vec![Phase::A; routers],
             lost: 0,
             searched: 0,

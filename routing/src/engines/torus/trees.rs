@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::defaults;
-use super::dependencies::Dependencies;
+use super::dependencies::TorusDependencies;
 use super::heading::Heading;
 use super::serve::{Fabric, Figures, Scratch};
 use super::tree::Class;
@@ -14,7 +14,7 @@ pub(super) struct Trees {
     routers: usize,
     cells: Vec<u8>,
     /// The dependencies of the routes between routers with hosts.
-    pub(super) dependencies: Dependencies,
+    pub(super) dependencies: TorusDependencies,
     /// How many of the routes that there should be are missing.
     pub(super) lost: usize,
     /// Destinations for which the rules' own choices were not enough.
