@@ -6,7 +6,7 @@ use crate::engines::Settings;
 
 use super::engine::fabric;
 use super::lattice::Lattice;
-use super::reach::Reach;
+use super::reach::RouterReach;
 use super::rules::place_datelines;
 use super::serve::Fabric;
 use super::trees::Trees;
@@ -45,7 +45,7 @@ pub(super) fn best_trees(
     stated: [Option<u8>; 3],
 ) -> Result<Trees, Unconnected> {
     let places = place_datelines(lattice, stated);
-    let mut reach = Reach::new(lattice.router_count());
+    let mut reach = RouterReach::new(lattice.router_count());
     let mut witnesses: Vec<(u32, u32)> = Vec::new();
     let mut first: Option<Trees> = None;
     for &datelines in &places {
@@ -82,7 +82,7 @@ fn lost_pairs<'a>(fabric: &'a Fabric<'_>, trees: &'a Trees) -> impl Iterator<Ite
 
 /// The first of these pairs, by source, that no place of the datelines connects.
 fn hopeless(lattice: &Lattice, places: &[[u8; 3]], lost: &[(u32, u32)]) -> Option<(u32, u32)> {
-    let mut reach = Reach::new(lattice.router_count());
+    let mut reach = RouterReach::new(lattice.router_count());
     let mut moved = lattice.clone();
     let mut states = 0;
     for of_source in lost.chunk_by(|one, other| one.0 == other.0) {

@@ -7,13 +7,13 @@ use super::rules::{Phase, after_dodge};
 /// Searches forwards from one router, over states of a router and the phase of a frame there. Memory for many
 /// searches in turn.
 #[derive(Debug, Clone)]
-pub(super) struct Reach {
+pub(super) struct RouterReach {
     /// `seen[3 * router + phase]`.
     seen: Vec<bool>,
     queue: Vec<u32>,
 }
 
-impl Reach {
+impl RouterReach {
     /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self { seen: vec![false; 3 * routers], queue: Vec::new() }
