@@ -186,7 +186,7 @@ fn joins_all(topology: &Topology, numbers: &[u32], passages: &[Passage]) -> bool
     let ends: Vec<u32> = (0..topology.xbar_count() as u32).filter(is_end).collect();
     let mut order: Vec<u32> = (0..topology.channel_count() as u32).collect();
     order.sort_unstable_by_key(|&channel| std::cmp::Reverse(numbers[channel as usize]));
-    let mut reach = Reach { topology, passages, order, bit_of: Vec::new(), rows: Vec::new() };
+    let mut reach = DestinationReach { topology, passages, order, bit_of: Vec::new(), rows: Vec::new() };
     ends.chunks(BLOCK).all(|block| {
         reach.follow(block);
         ends.iter().all(|&from| {
@@ -200,7 +200,7 @@ fn joins_all(topology: &Topology, numbers: &[u32], passages: &[Passage]) -> bool
 }
 
 /// Which destinations of a block each channel leads to.
-struct Reach<'a> {
+struct DestinationReach<'a> {
     topology: &'a Topology,
     passages: &'a [Passage],
     /// The channels in an order in which each leads on only to earlier ones.
@@ -211,7 +211,7 @@ struct Reach<'a> {
     rows: Vec<Row>,
 }
 
-impl Reach<'_> {
+impl DestinationReach<'_> {
     /// Finds for each channel, and each phase that a route can be in behind it, the destinations that it
     /// leads to: its head, and those of all channels that may follow.
     fn follow(&mut self, block: &[u32]) {
