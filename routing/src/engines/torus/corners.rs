@@ -7,7 +7,7 @@ use super::heading::Heading;
 use super::lattice::Lattice;
 use super::layer::Layer;
 use super::serve::Fabric;
-use super::trees::Trees;
+use super::trees::TorusTrees;
 
 /// Most routes other than the default ones that are put into layers one by one.
 pub(super) const MOST_DETOURS: usize = 250_000;
@@ -32,7 +32,7 @@ pub(super) const MOST_DETOURS: usize = 250_000;
 ///
 /// All other routes are added one by one, each to the first layer that stays free of circles, its own
 /// corners' layer first.
-pub(super) fn by_corner(fabric: &Fabric<'_>, trees: &Trees, most: u8) -> Option<(u8, Vec<u8>)> {
+pub(super) fn by_corner(fabric: &Fabric<'_>, trees: &TorusTrees, most: u8) -> Option<(u8, Vec<u8>)> {
     let lattice = fabric.lattice;
     let halves = Halves::new(lattice);
     let labels = halves.label_count();
@@ -216,7 +216,7 @@ mod tests {
         let grid = broken.grid(&subnet);
         let lattice = Lattice::new(&grid, &subnet.topology);
         let fabric = fabric(&subnet, &Settings::default(), &lattice);
-        let trees = Trees::new(&fabric);
+        let trees = TorusTrees::new(&fabric);
         let (count, of) = by_corner(&fabric, &trees, Layers::MAX).unwrap();
         let layers = Layers::by_destination(count, 0, of, lattice.router_count());
         let tables = HeadingPorts::new(&grid, &subnet).tables(&subnet, &trees, None);

@@ -21,7 +21,7 @@ use super::recognition::recognise;
 use super::refusal::TorusRefusal;
 use super::regions::Regions;
 use super::serve::Fabric;
-use super::trees::Trees;
+use super::trees::TorusTrees;
 
 /// Direction order: tori and meshes that may have lost cables.
 pub(in crate::engines) struct Torus;
@@ -154,7 +154,7 @@ fn assign_layers(
     subnet: &Subnet,
     settings: &Settings,
     lattice: &Lattice,
-    trees: &Trees,
+    trees: &TorusTrees,
 ) -> Result<Layers, EngineError> {
     let most = settings.layers_left().map_err(|why| EngineError::refuse(Engine::Torus, why))?;
     let routers = lattice.router_count();
@@ -172,12 +172,13 @@ fn assign_layers(
     let Some(by_class) = by_class else {
         return Err(refuse(too_many_layers(lattice, &subnet.names, trees, most)));
     };
-    let of = trees.cells().par_iter().map(|&cell| by_class.of[usize::from(Trees::class_of(cell))]).collect();
+    let of =
+        trees.cells().par_iter().map(|&cell| by_class.of[usize::from(TorusTrees::class_of(cell))]).collect();
     Ok(Layers::by_destination(by_class.count, settings.first_layer, of, routers))
 }
 
 /// Why no layers were found: a circle that routes of one class make, if there is one.
-fn too_many_layers(lattice: &Lattice, names: &Names, trees: &Trees, most: u8) -> TorusRefusal {
+fn too_many_layers(lattice: &Lattice, names: &Names, trees: &TorusTrees, most: u8) -> TorusRefusal {
     let all = trees.dependencies.classes();
     let classes = (0..u16::BITS).map(|class| 1 << class).filter(|class| all & class != 0);
     let mut circles = classes.filter_map(|class| trees.dependencies.circle(lattice, class));
@@ -192,7 +193,7 @@ fn too_many_layers(lattice: &Lattice, names: &Names, trees: &Trees, most: u8) ->
     }
 }
 
-fn notes(lattice: &Lattice, trees: &Trees) -> Vec<String> {
+fn notes(lattice: &Lattice, trees: &TorusTrees) -> Vec<String> {
     let rings = (0..3).filter(|&dimension| lattice.rings[dimension]);
     let datelines: Vec<String> = rings.map(|dimension| blame::dateline(lattice, dimension)).collect();
     let mut notes = Vec::new();

@@ -3,7 +3,7 @@
 use super::lattice::Lattice;
 use super::layer::Layer;
 use super::serve::Fabric;
-use super::trees::Trees;
+use super::trees::TorusTrees;
 
 /// Most steps of all routes that are put into layers one by one.
 pub(super) const MOST_STEPS: usize = 2_000_000;
@@ -15,7 +15,7 @@ pub(super) const MOST_STEPS: usize = 2_000_000;
 /// Networks", 2002). The routes come class by class, and by falling length in each class: routes that cross
 /// no dateline fill the first layer, and later classes use what earlier ones leave free. Layers stand by
 /// destination and then by source.
-pub(super) fn by_route(fabric: &Fabric<'_>, trees: &Trees, most: u8) -> Option<(u8, Vec<u8>)> {
+pub(super) fn by_route(fabric: &Fabric<'_>, trees: &TorusTrees, most: u8) -> Option<(u8, Vec<u8>)> {
     let lattice = fabric.lattice;
     let routes = Routes::new(fabric, trees)?;
     let mut best: Option<(u8, Vec<u8>)> = None;
@@ -38,7 +38,7 @@ struct Routes {
 
 impl Routes {
     /// The routes of all pairs; `None` if they are too many.
-    fn new(fabric: &Fabric<'_>, trees: &Trees) -> Option<Self> {
+    fn new(fabric: &Fabric<'_>, trees: &TorusTrees) -> Option<Self> {
         let routers = fabric.lattice.router_count() as u32;
         if routers as usize * routers as usize > MOST_STEPS {
             return None;
@@ -68,7 +68,7 @@ impl Routes {
     }
 
     /// The orders that are worth trying.
-    fn orders(&self, trees: &Trees) -> Vec<Vec<u32>> {
+    fn orders(&self, trees: &TorusTrees) -> Vec<Vec<u32>> {
         let all = || (0..self.pairs.len() as u32).collect::<Vec<_>>();
         let class = |route: u32| {
             let (source, destination) = self.pairs[route as usize];

@@ -9,7 +9,7 @@ use super::lattice::Lattice;
 use super::reach::RouterReach;
 use super::rules::place_datelines;
 use super::serve::Fabric;
-use super::trees::Trees;
+use super::trees::TorusTrees;
 
 /// Most states that are looked at to find a pair that no place of the datelines connects, once it is known
 /// that no place connects all. That takes about a second, and far less in small fabrics.
@@ -43,18 +43,18 @@ pub(super) fn best_trees(
     settings: &Settings,
     lattice: &mut Lattice,
     stated: [Option<u8>; 3],
-) -> Result<Trees, Unconnected> {
+) -> Result<TorusTrees, Unconnected> {
     let places = place_datelines(lattice, stated);
     let mut reach = RouterReach::new(lattice.router_count());
     let mut witnesses: Vec<(u32, u32)> = Vec::new();
-    let mut first: Option<Trees> = None;
+    let mut first: Option<TorusTrees> = None;
     for &datelines in &places {
         lattice.datelines = datelines;
         if witnesses.iter().any(|&(source, destination)| !reach.joins(lattice, source, destination)) {
             continue;
         }
         let fabric = fabric(subnet, settings, lattice);
-        let trees = Trees::new(&fabric);
+        let trees = TorusTrees::new(&fabric);
         let Some(lost) = lost_pairs(&fabric, &trees).next() else { return Ok(trees) };
         witnesses.push(lost);
         first.get_or_insert(trees);
@@ -73,7 +73,7 @@ pub(super) fn best_trees(
 }
 
 /// The pairs without a route that should have one.
-fn lost_pairs<'a>(fabric: &'a Fabric<'_>, trees: &'a Trees) -> impl Iterator<Item = (u32, u32)> + 'a {
+fn lost_pairs<'a>(fabric: &'a Fabric<'_>, trees: &'a TorusTrees) -> impl Iterator<Item = (u32, u32)> + 'a {
     // Most fabrics have no such pairs, and then there is no need to look for them.
     let routers = if trees.lost == 0 { 0..0 } else { 0..fabric.lattice.router_count() as u32 };
     let pairs = routers.clone().flat_map(move |source| routers.clone().map(move |end| (source, end)));

@@ -5,7 +5,7 @@ use crate::tables::Tables;
 
 use super::grid::{Grid, Sense};
 use super::heading::Heading;
-use super::trees::Trees;
+use super::trees::TorusTrees;
 
 /// The ports of each router by heading: parallel cables, by rising port.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl HeadingPorts {
 
     /// The tables that follow the headings. Parallel cables take turns for the hosts that they lead to. A
     /// port that was in force stays if it is one of these cables'.
-    pub(super) fn tables(&self, subnet: &Subnet, trees: &Trees, previous: Option<&Tables>) -> Tables {
+    pub(super) fn tables(&self, subnet: &Subnet, trees: &TorusTrees, previous: Option<&Tables>) -> Tables {
         let destinations = &subnet.destinations;
         let routers = subnet.topology.xbar_count();
         let first_ports = self.first_ports();

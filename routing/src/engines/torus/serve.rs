@@ -101,7 +101,7 @@ pub(super) struct Scratch {
     from_a: Vec<Phase>,
     lost: usize,
     searched: usize,
-    /// See [`Trees::detours`](super::trees::Trees::detours).
+    /// See [`TorusTrees::detours`](super::trees::TorusTrees::detours).
     detours: Vec<(u32, u32)>,
     defaults: Defaults,
     default_cells: Vec<u8>,

@@ -15,7 +15,7 @@ use super::heading::Heading;
 use super::lattice::Lattice;
 use super::rules::Phase;
 use super::statement::TorusStatement;
-use super::trees::Trees;
+use super::trees::TorusTrees;
 
 const RING: bool = true;
 const LINE: bool = false;
@@ -194,9 +194,9 @@ fn the_quick_way_makes_the_same_trees() {
         let subnet = broken.subnet();
         let lattice = Lattice::new(&broken.grid(&subnet), &subnet.topology);
         let mut fabric = fabric(&subnet, &Settings::default(), &lattice);
-        let slow = Trees::new(&fabric);
+        let slow = TorusTrees::new(&fabric);
         fabric.is_quick = true;
-        let quick = Trees::new(&fabric);
+        let quick = TorusTrees::new(&fabric);
         assert_eq!(slow.lost, quick.lost);
         let routers = lattice.router_count() as u32;
         for (source, end) in (0..routers).flat_map(|one| (0..routers).map(move |other| (one, other))) {
@@ -326,7 +326,7 @@ proptest! {
         let subnet = broken.subnet();
         let lattice = Lattice::new(&broken.grid(&subnet), &subnet.topology);
         let fabric = fabric(&subnet, &Settings::default(), &lattice);
-        let trees = Trees::new(&fabric);
+        let trees = TorusTrees::new(&fabric);
         for source in 0..lattice.router_count() as u32 {
             let reach = within_reach(&lattice, source);
             for end in (0..lattice.router_count() as u32).filter(|&end| fabric.wants(source, end)) {

@@ -10,7 +10,7 @@ use super::tree::Class;
 
 /// The heading and the class of each route: `cells[destination * routers + source]`.
 #[derive(Debug, Clone)]
-pub(super) struct Trees {
+pub(super) struct TorusTrees {
     routers: usize,
     cells: Vec<u8>,
     /// The dependencies of the routes between routers with hosts.
@@ -34,7 +34,7 @@ pub(super) fn cell(heading: Option<Heading>, class: Class) -> u8 {
     class << 3 | heading.map_or(NO_HEADING, |heading| heading.index() as u8)
 }
 
-impl Trees {
+impl TorusTrees {
     /// Computes the trees to all destinations.
     pub(super) fn new(fabric: &Fabric<'_>) -> Self {
         let routers = fabric.lattice.router_count();
