@@ -63,7 +63,7 @@ pub fn prove_routes(
     if !routes.fits(topology) || routes.phases != orientation.phases() {
         return Err(Violation::OtherTopology);
     }
-    let longest_hops = Trees::new(topology, orientation, routes).prove()?;
+    let longest_hops = HostTrees::new(topology, orientation, routes).prove()?;
     let mut proof = Proof { longest_hops, ..Proof::default() };
     for to in (0..topology.host_count() as u32).filter(|&to| to != routes.from() && !topology.is_phantom(to))
     {
@@ -85,7 +85,7 @@ pub fn prove_routes(
 }
 
 /// The steps from the source to the states of each tree, as they are counted.
-struct Trees<'a> {
+struct HostTrees<'a> {
     topology: &'a Topology,
     orientation: &'a Orientation,
     routes: &'a HostRoutes,
@@ -98,7 +98,7 @@ struct Trees<'a> {
 
 const UNCOUNTED: u8 = u8::MAX;
 
-impl<'a> Trees<'a> {
+impl<'a> HostTrees<'a> {
     fn new(topology: &'a Topology, orientation: &'a Orientation, routes: &'a HostRoutes) -> Self {
         Self { topology, orientation, routes, steps: Vec::new(), walk: Vec::new() }
     }
