@@ -43,8 +43,8 @@ pub use proof::{
     Violation, prove_host, prove_routes, prove_service_levels, prove_tables, transition, walk, walk_tables,
 };
 pub use quality::{
-    Bisection, Census, ChannelLoads, CountedRoutes, Heading, Matchings, Mean, Measured, PairRoutes, Quality,
-    RouteLists, SourceRoutes, TableRoutes, TierLoads, group_by_tier, hosts_in_order,
+    Bisection, Census, ChannelLoads, CountedRoutes, Matchings, Mean, Measured, PairRoutes, Quality,
+    RouteLists, SourceRoutes, TableRoutes, TierHeading, TierLoads, group_by_tier, hosts_in_order,
 };
 pub use repair::{DeadCables, LiveRoutes, OutOfReach, RepairError, repair};
 pub use subnet::{Subnet, SubnetError};

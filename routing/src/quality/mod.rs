@@ -21,7 +21,7 @@ pub use loads::ChannelLoads;
 pub(crate) use source_routes::SourceSamples;
 pub use source_routes::{CountedRoutes, RouteLists, SourceRoutes};
 pub use table_routes::TableRoutes;
-pub use tiers::{Heading, TierLoads, group_by_tier};
+pub use tiers::{TierHeading, TierLoads, group_by_tier};
 
 use super::Topology;
 use patterns::Patterns;

@@ -190,7 +190,7 @@ fn a_ring_both_ways_round() {
     let tier = &quality.tiers[0];
     assert_eq!(
         (tier.heading(), tier.channels, tier.min, tier.mean, tier.max),
-        (Heading::Level, 10, 3.0, 3.0, 3.0)
+        (TierHeading::Level, 10, 3.0, 3.0, 3.0)
     );
     assert_eq!(tier.histogram, [0, 0, 0, 0, 0, 0, 0, 0, 0, 10]);
 }

@@ -8,7 +8,7 @@ use mapper_fabric::wording::plural;
 
 /// Which way channels lead, seen from the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Heading {
+pub enum TierHeading {
     /// They lead away from hosts.
     Up,
     /// They stay within a tier.
@@ -17,7 +17,7 @@ pub enum Heading {
     Down,
 }
 
-impl Heading {
+impl TierHeading {
     /// The direction in a word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,11 +55,11 @@ impl TierLoads {
     pub const BINS: usize = 10;
 
     /// Which way the channels lead.
-    pub fn heading(&self) -> Heading {
+    pub fn heading(&self) -> TierHeading {
         match self.from_tier.cmp(&self.to_tier) {
-            std::cmp::Ordering::Less => Heading::Up,
-            std::cmp::Ordering::Equal => Heading::Level,
-            std::cmp::Ordering::Greater => Heading::Down,
+            std::cmp::Ordering::Less => TierHeading::Up,
+            std::cmp::Ordering::Equal => TierHeading::Level,
+            std::cmp::Ordering::Greater => TierHeading::Down,
         }
     }
 
