@@ -42,7 +42,7 @@ impl Seed {
 
     /// Tables, if they serve all pairs.
     fn of(tables: Tables, subnet: &Subnet, settings: &Settings, ends: &[u32]) -> Option<Self> {
-        let mut hops = Hops::new(&subnet.topology);
+        let mut hops = SeedHops::new(&subnet.topology);
         let sends = |xbar: &u32| settings.xbar_destinations || subnet.is_leaf(*xbar);
         let senders: Vec<u32> = (0..subnet.topology.xbar_count() as u32).filter(sends).collect();
         let mut is_enough = is_tree(&subnet.topology);
@@ -77,7 +77,7 @@ fn is_tree(topology: &Topology) -> bool {
 }
 
 /// How far xbars are from one.
-struct Hops<'a> {
+struct SeedHops<'a> {
     topology: &'a Topology,
     /// On the shortest way.
     shortest: Vec<u32>,
@@ -86,7 +86,7 @@ struct Hops<'a> {
     queue: Vec<u32>,
 }
 
-impl<'a> Hops<'a> {
+impl<'a> SeedHops<'a> {
     fn new(topology: &'a Topology) -> Self {
         let xbars = topology.xbar_count();
         Self { topology, shortest: vec![NO_WAY; xbars], along: vec![UNKNOWN; xbars], queue: Vec::new() }
