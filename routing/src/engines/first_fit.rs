@@ -1,10 +1,10 @@
 //! First fit: each route goes into the lowest layer that stays free of circles with it.
 
-use super::layer::{Dependency, Layer, Numbers};
+use super::layer::{Dependency, DependencyNumbers, Layer};
 
 /// Layers that are being filled. There are as many as routes have needed so far.
 pub(super) struct FirstFit<'a> {
-    numbers: &'a Numbers<'a>,
+    numbers: &'a DependencyNumbers<'a>,
     /// All layers that have been used at any time. They are kept to be filled again.
     layers: Vec<Layer>,
     used: usize,
@@ -12,7 +12,7 @@ pub(super) struct FirstFit<'a> {
 
 impl<'a> FirstFit<'a> {
     /// No layer yet.
-    pub(super) fn new(numbers: &'a Numbers<'a>) -> Self {
+    pub(super) fn new(numbers: &'a DependencyNumbers<'a>) -> Self {
         Self { numbers, layers: Vec::new(), used: 0 }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn check_size(subnet: &Subnet) -> Result<(), Refusal> {
 }
 
 /// Numbers each dependency of a channel on one that begins where it ends.
-pub(super) struct Numbers<'a> {
+pub(super) struct DependencyNumbers<'a> {
     pub(super) topology: &'a Topology,
     /// The numbers of the dependencies of channel c begin at `base[c]`. There is one for each channel out of
     /// its head.
@@ -35,7 +35,7 @@ pub(super) struct Dependency {
     pub(super) wanted: u32,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> DependencyNumbers<'a> {
     pub(super) fn new(topology: &'a Topology) -> Self {
         Self { topology, base: dependency_base(topology) }
     }
@@ -67,7 +67,7 @@ pub(super) struct Layer {
 
 impl Layer {
     /// An empty layer.
-    pub(super) fn new(numbers: &Numbers<'_>) -> Self {
+    pub(super) fn new(numbers: &DependencyNumbers<'_>) -> Self {
         Self {
             uses: vec![0; numbers.count()],
             barred: vec![0; numbers.count().div_ceil(64)],

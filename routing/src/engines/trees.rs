@@ -5,7 +5,7 @@ use std::ops::Range;
 use mapper_proto::map::PortRef;
 
 use super::filling;
-use super::layer::{Dependency, Numbers};
+use super::layer::{Dependency, DependencyNumbers};
 use super::pairs::Pairs;
 use crate::tables::Tables;
 use crate::{Far, Subnet, UnionProof};
@@ -90,7 +90,7 @@ impl Trees {
     pub(super) fn find_dependencies(
         &self,
         subnet: &Subnet,
-        numbers: &Numbers<'_>,
+        numbers: &DependencyNumbers<'_>,
         (from, to): (u32, u32),
         found: &mut Vec<Dependency>,
     ) {

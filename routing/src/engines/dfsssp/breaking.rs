@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::Subnet;
 use crate::engines::acyclic::AcyclicGraph;
-use crate::engines::layer::{Dependency, Layer, Numbers};
+use crate::engines::layer::{Dependency, DependencyNumbers, Layer};
 use crate::engines::trees::Trees;
 
 /// Pairs of xbars, source and destination, that share a layer.
@@ -14,11 +14,11 @@ pub(super) type PairSet = Vec<(u32, u32)>;
 pub(super) struct Breaking<'a> {
     subnet: &'a Subnet,
     trees: &'a Trees,
-    numbers: &'a Numbers<'a>,
+    numbers: &'a DependencyNumbers<'a>,
 }
 
 impl<'a> Breaking<'a> {
-    pub(super) fn new(subnet: &'a Subnet, trees: &'a Trees, numbers: &'a Numbers<'a>) -> Self {
+    pub(super) fn new(subnet: &'a Subnet, trees: &'a Trees, numbers: &'a DependencyNumbers<'a>) -> Self {
         Self { subnet, trees, numbers }
     }
 

@@ -15,7 +15,7 @@ mod breaking;
 mod tests;
 
 use super::algorithm::Algorithm;
-use super::layer::{Numbers, check_size};
+use super::layer::{DependencyNumbers, check_size};
 use super::pairs::Pairs;
 use super::shared::Shared;
 use super::shortest::{self, ShortestTrees};
@@ -88,7 +88,7 @@ impl Algorithm for Dfsssp {
 
 /// The layers that trees need which close circles in a single one, if as many are allowed.
 fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> Option<Layers> {
-    let numbers = Numbers::new(&subnet.topology);
+    let numbers = DependencyNumbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
     let sets = Breaking::new(subnet, trees, &numbers).layers(&pairs);
     (sets.len() <= usize::from(most)).then(|| numbered(subnet, settings, &sets))
@@ -113,7 +113,7 @@ fn layered<'a>(
     shared: &'a Shared<'_>,
     most: u8,
 ) -> (Vec<PairSet>, &'a Trees) {
-    let numbers = Numbers::new(&subnet.topology);
+    let numbers = DependencyNumbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
     let layered = |shortest: &'a ShortestTrees| {
         let sets = Breaking::new(subnet, &shortest.trees, &numbers).layers(&pairs);

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::Subnet;
 use crate::engines::first_fit::FirstFit;
-use crate::engines::layer::{Dependency, Numbers};
+use crate::engines::layer::{Dependency, DependencyNumbers};
 use crate::engines::trees::Trees;
 use crate::tables::Layers;
 
@@ -58,7 +58,7 @@ impl Layering {
 pub(super) struct Filler<'a> {
     subnet: &'a Subnet,
     trees: &'a Trees,
-    numbers: &'a Numbers<'a>,
+    numbers: &'a DependencyNumbers<'a>,
     layers: FirstFit<'a>,
     /// How many layers may be used.
     most: usize,
@@ -74,7 +74,12 @@ impl<'a> Filler<'a> {
     /// How many channels and dependencies may be looked at in all rounds together.
     const MOST_WORK: u64 = 20_000_000;
 
-    pub(super) fn new(subnet: &'a Subnet, trees: &'a Trees, numbers: &'a Numbers<'a>, most: u8) -> Self {
+    pub(super) fn new(
+        subnet: &'a Subnet,
+        trees: &'a Trees,
+        numbers: &'a DependencyNumbers<'a>,
+        most: u8,
+    ) -> Self {
         Self { subnet, trees, numbers, layers: FirstFit::new(numbers), most: most.into(), work: 0 }
     }
 

@@ -20,7 +20,7 @@ use layering::{Filler, Layering};
 use thiserror::Error;
 
 use super::algorithm::Algorithm;
-use super::layer::{Numbers, check_size};
+use super::layer::{DependencyNumbers, check_size};
 use super::pairs::Pairs;
 use super::shared::Shared;
 use super::shortest::{self, Choice, ShortestTrees};
@@ -115,7 +115,7 @@ fn compute(subnet: &Subnet, settings: &Settings, shared: &Shared<'_>) -> Result<
 
 /// The layers that trees need which close circles in a single one, if as many are allowed.
 fn layers_of(subnet: &Subnet, settings: &Settings, trees: &Trees, most: u8) -> Option<Layers> {
-    let numbers = Numbers::new(&subnet.topology);
+    let numbers = DependencyNumbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
     let mut filler = Filler::new(subnet, trees, &numbers, most);
     let mut layering = filler.fill(&pairs, settings.seed);
@@ -137,7 +137,7 @@ fn layered<'a>(
     first_port: &'a ShortestTrees,
     most: u8,
 ) -> (Layering, &'a Trees) {
-    let numbers = Numbers::new(&subnet.topology);
+    let numbers = DependencyNumbers::new(&subnet.topology);
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
     let candidate = |shortest: &'a ShortestTrees| {
         let mut filler = Filler::new(subnet, &shortest.trees, &numbers, most);

@@ -2,7 +2,7 @@
 
 use crate::Topology;
 use crate::engines::acyclic::AcyclicGraph;
-use crate::engines::layer::Numbers;
+use crate::engines::layer::DependencyNumbers;
 
 /// What is known of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ enum TurnState {
 
 /// The turns of one layer, from a channel to one that begins where it ends.
 pub(super) struct Turns<'a> {
-    numbers: Numbers<'a>,
+    numbers: DependencyNumbers<'a>,
     states: Vec<TurnState>,
     graph: AcyclicGraph,
     some_blocked: bool,
@@ -26,7 +26,7 @@ pub(super) struct Turns<'a> {
 impl<'a> Turns<'a> {
     /// Turns of which none is used yet. The graph's order of channels begins with these places.
     pub(super) fn new(topology: &'a Topology, places: &[u32]) -> Self {
-        let numbers = Numbers::new(topology);
+        let numbers = DependencyNumbers::new(topology);
         let states = vec![TurnState::Free; numbers.count()];
         Self { numbers, states, graph: AcyclicGraph::in_order(places), some_blocked: false }
     }
