@@ -29,9 +29,9 @@ trait Names {
 }
 
 /// Names by number.
-struct Numbers;
+struct NumbersForNames;
 
-impl Names for Numbers {
+impl Names for NumbersForNames {
     fn xbar(&self, xbar: u32) -> String {
         format!("xbar {xbar}")
     }
@@ -193,6 +193,6 @@ fn ports(cycle: &Cycle, names: &dyn Names) -> String {
 
 impl fmt::Display for TableViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told(&Numbers))
+        f.write_str(&self.told(&NumbersForNames))
     }
 }
