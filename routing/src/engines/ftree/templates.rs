@@ -8,7 +8,7 @@ use super::tree::{Group, Tree};
 
 /// The xbars some steps below an xbar of a spine.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Layer {
+pub(super) struct StepsBelow {
     /// The xbars.
     pub(super) xbars: Vec<u32>,
     /// The xbar above each, on the way up.
@@ -18,7 +18,7 @@ pub(super) struct Layer {
     ports: Vec<u8>,
 }
 
-impl Layer {
+impl StepsBelow {
     /// The ports that lead up from the xbars, when a spine takes this cable of its group.
     pub(super) fn ports(&self, cable: u8) -> &[u8] {
         let first = usize::from(cable) % self.cables * self.xbars.len();
@@ -35,7 +35,7 @@ impl Layer {
 /// A template for each xbar that is on a spine: its layers, by the number of steps below it, less 1.
 #[derive(Debug)]
 pub(super) struct Templates {
-    of_xbar: Vec<Vec<Layer>>,
+    of_xbar: Vec<Vec<StepsBelow>>,
 }
 
 impl Templates {
@@ -57,13 +57,13 @@ impl Templates {
     }
 
     /// The layers below an xbar of a spine.
-    pub(super) fn of(&self, xbar: u32) -> &[Layer] {
+    pub(super) fn of(&self, xbar: u32) -> &[StepsBelow] {
         &self.of_xbar[xbar as usize]
     }
 }
 
-fn layers(tree: &Tree<'_>, reach: &Reach, top: u32) -> Vec<Layer> {
-    let mut layers: Vec<Layer> = Vec::new();
+fn layers(tree: &Tree<'_>, reach: &Reach, top: u32) -> Vec<StepsBelow> {
+    let mut layers: Vec<StepsBelow> = Vec::new();
     let mut last = vec![top];
     loop {
         let mut below: Vec<u32> =
@@ -81,7 +81,7 @@ fn layers(tree: &Tree<'_>, reach: &Reach, top: u32) -> Vec<Layer> {
 
 /// The way up to `top` of each of these xbars, over the parents in turn if several lead there. The steps from
 /// `top` to all xbars are given, and `above` is how many steps the parents are from it.
-fn layer(tree: &Tree<'_>, (top, steps): (u32, &[u8]), above: u8, xbars: Vec<u32>) -> Layer {
+fn layer(tree: &Tree<'_>, (top, steps): (u32, &[u8]), above: u8, xbars: Vec<u32>) -> StepsBelow {
     let topology = &tree.subnet.topology;
     let place = tree.place[top as usize] as usize;
     let mut groups = Vec::with_capacity(xbars.len());
@@ -96,7 +96,7 @@ fn layer(tree: &Tree<'_>, (top, steps): (u32, &[u8]), above: u8, xbars: Vec<u32>
     let channels: Vec<u32> = (0..cables)
         .flat_map(|cable| groups.iter().map(move |(_, channels)| channels[cable % channels.len()]))
         .collect();
-    Layer {
+    StepsBelow {
         parents: groups.iter().map(|&(far, _)| far).collect(),
         ports: channels.iter().map(|&channel| topology.tail(channel).port).collect(),
         xbars,
