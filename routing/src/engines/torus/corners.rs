@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::heading::Heading;
 use super::lattice::Lattice;
-use super::layer::Layer;
+use super::layer::TorusLayer;
 use super::serve::Fabric;
 use super::trees::TorusTrees;
 
@@ -65,7 +65,7 @@ pub(super) fn by_corner(fabric: &Fabric<'_>, trees: &TorusTrees, most: u8) -> Op
 struct Stack<'a> {
     lattice: &'a Lattice,
     halves: &'a Halves,
-    layers: Vec<Option<Layer>>,
+    layers: Vec<Option<TorusLayer>>,
     most: u8,
 }
 
@@ -79,7 +79,7 @@ impl Stack<'_> {
                 return Some(place);
             }
         }
-        let mut fresh = Layer::new(self.lattice);
+        let mut fresh = TorusLayer::new(self.lattice);
         let has_room = self.layers.len() < usize::from(self.most) && fresh.add(channels);
         self.layers.push(Some(fresh));
         has_room.then_some(self.layers.len() as u8 - 1)
@@ -165,7 +165,7 @@ impl Halves {
     }
 
     /// All dependencies that default routes with a label may make.
-    fn layer(&self, lattice: &Lattice, label: u8) -> Layer {
+    fn layer(&self, lattice: &Lattice, label: u8) -> TorusLayer {
         let channels = 6 * lattice.router_count();
         let (mut onward, mut ranks) = (vec![0; channels], vec![0; channels]);
         for router in 0..lattice.router_count() as u32 {
@@ -183,7 +183,7 @@ impl Halves {
                 onward[channel] = bits.fold(0, |bits, onward| bits | 1 << onward.index());
             }
         }
-        Layer::with(lattice, onward, &ranks)
+        TorusLayer::with(lattice, onward, &ranks)
     }
 
     /// A number that rises along all default routes with a label: by dimension, and by how far a step is from

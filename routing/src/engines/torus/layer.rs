@@ -5,7 +5,7 @@ use super::lattice::Lattice;
 use crate::engines::acyclic::AcyclicGraph;
 
 /// The dependencies of a layer. A channel is numbered `6 * router + heading`.
-pub(super) struct Layer {
+pub(super) struct TorusLayer {
     graph: AcyclicGraph,
     /// The headings that follow each channel, a bit each.
     onward: Vec<u8>,
@@ -13,7 +13,7 @@ pub(super) struct Layer {
     added: Vec<(u32, u32)>,
 }
 
-impl Layer {
+impl TorusLayer {
     /// A layer without dependencies.
     pub(super) fn new(lattice: &Lattice) -> Self {
         let channels = 6 * lattice.router_count();
@@ -73,7 +73,7 @@ mod tests {
         let broken = Broken::new(&[(4, true)], 1);
         let subnet = broken.subnet();
         let lattice = Lattice::new(&broken.grid(&subnet), &subnet.topology);
-        let mut layer = Layer::new(&lattice);
+        let mut layer = TorusLayer::new(&lattice);
         // Channels x+ of a ring of four: 0, 6, 12, 18.
         assert!(layer.add(&[12, 18]));
         assert!(layer.add(&[0, 6, 12]));

@@ -1,7 +1,7 @@
 //! Layers route by route, where the fabric is small enough: fewer than by datelines.
 
 use super::lattice::Lattice;
-use super::layer::Layer;
+use super::layer::TorusLayer;
 use super::serve::Fabric;
 use super::trees::TorusTrees;
 
@@ -86,13 +86,13 @@ impl Routes {
 
     fn pack(&self, lattice: &Lattice, order: &[u32], most: u8) -> Option<(u8, Vec<u8>)> {
         let routers = lattice.router_count();
-        let mut layers: Vec<Layer> = Vec::new();
+        let mut layers: Vec<TorusLayer> = Vec::new();
         let mut of = vec![0; routers * routers];
         for &route in order {
             let channels = self.of(route);
             let mut found = layers.iter_mut().position(|layer| layer.add(channels));
             if found.is_none() && layers.len() < usize::from(most) {
-                let mut layer = Layer::new(lattice);
+                let mut layer = TorusLayer::new(lattice);
                 if layer.add(channels) {
                     found = Some(layers.len());
                     layers.push(layer);
