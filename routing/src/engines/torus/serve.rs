@@ -91,7 +91,7 @@ impl Figures {
 }
 
 /// What a thread works with, and what it found.
-pub(super) struct Scratch {
+pub(super) struct DestinationScratch {
     /// The routes to the last destination that was served.
     pub(super) tree: Tree,
     search: PhaseSearch,
@@ -107,7 +107,7 @@ pub(super) struct Scratch {
     default_cells: Vec<u8>,
 }
 
-impl Scratch {
+impl DestinationScratch {
     /// Memory for a lattice of so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self {

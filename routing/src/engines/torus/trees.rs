@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::defaults;
 use super::dependencies::TorusDependencies;
 use super::heading::Heading;
-use super::serve::{Fabric, Figures, Scratch};
+use super::serve::{DestinationScratch, Fabric, Figures};
 use super::tree::Class;
 
 /// The heading and the class of each route: `cells[destination * routers + source]`.
@@ -54,7 +54,7 @@ impl TorusTrees {
 
     fn by_destination(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<Figures> {
         let routers = fabric.lattice.router_count();
-        let each = |mut scratch: Scratch, (destination, cells): (usize, &mut [u8])| {
+        let each = |mut scratch: DestinationScratch, (destination, cells): (usize, &mut [u8])| {
             let destination = destination as u32;
             if !(fabric.is_quick && scratch.serve_quickly(fabric, destination, cells)) {
                 scratch.serve(fabric, destination);
@@ -64,7 +64,8 @@ impl TorusTrees {
             scratch
         };
         let columns = cells.par_chunks_mut(routers.max(1)).enumerate().with_min_len(MIN_DESTINATIONS);
-        let done = columns.fold(|| Scratch::new(routers), each).map(Scratch::into_figures);
+        let done =
+            columns.fold(|| DestinationScratch::new(routers), each).map(DestinationScratch::into_figures);
         done.reduce_with(Figures::and)
     }
 
@@ -72,7 +73,7 @@ impl TorusTrees {
         let routers = fabric.lattice.router_count();
         let regions: Vec<_> = fabric.regions.all(fabric.lattice);
         let each = |region: [u8; 3]| {
-            let mut scratch = Scratch::new(routers);
+            let mut scratch = DestinationScratch::new(routers);
             let mut columns = Vec::new();
             scratch.serve_region(fabric, region, |scratch, destination| {
                 let mut cells = vec![0; routers];
@@ -114,7 +115,7 @@ impl TorusTrees {
     }
 }
 
-fn write(scratch: &Scratch, cells: &mut [u8]) {
+fn write(scratch: &DestinationScratch, cells: &mut [u8]) {
     cells.fill(NO_HEADING);
     for &router in &scratch.tree.order {
         let at = router as usize;
