@@ -42,12 +42,12 @@ impl Kind {
 /// Xbars whose entries lead no further. Each is one cause for all the routes that end there.
 #[derive(Default)]
 pub(super) struct DeadEnds {
-    xbars: Vec<Wrong>,
+    xbars: Vec<WrongXbar>,
     pub(super) count: u64,
 }
 
 /// An xbar with wrong entries, and the first route that ends there.
-struct Wrong {
+struct WrongXbar {
     at: u32,
     from: u32,
     slot: u32,
@@ -73,7 +73,7 @@ impl DeadEnds {
                 wrong.last_slot = slot;
             }
             None if self.xbars.len() < Self::MOST => {
-                self.xbars.push(Wrong { at, from, slot, why, entries: 1, routes: 1, last_slot: slot });
+                self.xbars.push(WrongXbar { at, from, slot, why, entries: 1, routes: 1, last_slot: slot });
             }
             None => {}
         }
@@ -99,7 +99,7 @@ impl DeadEnds {
     fn into_violations(mut self) -> impl Iterator<Item = TableViolation> {
         self.xbars.sort_by_key(|wrong| std::cmp::Reverse(wrong.routes));
         self.xbars.into_iter().take(TablesProof::MAX_LISTED).map(|wrong| {
-            let Wrong { at, from, slot, why, entries, routes, .. } = wrong;
+            let WrongXbar { at, from, slot, why, entries, routes, .. } = wrong;
             TableViolation::NoRoute { from, slot, at, why, entries, routes }
         })
     }
