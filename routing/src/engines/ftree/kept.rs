@@ -18,7 +18,7 @@ const COUNTED_FROM: usize = 16;
 
 /// An entry that cannot stay.
 #[derive(Debug, Clone, Copy)]
-struct Wrong {
+struct WrongEntry {
     slot: u32,
     xbar: u32,
 }
@@ -29,7 +29,7 @@ struct Wrong {
 pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables {
     let (all_up, heads) = (AllUp::new(tree, reach), Heads::new(tree));
     let destinations = &tree.subnet.destinations;
-    let wrong: Vec<Vec<Wrong>> = (0..tree.xbar_count() as u32)
+    let wrong: Vec<Vec<WrongEntry>> = (0..tree.xbar_count() as u32)
         .into_par_iter()
         .map(|to| {
             let mut wrong = Vec::new();
@@ -108,7 +108,7 @@ fn nearer<'a>(
 fn choose(
     tree: &Tree<'_>,
     reach: &Reach,
-    (to, wrong): (u32, Wrong),
+    (to, wrong): (u32, WrongEntry),
     loads: &mut BTreeMap<u32, Vec<u32>>,
     tables: &mut Tables,
 ) {
@@ -164,11 +164,11 @@ impl<'a> Heads<'a> {
     }
 
     /// Lists the wrong entries in the row of an xbar's own slot.
-    fn check(&self, reach: &Reach, to: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
+    fn check(&self, reach: &Reach, to: u32, row: &[u8], wrong: &mut Vec<WrongEntry>) {
         let steps = reach.of(to);
         let slot = self.tree.subnet.destinations.slot_of_xbar(to);
         let out = (0..).zip(row).filter(|&(xbar, &port)| !self.leads(steps, to, xbar, port));
-        wrong.extend(out.map(|(xbar, _)| Wrong { slot, xbar }));
+        wrong.extend(out.map(|(xbar, _)| WrongEntry { slot, xbar }));
     }
 
     /// Whether a port is right: it begins a shortest way up and down, or is none where there is no way.
@@ -331,13 +331,13 @@ impl Right {
     }
 
     /// Lists the wrong entries in a row.
-    fn check(&self, tree: &Tree<'_>, slot: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
-        wrong.extend(self.runs.beyond(row).into_iter().map(|xbar| Wrong { slot, xbar }));
+    fn check(&self, tree: &Tree<'_>, slot: u32, row: &[u8], wrong: &mut Vec<WrongEntry>) {
+        wrong.extend(self.runs.beyond(row).into_iter().map(|xbar| WrongEntry { slot, xbar }));
         let in_no_set = self.sets.iter().filter(|(at, ports)| !ports.contains(&row[*at as usize]));
-        wrong.extend(in_no_set.map(|&(xbar, _)| Wrong { slot, xbar }));
+        wrong.extend(in_no_set.map(|&(xbar, _)| WrongEntry { slot, xbar }));
         let own = slot == tree.subnet.destinations.slot_of_xbar(self.to);
         if !own && row[self.to as usize] != tree.subnet.port_of_slot(slot) {
-            wrong.push(Wrong { slot, xbar: self.to });
+            wrong.push(WrongEntry { slot, xbar: self.to });
         }
     }
 }
