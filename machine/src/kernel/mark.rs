@@ -13,11 +13,12 @@ use std::io;
 use mapper_fib::object::{TOO_LONG, TOO_LONG_SERVICE};
 
 use super::nftables::{
-    Batch, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_LESS_OR_EQUAL, CMP_NOT_EQUAL,
-    COMMENT, DELTABLE, FIXED_BYTES, GETTABLE, HOOK_NUMBER, HOOK_PRIORITY, META_INNER_PROTOCOL, META_LENGTH,
-    META_MARK, META_VERSION, NETWORK, NEWCHAIN, NEWRULE, NEWTABLE, NFPROTO_INET, NFPROTO_IPV4, NLM_F_APPEND,
-    NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, TABLE_USERDATA, Verdict,
-    change_bits, compare, decide, expression, fixed, immediate, load, put_number, put_table, read,
+    CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_LESS_OR_EQUAL, CMP_NOT_EQUAL, COMMENT,
+    DELTABLE, FIXED_BYTES, GETTABLE, HOOK_NUMBER, HOOK_PRIORITY, META_INNER_PROTOCOL, META_LENGTH, META_MARK,
+    META_VERSION, NETWORK, NEWCHAIN, NEWRULE, NEWTABLE, NFPROTO_INET, NFPROTO_IPV4, NLM_F_APPEND,
+    NLM_F_CREATE, NLM_F_EXCL, NftablesBatch, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME,
+    TABLE_USERDATA, Verdict, change_bits, compare, decide, expression, fixed, immediate, load, put_number,
+    put_table, read,
 };
 use super::{Kernel, KernelError};
 use crate::netlink::message::{Attributes, attributes, text};
@@ -82,7 +83,7 @@ impl LengthMarks {
         let Some(owner) = &mut self.owner else {
             return Err(io::Error::from_raw_os_error(libc::EPROTONOSUPPORT));
         };
-        let mut batch = Batch::begin(owner, NFPROTO_INET);
+        let mut batch = NftablesBatch::begin(owner, NFPROTO_INET);
         if self.is_there {
             batch.add(DELTABLE, 0, |inside| inside.put_text(TABLE_NAME, TABLE));
         }
@@ -149,7 +150,7 @@ fn put_chain(attributes: &mut Attributes<'_>, chain: &Chain) {
 }
 
 /// Adds a rule at the end of a chain.
-fn add_rule(batch: &mut Batch<'_>, chain: &Chain, put: impl FnOnce(&mut Attributes<'_>)) {
+fn add_rule(batch: &mut NftablesBatch<'_>, chain: &Chain, put: impl FnOnce(&mut Attributes<'_>)) {
     batch.add(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, |inside| {
         inside.put_text(RULE_TABLE, TABLE);
         inside.put_text(RULE_CHAIN, chain.name);

@@ -77,7 +77,7 @@ pub(super) const CMP_NOT_EQUAL: u32 = 1;
 pub(super) const CMP_LESS_OR_EQUAL: u32 = 3;
 
 /// Messages of one family that the kernel carries out all together or not at all.
-pub(super) struct Batch<'a> {
+pub(super) struct NftablesBatch<'a> {
     owner: &'a mut RequestSocket,
     family: u8,
     bytes: Vec<u8>,
@@ -86,7 +86,7 @@ pub(super) struct Batch<'a> {
     last_at: usize,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> NftablesBatch<'a> {
     /// Begins one of this family.
     pub(super) fn begin(owner: &'a mut RequestSocket, family: u8) -> Self {
         let mut batch = Self { owner, family, bytes: Vec::new(), last: 0, last_at: 0 };

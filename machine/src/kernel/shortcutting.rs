@@ -16,12 +16,12 @@ use mapper_fib::shortcuts::Shortcuts;
 use mapper_proto::Mac;
 
 use super::nftables::{
-    Batch, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_NOT_EQUAL, DATA_VALUE, DELTABLE,
+    CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_NOT_EQUAL, DATA_VALUE, DELTABLE,
     FIXED_BYTES, GETCHAIN, HOOK_NUMBER, HOOK_PRIORITY, LIST_ELEMENT, META_PROTOCOL, NETWORK, NEWCHAIN,
     NEWRULE, NEWSET, NEWSETELEM, NEWTABLE, NFPROTO_INET, NFPROTO_IPV6, NFPROTO_NETDEV, NFPROTO_UNSPEC,
-    NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME,
-    VERDICT_REGISTER, Verdict, compare, decide, expression, fixed, immediate, load, put_number, put_table,
-    put_verdict, read,
+    NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NftablesBatch, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE,
+    TABLE_NAME, VERDICT_REGISTER, Verdict, compare, decide, expression, fixed, immediate, load, put_number,
+    put_table, put_verdict, read,
 };
 use super::{Kernel, KernelError, strangers};
 use crate::link::interface::Interface;
@@ -123,9 +123,10 @@ impl Shortcutting {
         };
         // The name is nobody else's, also where several daemons have ports in this namespace.
         let table = format!("mapper-{}", owner.port());
-        let remove =
-            |batch: &mut Batch<'_>| batch.add(DELTABLE, 0, |inside| inside.put_text(TABLE_NAME, &table));
-        let mut batch = Batch::begin(owner, NFPROTO_NETDEV);
+        let remove = |batch: &mut NftablesBatch<'_>| {
+            batch.add(DELTABLE, 0, |inside| inside.put_text(TABLE_NAME, &table))
+        };
+        let mut batch = NftablesBatch::begin(owner, NFPROTO_NETDEV);
         if !self.there.is_empty() {
             remove(&mut batch);
         }
@@ -136,7 +137,7 @@ impl Shortcutting {
         let is_done = matches!(told, Ok(None));
         if !is_done && !self.there.is_empty() {
             // The shortcuts of before may send packets to a neighbour that is not at that port any more.
-            let mut batch = Batch::begin(owner, NFPROTO_NETDEV);
+            let mut batch = NftablesBatch::begin(owner, NFPROTO_NETDEV);
             remove(&mut batch);
             batch.commit()?;
         }
@@ -229,7 +230,7 @@ impl Stripped {
 }
 
 /// Adds the table with all that is in it.
-fn put(batch: &mut Batch<'_>, table: &str, wanted: &Shortcuts, macs: &BTreeMap<u32, Mac>) {
+fn put(batch: &mut NftablesBatch<'_>, table: &str, wanted: &Shortcuts, macs: &BTreeMap<u32, Mac>) {
     batch.add(NEWTABLE, NLM_F_CREATE | NLM_F_EXCL, |inside| {
         put_table(inside, table, "packets by segments go on before routes are looked up");
     });
@@ -279,7 +280,7 @@ fn put_hook(attributes: &mut Attributes<'_>, wanted: &Shortcuts) {
 }
 
 /// Adds a rule at the end of a chain.
-fn add_rule(batch: &mut Batch<'_>, table: &str, chain: &str, put: impl FnOnce(&mut Attributes<'_>)) {
+fn add_rule(batch: &mut NftablesBatch<'_>, table: &str, chain: &str, put: impl FnOnce(&mut Attributes<'_>)) {
     batch.add(NEWRULE, NLM_F_CREATE | NLM_F_APPEND, |inside| {
         inside.put_text(RULE_TABLE, table);
         inside.put_text(RULE_CHAIN, chain);
@@ -290,7 +291,7 @@ fn add_rule(batch: &mut Batch<'_>, table: &str, chain: &str, put: impl FnOnce(&m
 /// Adds the map from elements to chains. Its number is one within the batch. Its keys fill a word, as the kernel finds those
 /// in half the time; the bytes behind the element are zeros, as those of a register are into which fewer were
 /// read.
-fn put_map(batch: &mut Batch<'_>, table: &str, number: u32, stripped: Stripped, wanted: &Shortcuts) {
+fn put_map(batch: &mut NftablesBatch<'_>, table: &str, number: u32, stripped: Stripped, wanted: &Shortcuts) {
     batch.add(NEWSET, NLM_F_CREATE, |inside| {
         inside.put_text(SET_TABLE, table);
         inside.put_text(SET_NAME, stripped.map());

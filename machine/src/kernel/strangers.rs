@@ -14,10 +14,10 @@ use std::io;
 use mapper_fib::segments;
 
 use super::nftables::{
-    Batch, CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_NOT_EQUAL, DELTABLE, HOOK_NUMBER,
+    CHAIN_HOOK, CHAIN_NAME, CHAIN_TABLE, CHAIN_TYPE, CMP_EQUAL, CMP_NOT_EQUAL, DELTABLE, HOOK_NUMBER,
     HOOK_PRIORITY, META_INTERFACE, NEWCHAIN, NEWRULE, NEWTABLE, NFPROTO_IPV6, NLM_F_APPEND, NLM_F_CREATE,
-    NLM_F_EXCL, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, Verdict, compare, decide, load,
-    put_number, put_table, read,
+    NLM_F_EXCL, NftablesBatch, RULE_CHAIN, RULE_EXPRESSIONS, RULE_TABLE, TABLE_NAME, Verdict, compare,
+    decide, load, put_number, put_table, read,
 };
 use super::{Kernel, KernelError};
 use crate::netlink::message::Attributes;
@@ -55,7 +55,7 @@ impl StrangersSegments {
         let Some(owner) = &mut self.owner else {
             return Err(io::Error::from_raw_os_error(libc::EPROTONOSUPPORT));
         };
-        let mut batch = Batch::begin(owner, NFPROTO_IPV6);
+        let mut batch = NftablesBatch::begin(owner, NFPROTO_IPV6);
         if self.may_come_by.is_some() {
             batch.add(DELTABLE, 0, |inside| inside.put_text(TABLE_NAME, TABLE));
         }
