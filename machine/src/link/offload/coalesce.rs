@@ -6,7 +6,7 @@
 //! segment is verified, as nobody verifies that of the long one.
 
 use super::checksum::Sum;
-use super::header::{HEADER_BYTES, Header};
+use super::header::{HEADER_BYTES, OffloadHeader};
 use super::{
     ETHERNET_BYTES, ETHERTYPE_AT, IPV4, IPV4_BYTES, IPV6, IPV6_BYTES, PROTOCOL_TCP, TCP_BYTES, put_u16, tcp,
     u16_at, u32_at,
@@ -76,7 +76,7 @@ impl Coalescer {
                 let bytes = self.spare.pop().unwrap_or_default();
                 self.open.push(Joined::new(bytes, &segment, frame));
             }
-            _ => write(&Header::default().write(), frame),
+            _ => write(&OffloadHeader::default().write(), frame),
         }
     }
 
@@ -161,10 +161,10 @@ impl Joined {
     fn finish(&mut self) {
         let (header, frame) = self.bytes.split_at_mut(HEADER_BYTES);
         if self.segments == 1 {
-            header.copy_from_slice(&Header::default().write());
+            header.copy_from_slice(&OffloadHeader::default().write());
             return;
         }
-        let told = Header {
+        let told = OffloadHeader {
             checksum: Some((self.tcp_at, tcp::CHECKSUM)),
             segment_bytes: Some(self.segment_bytes),
             ipv6: self.ipv6,

@@ -12,7 +12,7 @@ const GSO_ECN: u8 = 0x80;
 
 /// What remains to be done with a frame before it can be sent over a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::link) struct Header {
+pub(in crate::link) struct OffloadHeader {
     /// The offset of the part whose checksum is missing, and the offset of the checksum field in that part.
     /// The field holds the sum over the pseudo-header.
     pub(super) checksum: Option<(usize, usize)>,
@@ -24,7 +24,7 @@ pub(in crate::link) struct Header {
     pub(super) header_bytes: usize,
 }
 
-impl Header {
+impl OffloadHeader {
     /// Reads a header. `None` if it asks for something that was not offered to the kernel.
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let [flags, gso, h0, h1, g0, g1, s0, s1, o0, o1] = *bytes;

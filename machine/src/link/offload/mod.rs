@@ -15,7 +15,7 @@ mod tests;
 
 pub(super) use coalesce::Coalescer;
 #[cfg(test)]
-use header::{HEADER_BYTES, Header};
+use header::{HEADER_BYTES, OffloadHeader};
 pub(super) use segment::Segments;
 
 /// Bytes of an Ethernet header.

@@ -1,7 +1,7 @@
 //! Cuts a long TCP segment into frames that fit the link.
 
 use super::checksum::Sum;
-use super::header::{HEADER_BYTES, Header};
+use super::header::{HEADER_BYTES, OffloadHeader};
 use super::{
     ETHERNET_BYTES, ETHERTYPE_AT, IPV4, IPV4_BYTES, IPV6, IPV6_BYTES, TCP_BYTES, put_u16, tcp, u16_at, u32_at,
 };
@@ -58,7 +58,7 @@ impl Segments {
             self.length = 0;
             return;
         };
-        let Some(header) = Header::read(header) else { return };
+        let Some(header) = OffloadHeader::read(header) else { return };
         match header.segment_bytes {
             Some(segment_bytes) => self.plan = Plan::new(frame, &header, segment_bytes),
             None => complete_checksum(frame, &header),
@@ -89,7 +89,7 @@ impl Segments {
 }
 
 impl Plan {
-    fn new(frame: &[u8], header: &Header, segment_bytes: usize) -> Option<Self> {
+    fn new(frame: &[u8], header: &OffloadHeader, segment_bytes: usize) -> Option<Self> {
         let (tcp_at, _) = header.checksum?;
         let ip_at = ip_at(frame)?;
         let (ipv6, ip_bytes) = match u16_at(frame, ip_at - 2)? {
@@ -167,7 +167,7 @@ fn ip_at(frame: &[u8]) -> Option<usize> {
 }
 
 /// Computes the checksum that the kernel left to be done.
-fn complete_checksum(frame: &mut [u8], header: &Header) {
+fn complete_checksum(frame: &mut [u8], header: &OffloadHeader) {
     let Some((start, offset)) = header.checksum else { return };
     let Some(covered) = frame.get_mut(start..) else { return };
     // In UDP zero means that there is no checksum, so its other form is written. In TCP both are valid.

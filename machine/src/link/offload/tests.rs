@@ -59,7 +59,7 @@ fn join(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 fn long(ipv6: bool, segment_bytes: usize, frame: &[u8]) -> Vec<u8> {
     let tcp_at = ETHERNET_BYTES + if ipv6 { IPV6_BYTES } else { IPV4_BYTES };
-    let header = Header {
+    let header = OffloadHeader {
         checksum: Some((tcp_at, tcp::CHECKSUM)),
         segment_bytes: Some(segment_bytes),
         ipv6,
@@ -86,9 +86,9 @@ fn flags_of_the_end_come_with_the_last_segment_and_of_the_start_with_the_first()
 fn a_checksum_left_to_be_done_is_done() {
     let whole = tcp_frame(false, 12, 7, tcp::ACK, &bytes(99), false);
     let partial = tcp_frame(false, 12, 7, tcp::ACK, &bytes(99), true);
-    let told = Header { checksum: Some((34, tcp::CHECKSUM)), ..Header::default() };
+    let told = OffloadHeader { checksum: Some((34, tcp::CHECKSUM)), ..OffloadHeader::default() };
     assert_eq!(cut(&[&told.write()[..], &partial].concat()), std::slice::from_ref(&whole));
-    assert_eq!(cut(&[&Header::default().write()[..], &whole].concat()), [whole]);
+    assert_eq!(cut(&[&OffloadHeader::default().write()[..], &whole].concat()), [whole]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn what_must_not_be_joined_is_left_alone_and_in_order() {
     let bare = plain(150, &[]);
     for next in [damaged, other_ttl, fin, longer, gap, options, bare] {
         let all = join(&[first.clone(), next.clone()]);
-        let alone = |frame: &[u8]| [&Header::default().write()[..], frame].concat();
+        let alone = |frame: &[u8]| [&OffloadHeader::default().write()[..], frame].concat();
         assert_eq!(all, [alone(&first), alone(&next)]);
     }
 }
