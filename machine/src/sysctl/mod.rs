@@ -25,7 +25,7 @@ pub use needs::{ForwardingNeeds, Lacking};
 
 /// The two families of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Family {
+enum SettingFamily {
     V4,
     V6,
 }
@@ -46,13 +46,13 @@ enum Of {
 /// A setting, whose values are numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setting {
-    family: Family,
+    family: SettingFamily,
     of: Of,
     key: String,
 }
 
 impl Setting {
-    fn new(family: Family, of: Of, key: &str) -> Self {
+    fn new(family: SettingFamily, of: Of, key: &str) -> Self {
         Self { family, of, key: key.to_owned() }
     }
 
@@ -88,8 +88,8 @@ impl fmt::Display for Setting {
     /// As `sysctl` takes it, where names of interfaces may have dots.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let family = match self.family {
-            Family::V4 => "ipv4",
-            Family::V6 => "ipv6",
+            SettingFamily::V4 => "ipv4",
+            SettingFamily::V6 => "ipv6",
         };
         let key = &self.key;
         match &self.of {
@@ -107,7 +107,7 @@ impl fmt::Display for Setting {
 /// If the kernel refuses, or this machine has no IPv6.
 pub(crate) fn enable_ipv6(index: u32, name: &str) -> Result<(), SettingsError> {
     let of = Of::Interface { index, name: name.to_owned() };
-    Setting::new(Family::V6, of, "disable_ipv6").write(0)
+    Setting::new(SettingFamily::V6, of, "disable_ipv6").write(0)
 }
 
 /// Whether this machine forwards packets of IPv6 that come in by other interfaces than these, by their numbers.
@@ -115,12 +115,14 @@ pub(crate) fn enable_ipv6(index: u32, name: &str) -> Result<(), SettingsError> {
 /// # Errors
 /// If the kernel does not tell its interfaces or a setting.
 pub fn forwards_v6_beside(ports: &BTreeMap<u32, String>) -> Result<bool, SettingsError> {
-    if Setting::new(Family::V6, Of::All, "forwarding").read()? == Some(1) {
+    if Setting::new(SettingFamily::V6, Of::All, "forwarding").read()? == Some(1) {
         return Ok(true);
     }
     let all = Interface::all().map_err(SettingsError::Interfaces)?;
     for Interface { index, name, .. } in all.into_iter().filter(|it| !ports.contains_key(&it.index)) {
-        if Setting::new(Family::V6, Of::Interface { index, name }, "force_forwarding").read()? == Some(1) {
+        if Setting::new(SettingFamily::V6, Of::Interface { index, name }, "force_forwarding").read()?
+            == Some(1)
+        {
             return Ok(true);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Family, Of, Setting, SettingsError};
+use super::{Of, Setting, SettingFamily, SettingsError};
 use crate::link::interface::Interface;
 
 /// What the settings are needed for.
@@ -81,23 +81,23 @@ impl ForwardingNeeds {
     ) -> Result<Vec<Wanted>, SettingsError> {
         let mut wanted = self.reverse_path_filter(interfaces, before)?;
         // Flows are spread over several routes by their ports too, not by addresses alone.
-        for family in [Family::V4, Family::V6] {
+        for family in [SettingFamily::V4, SettingFamily::V6] {
             wanted.push(plain(Setting::new(family, Of::Machine, "fib_multipath_hash_policy"), 1));
         }
         // Else the kernel tells each route anew that leads to a nexthop which is replaced, and walks all routes of
         // IPv4 to find them: each time, however many nexthops are replaced.
-        let tells_routes = Setting::new(Family::V4, Of::Machine, "nexthop_compat_mode");
+        let tells_routes = Setting::new(SettingFamily::V4, Of::Machine, "nexthop_compat_mode");
         if before.before(&tells_routes)?.is_some() {
             wanted.push(plain(tells_routes, 0));
         }
         for (&index, name) in &self.ports {
             let of = || Of::Interface { index, name: name.clone() };
             // Without IPv6 a port takes no segments.
-            wanted.push(plain(Setting::new(Family::V6, of(), "disable_ipv6"), 0));
+            wanted.push(plain(Setting::new(SettingFamily::V6, of(), "disable_ipv6"), 0));
             if self.forwards {
-                wanted.push(plain(Setting::new(Family::V4, of(), "forwarding"), 1));
+                wanted.push(plain(Setting::new(SettingFamily::V4, of(), "forwarding"), 1));
                 if self.force_forwarding {
-                    wanted.push(plain(Setting::new(Family::V6, of(), "force_forwarding"), 1));
+                    wanted.push(plain(Setting::new(SettingFamily::V6, of(), "force_forwarding"), 1));
                 }
             }
         }
@@ -120,13 +120,13 @@ impl ForwardingNeeds {
         before: &impl Before,
     ) -> Result<Vec<Wanted>, SettingsError> {
         let mut wanted = Vec::new();
-        let all = Setting::new(Family::V4, Of::All, "rp_filter");
+        let all = Setting::new(SettingFamily::V4, Of::All, "rp_filter");
         let of_all = before.before(&all)?.unwrap_or(0);
         let mut fabric = self.ports.clone();
         fabric.extend(self.tap.and_then(|tap| Some((tap, interfaces.get(&tap)?.clone()))));
         if of_all > 0 {
             for of in others(interfaces, &fabric) {
-                let setting = Setting::new(Family::V4, of, "rp_filter");
+                let setting = Setting::new(SettingFamily::V4, of, "rp_filter");
                 if let Some(own) = before.before(&setting)? {
                     wanted.push(Wanted { setting, value: own.max(of_all), is_held: true });
                 }
@@ -134,7 +134,7 @@ impl ForwardingNeeds {
         }
         wanted.push(plain(all, 0));
         for (index, name) in fabric {
-            let setting = Setting::new(Family::V4, Of::Interface { index, name }, "rp_filter");
+            let setting = Setting::new(SettingFamily::V4, Of::Interface { index, name }, "rp_filter");
             wanted.push(Wanted { setting, value: 0, is_held: of_all > 0 });
         }
         Ok(wanted)
@@ -150,17 +150,17 @@ impl ForwardingNeeds {
         others: impl Iterator<Item = Of>,
         before: &impl Before,
     ) -> Result<Vec<Wanted>, SettingsError> {
-        let all = Setting::new(Family::V6, Of::All, "forwarding");
+        let all = Setting::new(SettingFamily::V6, Of::All, "forwarding");
         if before.before(&all)? != Some(0) {
             return Ok(Vec::new());
         }
         let (mut first, mut last) = (Vec::new(), Vec::new());
         for of in others {
-            let accept = Setting::new(Family::V6, of.clone(), "accept_ra");
+            let accept = Setting::new(SettingFamily::V6, of.clone(), "accept_ra");
             if before.before(&accept)? == Some(1) {
                 first.push(plain(accept, 2));
             }
-            let forwarding = Setting::new(Family::V6, of, "forwarding");
+            let forwarding = Setting::new(SettingFamily::V6, of, "forwarding");
             if let Some(value) = before.before(&forwarding)? {
                 last.push(Wanted { setting: forwarding, value, is_held: true });
             }
@@ -168,7 +168,7 @@ impl ForwardingNeeds {
         for (&index, name) in &self.ports {
             let of = Of::Interface { index, name: name.clone() };
             last.push(Wanted {
-                setting: Setting::new(Family::V6, of, "forwarding"),
+                setting: Setting::new(SettingFamily::V6, of, "forwarding"),
                 value: 1,
                 is_held: true,
             });

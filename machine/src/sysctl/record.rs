@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, Of, Setting, SettingsError};
+use super::{Of, Setting, SettingFamily, SettingsError};
 use crate::whole_file;
 
 /// A setting that was changed.
@@ -70,8 +70,8 @@ fn line(changed: &Changed) -> Line {
         Of::Interface { index, name } => (Some(name.clone()), Some(*index)),
     };
     let family = match setting.family {
-        Family::V4 => 4,
-        Family::V6 => 6,
+        SettingFamily::V4 => 4,
+        SettingFamily::V6 => 6,
     };
     Line { family, of, interface, key: setting.key.clone(), before: *before, now: *now }
 }
@@ -79,8 +79,8 @@ fn line(changed: &Changed) -> Line {
 fn changed(line: Line) -> Option<Changed> {
     let Line { family, of, interface, key, before, now } = line;
     let family = match family {
-        4 => Family::V4,
-        6 => Family::V6,
+        4 => SettingFamily::V4,
+        6 => SettingFamily::V6,
         _ => return None,
     };
     let of = match (of, interface) {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn changed(of: Of) -> Changed {
-        Changed { setting: Setting::new(Family::V6, of, "forwarding"), before: 0, now: 1 }
+        Changed { setting: Setting::new(SettingFamily::V6, of, "forwarding"), before: 0, now: 1 }
     }
 
     #[test]
