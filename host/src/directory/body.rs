@@ -18,7 +18,7 @@ const TELL: u8 = 2;
 
 /// A question.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum DirectoryBody {
     /// A question whether the sums over the records that the asker knows are those of the one asked.
     Compare(Box<Buckets>),
     /// Records that the asker tells, each with the rank of its host if the map lists it.
@@ -74,12 +74,12 @@ impl Teller {
 }
 
 /// Reads a question of a host that has this map. `None` if it is malformed.
-pub(super) fn read(question: &[u8], basis: Option<&Basis>) -> Option<Body> {
+pub(super) fn read(question: &[u8], basis: Option<&Basis>) -> Option<DirectoryBody> {
     match question.split_first()? {
         (&COMPARE, sums) => {
             let (sums, []) = sums.as_chunks::<8>() else { return None };
             let sums: [[u8; 8]; BUCKETS] = sums.try_into().ok()?;
-            Some(Body::Compare(Box::new(Buckets(sums.map(u64::from_be_bytes)))))
+            Some(DirectoryBody::Compare(Box::new(Buckets(sums.map(u64::from_be_bytes)))))
         }
         (&TELL, mut records) => {
             let mut held = basis.map(|basis| basis.last_told().hold(basis));
@@ -90,7 +90,7 @@ pub(super) fn read(question: &[u8], basis: Option<&Basis>) -> Option<Body> {
                     None => (None, told::read(&mut records)?),
                 });
             }
-            Some(Body::Tell(all))
+            Some(DirectoryBody::Tell(all))
         }
         _ => None,
     }
@@ -115,7 +115,7 @@ mod tests {
             let question = teller.finish();
             prop_assert!(question.len() <= Reason::MAX_SERVICE_BYTES);
             prop_assert!(fitted == all.len() || fitted >= 2, "any two records fit");
-            prop_assert_eq!(read(&question, None), Some(Body::Tell(all[..fitted].to_vec())));
+            prop_assert_eq!(read(&question, None), Some(DirectoryBody::Tell(all[..fitted].to_vec())));
         }
 
         #[test]
@@ -134,7 +134,7 @@ mod tests {
             (bytes.len(), &bytes[..17]),
             (257, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..])
         );
-        assert_eq!(read(&bytes, None), Some(Body::Compare(Box::new(buckets))));
+        assert_eq!(read(&bytes, None), Some(DirectoryBody::Compare(Box::new(buckets))));
         let compared = Compared { wanted: 5, differing: 7 };
         assert_eq!(compared.to_bytes(), [0, 0, 0, 5, 0, 0, 0, 7]);
         assert_eq!(Compared::read(&compared.to_bytes()), Some(compared));

@@ -33,7 +33,7 @@ use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::kernel_path::ByDestination;
 use crate::service::{Place, Question, Service};
-use body::{Body, Compared};
+use body::{Compared, DirectoryBody};
 pub use name::{HostName, NotAName};
 use neighbour::{Neighbour, UnderWay};
 pub use rates::PortRates;
@@ -286,8 +286,8 @@ impl Service for Gossip {
             return None;
         }
         match body {
-            Body::Compare(theirs) => self.compare(from, &theirs).map(Compared::to_bytes),
-            Body::Tell(told) => {
+            DirectoryBody::Compare(theirs) => self.compare(from, &theirs).map(Compared::to_bytes),
+            DirectoryBody::Tell(told) => {
                 self.learn(from, told);
                 Some(Vec::new())
             }
