@@ -51,7 +51,7 @@ pub(super) struct Own {
 
 /// A message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum ResolutionBody {
     Asks(Vec<Ask>),
     Owns(Vec<Own>),
 }
@@ -128,10 +128,10 @@ pub(super) fn fill<T: Item>(queue: &mut std::collections::VecDeque<T>) -> Vec<u8
 }
 
 /// Reads a message. `None` if it is malformed.
-pub(super) fn read(question: &[u8]) -> Option<Body> {
+pub(super) fn read(question: &[u8]) -> Option<ResolutionBody> {
     match question.split_first()? {
-        (&ASK, items) => read_all(items).map(Body::Asks),
-        (&OWN, items) => read_all(items).map(Body::Owns),
+        (&ASK, items) => read_all(items).map(ResolutionBody::Asks),
+        (&OWN, items) => read_all(items).map(ResolutionBody::Owns),
         _ => None,
     }
 }
@@ -194,12 +194,12 @@ mod tests {
             let bytes = fill(&mut queue);
             let fitted = all.len() - queue.len();
             prop_assert!(bytes.len() <= Reason::MAX_SERVICE_BYTES && fitted >= all.len().min(3));
-            prop_assert_eq!(read(&bytes), Some(Body::Asks(all[..fitted].to_vec())));
+            prop_assert_eq!(read(&bytes), Some(ResolutionBody::Asks(all[..fitted].to_vec())));
             let mut queue = VecDeque::from(owns.clone());
             let bytes = fill(&mut queue);
             let fitted = owns.len() - queue.len();
             prop_assert!(bytes.len() <= Reason::MAX_SERVICE_BYTES && fitted >= owns.len().min(8));
-            prop_assert_eq!(read(&bytes), Some(Body::Owns(owns[..fitted].to_vec())));
+            prop_assert_eq!(read(&bytes), Some(ResolutionBody::Owns(owns[..fitted].to_vec())));
         }
 
         #[test]
@@ -228,7 +228,7 @@ mod tests {
         ]
         .concat();
         assert_eq!(fill(&mut VecDeque::from([ask.clone()])), golden);
-        assert_eq!(read(&golden), Some(Body::Asks(vec![ask])));
+        assert_eq!(read(&golden), Some(ResolutionBody::Asks(vec![ask])));
         let own = Own { number: 7, revision: 258, group, wanted: Wanted::parse("10.1.0.3").unwrap() };
         let golden = [
             &[2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 1, 2][..],
@@ -237,7 +237,7 @@ mod tests {
         ]
         .concat();
         assert_eq!(fill(&mut VecDeque::from([own.clone()])), golden);
-        assert_eq!(read(&golden), Some(Body::Owns(vec![own])));
+        assert_eq!(read(&golden), Some(ResolutionBody::Owns(vec![own])));
         // A name in capitals would be another key for the same name.
         let capital = [&golden[..20], &[1, 1, b'N']].concat();
         assert_eq!(read(&capital), None);

@@ -37,7 +37,7 @@ use crate::directory::Directory;
 use crate::routes::Basis;
 use crate::service::{Place, Question, Service};
 use asking::{MOST_PENDING, Pending};
-use body::{Ask, Body, Own};
+use body::{Ask, Own, ResolutionBody};
 pub use group::{Group, lesser};
 use learned::Learned;
 pub use learned::Owner;
@@ -97,7 +97,7 @@ pub enum Refused {
 /// What a liar could make of a question that it heard, for simulators of hostile hosts: an answer that says the sender has
 /// what is asked for, and a question of `liar` that says the same of itself. `None` if the bytes are no question.
 pub fn lies_about(question: &[u8], liar: Mac, revision: u32) -> Option<[Vec<u8>; 2]> {
-    let Body::Asks(asks) = body::read(question)? else { return None };
+    let ResolutionBody::Asks(asks) = body::read(question)? else { return None };
     let ask = asks.into_iter().next()?;
     let (number, wanted) = (ask.number, ask.wanted.clone());
     let own = Own { number, revision, group: Group::default(), wanted: wanted.clone() };
@@ -315,15 +315,15 @@ impl Service for Resolver {
                 self.refused.count(Refused::Malformed);
                 None
             }
-            Some(Body::Asks(_)) if !self.neighbours.contains(&from) => {
+            Some(ResolutionBody::Asks(_)) if !self.neighbours.contains(&from) => {
                 self.refused.count(Refused::NoNeighbour);
                 None
             }
-            Some(Body::Asks(asks)) => {
+            Some(ResolutionBody::Asks(asks)) => {
                 asks.into_iter().for_each(|ask| self.hear(now, from, ask));
                 Some(Vec::new())
             }
-            Some(Body::Owns(owns)) => {
+            Some(ResolutionBody::Owns(owns)) => {
                 owns.into_iter().for_each(|own| self.take(now, from, own));
                 Some(Vec::new())
             }
