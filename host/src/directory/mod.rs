@@ -37,7 +37,7 @@ use body::{Compared, DirectoryBody};
 pub use name::{HostName, NotAName};
 use neighbour::{Neighbour, UnderWay};
 pub use rates::PortRates;
-use record::{Addresses, Record};
+use record::{Record, RecordAddresses};
 pub(crate) use sums::fnv;
 use sums::{Buckets, bucket_of};
 pub use table::{Clash, Directory, Refusal};
@@ -113,7 +113,7 @@ impl Gossip {
         all: impl IntoIterator<Item = IpNetworkAddress>,
         is_picked: impl Fn(IpAddr) -> bool,
     ) {
-        let addresses = Addresses::new(all, is_picked);
+        let addresses = RecordAddresses::new(all, is_picked);
         self.say(0, |record| record.addresses = addresses.with_the_rest_of(&record.addresses));
     }
 

@@ -30,13 +30,13 @@ const ALONE: u8 = WITH_OTHERS | ALWAYS;
 pub(super) struct Record {
     pub(super) revision: u32,
     pub(super) name: Option<HostName>,
-    pub(super) addresses: Addresses,
+    pub(super) addresses: RecordAddresses,
 }
 
 /// The addresses of a host, each no more than once, how fast its interfaces are, and when its kernel goes by destination.
 /// Without any of these it takes no memory of its own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Addresses(Option<Arc<Listed>>);
+pub(super) struct RecordAddresses(Option<Arc<Listed>>);
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct Listed {
@@ -47,7 +47,7 @@ struct Listed {
     by_destination: ByDestination,
 }
 
-impl Addresses {
+impl RecordAddresses {
     /// The addresses `all`, of which the host picked those that `is_picked` names. Left out are addresses that
     /// no host can tell others, those whose IP is there already, and all after the first sixteen.
     pub(super) fn new(
@@ -100,10 +100,10 @@ impl Addresses {
 }
 
 impl Listed {
-    fn into_shared(self) -> Addresses {
+    fn into_shared(self) -> RecordAddresses {
         let says_nothing = self.rates.is_empty() && self.by_destination == ByDestination::Never;
         let is_empty = self.all.is_empty() && says_nothing;
-        Addresses((!is_empty).then(|| Arc::new(self)))
+        RecordAddresses((!is_empty).then(|| Arc::new(self)))
     }
 
     /// Adds an address, unless it is there or there is no room.
@@ -217,7 +217,7 @@ pub(super) mod tests {
         (any::<[u8; 6]>(), any::<u32>(), name, addresses, any::<[bool; 3]>(), rates).prop_map(
             |(mac, revision, name, addresses, [is_picked, goes, always], mut rates)| {
                 let name = name.map(|name| name.parse().unwrap());
-                let addresses = Addresses::new(addresses, |ip| is_picked && ip.is_ipv4());
+                let addresses = RecordAddresses::new(addresses, |ip| is_picked && ip.is_ipv4());
                 rates.sort_unstable();
                 rates.dedup_by_key(|(port, _)| *port);
                 let by_destination = match (goes, always) {
@@ -250,7 +250,7 @@ pub(super) mod tests {
     fn a_record_has_its_golden_bytes() {
         let addresses: Vec<IpNetworkAddress> =
             ["10.1.0.3/24", "fd00::3/64"].iter().map(|text| text.parse().unwrap()).collect();
-        let picked = Addresses::new(addresses, |ip| ip.is_ipv4());
+        let picked = RecordAddresses::new(addresses, |ip| ip.is_ipv4());
         let addresses = picked.with_rates(PortRates::new([(1, 25_000), (2, 1_000)]));
         let record = Record { revision: 258, name: Some("n1".parse().unwrap()), addresses };
         let mut bytes = Vec::new();
@@ -302,11 +302,11 @@ pub(super) mod tests {
     #[test]
     fn a_record_is_small_and_an_empty_list_takes_nothing() {
         assert!(size_of::<Record>() <= 32);
-        assert_eq!(Addresses::new([], |_| true).0, None);
+        assert_eq!(RecordAddresses::new([], |_| true).0, None);
         let many: Vec<IpNetworkAddress> =
             (1..=20).map(|last| format!("10.1.0.{last}/24").parse().unwrap()).collect();
-        assert_eq!(Addresses::new(many.iter().copied(), |_| true).all(), &many[..16]);
+        assert_eq!(RecordAddresses::new(many.iter().copied(), |_| true).all(), &many[..16]);
         let doubled = [many[0], "10.1.0.1/16".parse().unwrap(), "127.0.0.1/8".parse().unwrap()];
-        assert_eq!(Addresses::new(doubled, |_| true).all(), &many[..1]);
+        assert_eq!(RecordAddresses::new(doubled, |_| true).all(), &many[..1]);
     }
 }

@@ -87,7 +87,7 @@ fn who_is_no_neighbour_tells_nothing_and_nobody_fills_the_memory() {
     let stranger = Mac([2, 9, 9, 9, 9, 9]);
     let told = |mac, text: &str, revision| {
         let mut teller = body::Teller::new();
-        let addresses = Addresses::new([address("10.1.0.66/24")], |_| false);
+        let addresses = RecordAddresses::new([address("10.1.0.66/24")], |_| false);
         assert!(teller.push(&Told::new(mac, Record { name: Some(name(text)), revision, addresses })));
         teller.finish()
     };
