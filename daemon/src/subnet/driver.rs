@@ -71,7 +71,7 @@ pub(super) async fn serve(
     if let PortName::Ibsim(_) = name {
         manager.send_first_segments_only();
     }
-    let mut driver = Driver {
+    let mut driver = SubnetDriver {
         manager,
         port,
         name: name.to_string(),
@@ -92,7 +92,7 @@ pub(super) async fn serve(
     driver.drive([&server, &requests_server], &mut signals).await
 }
 
-struct Driver {
+struct SubnetDriver {
     manager: SubnetManager,
     port: ManagerPort,
     name: String,
@@ -109,7 +109,7 @@ struct Driver {
     config: Config,
 }
 
-impl Driver {
+impl SubnetDriver {
     async fn drive(
         &mut self,
         [server, requests_server]: [&StatusServer; 2],
