@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{CliError, Format};
 use crate::cli::output;
-use ask::{Asked, ask};
+use ask::{AskedService, ask};
 pub use ask::{CounterList, EndpointShown, PathShown, ResolvedShown};
 
 /// The exit status of a query that was not answered, as `ib_acme` has it.
@@ -117,7 +117,7 @@ impl std::str::FromStr for CounterChoice {
 #[derive(Serialize)]
 struct AcmQueryJson {
     schema: &'static str,
-    services: Vec<Asked>,
+    services: Vec<AskedService>,
 }
 
 /// Runs `mapper acm query`. The exit status is 255 if the last question was not answered, as that of `ib_acme` is.
@@ -147,7 +147,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         }
         all.push(asked);
     }
-    let is_done = all.last().is_some_and(Asked::is_done);
+    let is_done = all.last().is_some_and(AskedService::is_done);
     match format {
         Format::Json => {
             let answer = AcmQueryJson { schema: "mapper.acm-query/1", services: all };

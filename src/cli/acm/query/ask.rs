@@ -13,7 +13,7 @@ use super::{AddressFormat, Args, CounterChoice, address, expanded};
 
 /// What one service answered.
 #[derive(Debug, Serialize)]
-pub(super) struct Asked {
+pub(super) struct AskedService {
     /// The service, as it was named.
     pub(super) service: String,
     /// Why it could not be asked; `None` if it could.
@@ -32,7 +32,7 @@ pub(super) struct Asked {
     last_failed: bool,
 }
 
-impl Asked {
+impl AskedService {
     /// Whether the last question was answered.
     pub(super) const fn is_done(&self) -> bool {
         !self.last_failed
@@ -156,8 +156,8 @@ impl EndpointShown {
 }
 
 /// Asks a service all that the command line wants to know.
-pub(super) fn ask(args: &Args, service: &ServiceAddress, name: &str) -> Asked {
-    let mut asked = Asked {
+pub(super) fn ask(args: &Args, service: &ServiceAddress, name: &str) -> AskedService {
+    let mut asked = AskedService {
         service: name.to_owned(),
         error: None,
         resolved: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ask::{Asked, EndpointShown, PathShown, ResolvedShown};
+use super::ask::{AskedService, EndpointShown, PathShown, ResolvedShown};
 use super::probe::Probed;
 use super::{Args, CounterChoice};
 
@@ -25,14 +25,14 @@ pub(super) struct Labels {
 }
 
 /// What one service answered.
-pub(super) fn of_service(args: &Args, asked: &Asked, labels: &mut Labels) -> String {
+pub(super) fn of_service(args: &Args, asked: &AskedService, labels: &mut Labels) -> String {
     let mut text = String::new();
     // To write to a string does not fail.
     let _infallible = write(args, asked, labels, &mut text);
     text
 }
 
-fn write(args: &Args, asked: &Asked, labels: &mut Labels, text: &mut String) -> std::fmt::Result {
+fn write(args: &Args, asked: &AskedService, labels: &mut Labels, text: &mut String) -> std::fmt::Result {
     let service = &asked.service;
     if let Some(error) = &asked.error {
         return writeln!(text, "{service},unable to contact service: {error}");
