@@ -34,12 +34,12 @@ pub struct Args {
 #[derive(Serialize)]
 struct ResolveJson {
     schema: &'static str,
-    boards: Vec<BoardAnswer>,
+    boards: Vec<ResolvedByBoard>,
 }
 
 /// What one agent knows.
 #[derive(Serialize)]
-struct BoardAnswer {
+struct ResolvedByBoard {
     unit: u8,
     #[serde(flatten)]
     resolved: Resolved,
@@ -60,7 +60,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         let question = question.request(&AgentRequest::Resolve(args.host.clone()))?;
         let wanted = "a host that was asked for";
         let resolved = question.answer_json(Instant::now() + PATIENCE, MAX_RESOLVED_BYTES, wanted)?;
-        boards.push(BoardAnswer { unit, resolved });
+        boards.push(ResolvedByBoard { unit, resolved });
     }
     if boards.is_empty() {
         return Err(no_agent(args.unit, &run_dir).into());
@@ -80,8 +80,8 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     Ok(if is_known { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn describe(boards: &[BoardAnswer]) -> String {
-    let hosts = |board: &BoardAnswer| {
+fn describe(boards: &[ResolvedByBoard]) -> String {
+    let hosts = |board: &ResolvedByBoard| {
         board.resolved.hosts.iter().map(|host| describe_host(board.unit, host)).collect::<String>()
     };
     boards.iter().map(hosts).collect()

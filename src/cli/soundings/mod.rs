@@ -98,12 +98,12 @@ pub struct BandwidthArgs {
 #[derive(Serialize)]
 struct SoundingsJson<'a, T> {
     schema: &'static str,
-    boards: &'a [BoardAnswer<T>],
+    boards: &'a [MeasuredByBoard<T>],
 }
 
 /// What one agent measured.
 #[derive(Serialize)]
-struct BoardAnswer<T> {
+struct MeasuredByBoard<T> {
     unit: u8,
     #[serde(flatten)]
     measured: T,
@@ -115,7 +115,7 @@ struct BoardAnswer<T> {
 /// If the command fails. The error is worded for the user.
 pub fn trace(TraceArgs { asked, length }: &TraceArgs, format: Format) -> Result<ExitCode, CliError> {
     let request = AgentRequest::Trace { host: asked.host.clone(), frame_bytes: length.frame_bytes()? };
-    let boards: Vec<BoardAnswer<Traced>> = asked.ask(&request, Duration::ZERO, "trace of a route")?;
+    let boards: Vec<MeasuredByBoard<Traced>> = asked.ask(&request, Duration::ZERO, "trace of a route")?;
     let answers = |traced: &Traced| {
         let hosts = traced.ways.iter().filter_map(|way| way.hops.last());
         hosts.map(|host| host.received).sum::<usize>() > 0
@@ -137,7 +137,7 @@ pub fn ping(
     let (host, frame_bytes) = (asked.host.clone(), length.frame_bytes()?);
     let request = AgentRequest::Ping { host, count: u16::try_from(count)?, interval_ms, frame_bytes };
     let lasts = Duration::from_millis(interval_ms.into()) * count;
-    let boards: Vec<BoardAnswer<Pinged>> = asked.ask(&request, lasts, "round trips")?;
+    let boards: Vec<MeasuredByBoard<Pinged>> = asked.ask(&request, lasts, "round trips")?;
     let is_answered = boards.iter().any(|board| board.measured.ways.iter().any(|way| way.received > 0));
     print(&boards, "mapper.ping/1", format, describe::pinged)?;
     Ok(if is_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -153,7 +153,7 @@ pub fn bandwidth(
 ) -> Result<ExitCode, CliError> {
     let (trains, packets) = (u16::try_from(count.get())?, u16::try_from(packets.get())?);
     let request = AgentRequest::Bandwidth { host: asked.host.clone(), trains, packets };
-    let boards: Vec<BoardAnswer<Bandwidths>> = asked.ask(&request, MEASURES, "bandwidth")?;
+    let boards: Vec<MeasuredByBoard<Bandwidths>> = asked.ask(&request, MEASURES, "bandwidth")?;
     let tells = boards.iter().any(|board| board.measured.ways.iter().any(|way| way.median_mbps.is_some()));
     print(&boards, "mapper.bandwidth/1", format, describe::bandwidths)?;
     Ok(if tells { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -166,13 +166,13 @@ impl Asked {
         request: &AgentRequest,
         lasts: Duration,
         wanted: &'static str,
-    ) -> Result<Vec<BoardAnswer<T>>, CliError> {
+    ) -> Result<Vec<MeasuredByBoard<T>>, CliError> {
         let run_dir = self.run_dir.clone().unwrap_or_else(default_run_dir);
         let asked = self.unit.map_or_else(|| units(&run_dir), |unit| Ok(vec![unit]))?;
         let (mut boards, mut refused) = (Vec::new(), None);
         for unit in asked {
             match ask_unit(&run_dir, unit, request, lasts, wanted)? {
-                Some(Answered::Measured(measured)) => boards.push(BoardAnswer { unit, measured }),
+                Some(Answered::Measured(measured)) => boards.push(MeasuredByBoard { unit, measured }),
                 Some(Answered::Refused(why)) => refused = refused.or(Some(why)),
                 None => {}
             }
@@ -199,7 +199,7 @@ fn ask_unit<T: DeserializeOwned>(
 }
 
 fn print<T: Serialize>(
-    boards: &[BoardAnswer<T>],
+    boards: &[MeasuredByBoard<T>],
     schema: &'static str,
     format: Format,
     describe: impl Fn(u8, &T) -> String,
