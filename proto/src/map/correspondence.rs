@@ -28,7 +28,7 @@ impl Correspondence {
     /// the hosts at them and then by the cables to xbars that are already told. Where these
     /// disagree, because something moved, the most of them decide.
     pub fn guess(older: &Map, newer: &Map) -> Self {
-        let mut guess = Guess::new(older, newer);
+        let mut guess = PartialCorrespondence::new(older, newer);
         guess.by_tags();
         let votes = guess.votes_of_hosts();
         guess.elect(votes);
@@ -57,7 +57,7 @@ impl Correspondence {
 }
 
 /// A correspondence in the making.
-struct Guess<'a> {
+struct PartialCorrespondence<'a> {
     older: &'a Map,
     newer: &'a Map,
     older_ports: PortsInUse,
@@ -69,7 +69,7 @@ struct Guess<'a> {
 /// A vote for an xbar of the older map being this one of the newer.
 type Vote = (u32, Counterpart);
 
-impl<'a> Guess<'a> {
+impl<'a> PartialCorrespondence<'a> {
     fn new(older: &'a Map, newer: &'a Map) -> Self {
         Self {
             older,
