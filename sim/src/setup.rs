@@ -130,6 +130,13 @@ pub struct UserSetup {
     pub broadcasts: bool,
 }
 
+impl UserSetup {
+    /// The longest time from one frame of a host to another to its next to the same one.
+    pub(crate) fn turn(&self) -> Duration {
+        Duration::from_secs_f64(self.partners as f64 / self.rate)
+    }
+}
+
 const fn one() -> u64 {
     1
 }

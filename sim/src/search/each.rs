@@ -302,7 +302,7 @@ impl Each {
         };
         let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
         let until_found = if self.setup.kernels { found_within(&case.fault) } else { Duration::ZERO };
-        Some(promised + until_found + Duration::from_secs_f64(users.partners as f64 / users.rate))
+        Some(promised + until_found + users.turn())
     }
 
     /// Runs the cases of these numbers side by side. Calls `done` after each.

@@ -67,7 +67,7 @@ impl Scenario {
     ) -> Result<(), String> {
         let Some(users) = self.setup.users else { return Ok(()) };
         // Gaps are told from frames that are sent now and then, so they look longer than they are.
-        let between = Duration::from_secs_f64(users.partners as f64 / users.rate);
+        let between = users.turn();
         let agents = &self.setup.agents;
         let left_after = agents.liveness_interval * (u32::from(agents.liveness_misses) + INTERVALS_MORE);
         let promised = promised(effect, left_after);

@@ -131,7 +131,7 @@ impl Scenario {
     const MAX_REVIVAL: Duration = Duration::from_millis(250);
     /// How long after all agents agreed users' frames must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
-    /// How long users send after that. A longer time would show nothing new.
+    /// How long users send after that, if each pair has two turns within it. A longer time would show nothing new.
     const USED: Duration = Duration::from_secs(1);
     /// Most frames that agents may have under way at once, for each of them.
     const MAX_IN_FLIGHT: usize = 512;
@@ -195,11 +195,11 @@ impl Scenario {
             // A frame that was sent before all had settled may be lost, and counts as lost only now.
             self.run_checked(world, watch, settled_at + LOST_AFTER)?;
             let lost = world.lost_between_joined();
-            self.run_checked(world, watch, settled_at + Self::USED)?;
+            self.run_checked(world, watch, settled_at + self.used())?;
             if versions(world) == before {
                 world.stop_users();
             }
-            self.run_checked(world, watch, (agreed_at + Self::QUIET).max(settled_at + Self::USED * 2))?;
+            self.run_checked(world, watch, (agreed_at + Self::QUIET).max(settled_at + self.used() * 2))?;
             if versions(world) == before {
                 self.check_agreed(world)?;
                 // Without keys, a host that was hostile may have told others that it has a name which it does
@@ -226,6 +226,12 @@ impl Scenario {
             // A map may lack nodes that a single cable separates from every host, and it is made anew once
             // verification finds them. That must also end in time.
         }
+    }
+
+    /// How long users send once all have settled. Each pair sends twice in that time, so that a gap of before is over, unless
+    /// frames are lost still.
+    fn used(&self) -> Duration {
+        self.setup.users.map_or(Self::USED, |users| Self::USED.max(2 * users.turn()))
     }
 
     fn run_until_agreed(

@@ -42,7 +42,8 @@ const MAX_GAPS: usize = 100_000;
 pub(super) struct Traffic {
     interval: Duration,
     started: bool,
-    stopped: bool,
+    /// When users sent their last frames.
+    stopped_at: Option<Instant>,
     /// How many flows the frames of a pair belong to, in turn.
     flows: u64,
     /// For each host the hosts to which it sends, in turn.
@@ -91,7 +92,7 @@ impl Traffic {
         Self {
             interval: Duration::from_secs_f64(1.0 / options.rate),
             started: false,
-            stopped: false,
+            stopped_at: None,
             flows: options.flows,
             pairs,
             broadcasts: broadcasters.map(to_all).collect(),
@@ -262,6 +263,11 @@ impl Traffic {
                 return;
             }
         }
+    }
+
+    /// Up to when users may have sent frames: until now, or until they stopped. What happens later, no gap can tell.
+    fn sent_until(&self, now: Instant) -> Instant {
+        self.stopped_at.map_or(now, |stopped_at| stopped_at.min(now))
     }
 
     /// The time from one frame of a host to another to its next to the same one.

@@ -245,10 +245,10 @@ impl Pair {
         self.young.iter().filter(|frame| !frame.arrived).count() as u64
     }
 
-    /// The gap that is not over yet, if there is one.
-    pub(super) fn open_gap(&self, now: Instant) -> Option<Gap> {
+    /// The gap that is not over yet, if there is one. It counts up to now, or up to when users stopped.
+    pub(super) fn open_gap(&self, sent_until: Instant) -> Option<Gap> {
         let arrived = self.young.iter().find(|frame| frame.arrived);
-        let of_now = (now, self.renewed_at, self.no_safe_route_at);
+        let of_now = (sent_until, self.renewed_at, self.no_safe_route_at);
         let (to, renewed_at, no_safe_route_at) =
             arrived.map_or(of_now, |frame| (frame.sent_at, frame.renewed_at, frame.no_safe_route_at));
         let from = self.lost_since.filter(|&since| renewed_at.is_none_or(|anew| since >= anew))?;

@@ -14,7 +14,7 @@ use crate::faults::Fault;
 pub struct PairGap {
     /// When the first of them was sent.
     pub from: Instant,
-    /// When the first frame that arrived behind them was sent, or the end of the run.
+    /// When the first frame that arrived behind them was sent, or the end of the run, or when users stopped before it.
     pub to: Instant,
 }
 
@@ -85,6 +85,7 @@ impl World {
         self.traffic.as_mut()?.settle_all(now);
         let joined = self.joined_hosts();
         let traffic = self.traffic.as_ref()?;
+        let sent_until = traffic.sent_until(now);
         let mut report = TrafficReport {
             duplicated: traffic.duplicated,
             late: traffic.late,
@@ -101,7 +102,7 @@ impl World {
                 report.lost += pair.lost;
                 report.out_of_reach += pair.out_of_reach;
                 report.undecided += pair.undecided();
-                let Some(gap) = pair.open_gap(now).filter(|_| joined(from, pair.to)) else { continue };
+                let Some(gap) = pair.open_gap(sent_until).filter(|_| joined(from, pair.to)) else { continue };
                 report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
                 Traffic::list(&mut report.gaps, gap);
                 Traffic::note(&mut report.faults, gap, &mut pair.hit_at.clone());

@@ -34,7 +34,7 @@ impl World {
     /// Has users send no more.
     pub fn stop_users(&mut self) {
         if let Some(traffic) = &mut self.traffic {
-            traffic.stopped = true;
+            traffic.stopped_at.get_or_insert(self.now);
         }
     }
 
@@ -61,7 +61,9 @@ impl World {
     pub(in crate::world) fn send_user_frame(&mut self, host: u32) {
         let live = self.is_live(host);
         let (now, own) = (self.now, self.mac(host));
-        let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.stopped) else { return };
+        let Some(traffic) = self.traffic.as_mut().filter(|traffic| traffic.stopped_at.is_none()) else {
+            return;
+        };
         self.queue.push(now + traffic.interval, What::User { host });
         traffic.settle(host, now);
         if !live {
