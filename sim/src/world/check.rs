@@ -124,6 +124,12 @@ impl World {
         move |one, other| part_of[one as usize].is_some() && part_of[one as usize] == part_of[other as usize]
     }
 
+    /// The connected part that a node is in: the same number for nodes that cables join.
+    pub(super) fn part_of(&mut self, node: PlantNode) -> u32 {
+        self.refresh();
+        self.matches.parts.as_ref().map_or(0, |parts| parts.part(node))
+    }
+
     /// Whether anything may have changed since the last look.
     fn is_time_to_look(&mut self) -> bool {
         let worth_it = std::mem::take(&mut self.worth_checking) || self.now >= self.matches.next_look;

@@ -236,7 +236,7 @@ impl World {
             united: union::United::default(),
             proved: Vec::new(),
         };
-        world.note_order();
+        world.note_disturbances();
         world
     }
 

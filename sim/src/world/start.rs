@@ -22,6 +22,7 @@ impl World {
         let is_shared = || (0..self.hosts.len() as u32).any(|other| other != host && self.mac(other) == mac);
         if self.hosts[host as usize].own_crossbar.is_some() || is_shared() {
             self.part_users();
+            self.note_disturbances();
         }
     }
 

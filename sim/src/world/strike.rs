@@ -41,7 +41,7 @@ impl World {
         }
         self.tell_of_carriers();
         self.part_users();
-        self.note_order();
+        self.note_disturbances();
         let (orderly, ends_xbar) = (self.is_orderly(), self.ends_xbar(fault));
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic

@@ -24,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use super::World;
 use super::options::{TrafficOptions, derive_seed};
 use crate::faults::Fault;
+use calm::Disturbances;
 pub(super) use frame::UserFrame;
 pub use pair::LOST_AFTER;
 use pair::{Arrival, Gap, Pair, Upheavals};
@@ -60,8 +61,8 @@ pub(super) struct Traffic {
     effects: Vec<FaultEffect>,
     gaps: Vec<PairGap>,
     longest_gap: Duration,
-    /// Since when cables keep frames in order and carry each once; `None` while noise does otherwise.
-    orderly_since: Option<Instant>,
+    /// What is to blame for frames that arrive otherwise than they should.
+    disturbances: Disturbances,
     /// The first thing that happened and never must, in words.
     wrong: Option<String>,
 }
@@ -104,7 +105,7 @@ impl Traffic {
             effects: Vec::new(),
             gaps: Vec::new(),
             longest_gap: Duration::ZERO,
-            orderly_since: None,
+            disturbances: Disturbances::of(hosts),
             wrong: None,
         }
     }
@@ -172,16 +173,9 @@ impl Traffic {
         pairs.filter(move |pair| to.is_none_or(|to| pair.to == to))
     }
 
-    /// Whether cables keep frames in order and carry each once, from now on.
-    fn set_orderly(&mut self, now: Instant, orderly: bool) {
-        if orderly != self.orderly_since.is_some() {
-            self.orderly_since = orderly.then_some(now);
-        }
-    }
-
     /// Takes in that a frame reached the user of a host. `upheavals` says how often a host's flows have
-    /// moved by now. Returns what is wrong about how the frame arrived, if neither cables are to blame nor
-    /// the flow's route was lost while the frame was under way.
+    /// moved by now. Returns what is wrong about how the frame arrived, if neither noise nor a hostile host is to
+    /// blame, nor the flow's route was lost while the frame was under way.
     fn arrive(
         &mut self,
         at: u32,
@@ -191,7 +185,9 @@ impl Traffic {
         // A host that has the address of another also gets frames that are for that one.
         let to = if frame.to == UserFrame::ALL { at } else { frame.to };
         let pair = self.pairs_to(frame.from, frame.to).find(|pair| pair.to == to)?;
-        let (sent_at, wrong) = match pair.arrive(frame.number) {
+        let arrival = pair.arrive(frame.number);
+        let disturbances = &self.disturbances;
+        let (sent_at, excused, wrong) = match arrival {
             Arrival::InOrder => return None,
             Arrival::Forgotten => {
                 self.late += 1;
@@ -199,7 +195,11 @@ impl Traffic {
             }
             Arrival::Late { sent_at } => {
                 self.late += 1;
-                (sent_at, "arrived more than 250 ms after it was sent")
+                (
+                    sent_at,
+                    disturbances.held_up.concerns(sent_at),
+                    "arrived more than 250 ms after it was sent",
+                )
             }
             Arrival::Overtaken { sent_at, upheavals: when_sent, relay } => {
                 self.reordered += 1;
@@ -207,17 +207,24 @@ impl Traffic {
                 if before.any(|(host, before)| before != upheavals(host)) {
                     return None;
                 }
-                (sent_at, "was overtaken by a later one of its flow")
+                (
+                    sent_at,
+                    disturbances.overtaken.concerns(sent_at),
+                    "was overtaken by a later one of its flow",
+                )
             }
             Arrival::Again { sent_at } => {
                 self.duplicated += 1;
-                (sent_at, "arrived twice")
+                // Each host gets a copy of a broadcast, and nothing in a copy says for which host it is. If a cable
+                // leads elsewhere than in the map, or a bit of its route flips, a host may get the copy of another
+                // beside its own.
+                let may_stray = frame.to == UserFrame::ALL
+                    && (disturbances.garbled.concerns(sent_at) || !self.had_true_map(sent_at));
+                (sent_at, may_stray || disturbances.copied.concerns(sent_at), "arrived twice")
             }
         };
-        // Each host gets a copy of a broadcast, and nothing in a copy says for which host it is. If a cable
-        // leads elsewhere than in the map, a host may get the copy of another beside its own.
-        let may_stray = frame.to == UserFrame::ALL && !self.had_true_map(sent_at);
-        self.orderly_since.filter(|&since| sent_at >= since && !may_stray).map(|_| wrong)
+        let is_replayed = self.disturbances.replayed[at as usize].concerns(sent_at);
+        (!excused && !is_replayed).then_some(wrong)
     }
 
     /// Whether all hosts had a map of the fabric as it is at this moment, and no fault struck since.
