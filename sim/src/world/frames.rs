@@ -54,7 +54,7 @@ impl World {
         self.stats.frames.count(FabricCount::Sent);
         self.trace.frame(self.now, host, &payload);
         if self.routes_are_watched() {
-            self.note_loops(host, &payload);
+            self.follow_user_frame(host, &payload);
         }
         // Crossbars and noise change the payload on its way.
         let as_sent = self.capture.is_on().then(|| payload.clone());

@@ -27,6 +27,7 @@ use crate::faults::Fault;
 use calm::Disturbances;
 pub(super) use frame::UserFrame;
 pub use pair::LOST_AFTER;
+pub(super) use pair::Leg;
 use pair::{Arrival, Gap, Pair, Upheavals};
 pub use report::{FaultEffect, PairGap, TrafficReport};
 pub(super) use users::goes_in_a_circle;
@@ -201,10 +202,11 @@ impl Traffic {
                     "arrived more than 250 ms after it was sent",
                 )
             }
-            Arrival::Overtaken { sent_at, upheavals: when_sent, relay } => {
+            Arrival::Overtaken { sent_at, upheavals: when_sent, relay, same_way } => {
                 self.reordered += 1;
+                // What moved at its sender need not have been this flow: one that kept to its way keeps its order, too.
                 let mut before = [(frame.from, when_sent)].into_iter().chain(relay);
-                if before.any(|(host, before)| before != upheavals(host)) {
+                if !same_way && before.any(|(host, before)| before != upheavals(host)) {
                     return None;
                 }
                 (

@@ -14,7 +14,7 @@ use rand::RngExt;
 use super::super::World;
 use super::super::counts::FabricCount;
 use super::super::queue::What;
-use super::super::traffic::{UserFrame, goes_in_a_circle};
+use super::super::traffic::{Leg, UserFrame, goes_in_a_circle};
 use super::neighbours::{FIRST_INTERFACE, interface_name, link_address};
 use super::tap_datagram::{self, headers_bytes};
 use super::{Firewall, Kernel};
@@ -157,6 +157,9 @@ impl World {
         // cross a cable again. It does not circle for ever, as its segments come to an end.
         let finds_out = !packet.segments.is_empty();
         let followed = self.follow(from, leaves, packet, bytes, flow);
+        if let Carried::User(frame) = &carried {
+            self.note_leg(*frame, Leg::Packet { channels: followed.channels.clone() });
+        }
         if !finds_out && matches!(leaves, Leaves::AsRouted) {
             self.count_packet(from, (meant, flow), &followed.passed, &carried);
         }

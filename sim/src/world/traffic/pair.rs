@@ -1,9 +1,10 @@
 //! The frames from one host to another, and which of them arrived.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mapper_proto::Instant;
+use mapper_proto::wire::Route;
 
 /// How long after it was sent a frame that has not arrived counts as lost. A frame that a host sends again
 /// waits for at most 50 ms, and at most twice.
@@ -48,6 +49,15 @@ pub(super) struct Upheavals {
     pub(super) resent: u64,
 }
 
+/// A part of a frame's way, from its sender or from a host on its way that sends it on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::world) enum Leg {
+    /// As a frame that this host sent along this route.
+    Frame { by: u32, route: Route },
+    /// As a packet that left crossbars by these channels.
+    Packet { channels: Vec<u32> },
+}
+
 /// How a frame arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
@@ -61,6 +71,8 @@ pub(super) enum Arrival {
         upheavals: Upheavals,
         /// The host on its way that sent it on by its tap interface, if one did, and what had happened there by then.
         relay: Option<(u32, Upheavals)>,
+        /// Whether both were sent once and took the same way, on which nothing can overtake.
+        same_way: bool,
     },
     /// It had arrived before.
     Again {
@@ -84,12 +96,14 @@ struct Old {
 }
 
 /// A frame that may be under way still.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Young {
     sent_at: Instant,
     upheavals: Upheavals,
     /// The host on its way that sent it on by its tap interface, and what had happened there by then.
     relay: Option<(u32, Upheavals)>,
+    /// Its way so far, unless frames are not followed or it is a broadcast.
+    legs: Vec<Leg>,
     arrived: bool,
     /// No cables led there when it was sent, so it could not arrive.
     excused: bool,
@@ -97,6 +111,18 @@ struct Young {
     renewed_at: Option<Instant>,
     /// What [`Pair::no_safe_route_at`] was when it was sent.
     no_safe_route_at: Option<Instant>,
+}
+
+impl Young {
+    /// Whether its way is known, and no host on it sent it again, as one does that is told of a dead cable.
+    fn was_sent_once(&self) -> bool {
+        let senders = self.legs.iter().filter_map(|leg| match leg {
+            Leg::Frame { by, .. } => Some(by),
+            Leg::Packet { .. } => None,
+        });
+        let mut known = BTreeSet::new();
+        !self.legs.is_empty() && senders.into_iter().all(|by| known.insert(by))
+    }
 }
 
 /// One host's frames to another.
@@ -154,6 +180,7 @@ impl Pair {
             sent_at: now,
             upheavals,
             relay: None,
+            legs: Vec::new(),
             arrived: false,
             excused: self.parted,
             renewed_at: self.renewed_at,
@@ -174,6 +201,13 @@ impl Pair {
     pub(super) fn note_relay(&mut self, number: u64, at: u32, upheavals: Upheavals) {
         if let Some(frame) = self.young(number) {
             frame.relay = Some((at, upheavals));
+        }
+    }
+
+    /// Notes a part of the way of the frame of this number.
+    pub(super) fn note_leg(&mut self, number: u64, leg: Leg) {
+        if let Some(frame) = self.young(number) {
+            frame.legs.push(leg);
         }
     }
 
@@ -202,10 +236,20 @@ impl Pair {
         let flow = number % self.newest.len() as u64;
         let newest = &mut self.newest[flow as usize];
         if number < *newest {
-            return Arrival::Overtaken { sent_at, upheavals, relay };
+            let same_way = self.was_overtaken_on_its_way(number);
+            return Arrival::Overtaken { sent_at, upheavals, relay, same_way };
         }
         *newest = number + 1;
         Arrival::InOrder
+    }
+
+    /// Whether some later frame of the same flow has arrived that took the same way as the one of this number.
+    fn was_overtaken_on_its_way(&self, number: u64) -> bool {
+        let (first, flows) = (self.sent - self.young.len() as u64, self.newest.len() as u64);
+        let of_flow = (first..).zip(&self.young).filter(|(other, _)| other % flows == number % flows);
+        let mut from_it = of_flow.skip_while(|&(other, _)| other < number).map(|(_, frame)| frame);
+        let Some(frame) = from_it.next().filter(|frame| frame.was_sent_once()) else { return false };
+        from_it.any(|later| later.arrived && later.legs == frame.legs)
     }
 
     /// Decides which of the frames that can be under way no more were lost. Returns a gap that is over; to be
@@ -258,6 +302,8 @@ impl Pair {
 
 #[cfg(test)]
 mod tests {
+    use mapper_proto::wire::Element;
+
     use super::*;
 
     fn ms(ms: u64) -> Instant {
@@ -271,7 +317,7 @@ mod tests {
         let arrivals = [0, 3, 2, 3, 7].map(|number| pair.arrive(number));
         use Arrival::{Again, Forgotten, InOrder, Late, Overtaken};
         let (overtaken, again) = (
-            Overtaken { sent_at: ms(20), upheavals: Upheavals::default(), relay: None },
+            Overtaken { sent_at: ms(20), upheavals: Upheavals::default(), relay: None, same_way: false },
             Again { sent_at: ms(30) },
         );
         assert_eq!(arrivals, [InOrder, InOrder, overtaken, again, Forgotten]);
@@ -302,6 +348,32 @@ mod tests {
         let arrivals = [3, 0, 2, 1].map(|number| pair.arrive(number));
         assert_eq!(arrivals[..3], [Arrival::InOrder; 3]);
         assert!(matches!(arrivals[3], Arrival::Overtaken { .. }));
+    }
+
+    /// Whether a frame that took these legs was overtaken on its way, by a later one of its flow that took those.
+    fn is_overtaken_on_its_way(legs: &[Leg], later: &[Leg]) -> bool {
+        let mut pair = Pair::new(1, 2);
+        (0..3).for_each(|n| assert_eq!(pair.send(ms(n)), n));
+        for (number, legs) in [(0, legs), (1, legs), (2, later)] {
+            legs.iter().for_each(|leg| pair.note_leg(number, leg.clone()));
+        }
+        assert_eq!([1, 2].map(|number| pair.arrive(number)), [Arrival::InOrder; 2]);
+        let Arrival::Overtaken { same_way, .. } = pair.arrive(0) else { panic!("in order") };
+        same_way
+    }
+
+    #[test]
+    fn nothing_overtakes_on_one_way_unless_it_is_sent_again() {
+        let frame = |by, turn| Leg::Frame { by, route: [Element::Relative(turn)].into_iter().collect() };
+        let packet = |channel| Leg::Packet { channels: vec![channel] };
+        assert!(is_overtaken_on_its_way(&[frame(0, 1)], &[frame(0, 1)]));
+        assert!(!is_overtaken_on_its_way(&[frame(0, 1)], &[frame(0, 2)]));
+        assert!(!is_overtaken_on_its_way(&[frame(0, 1), frame(0, 1)], &[frame(0, 1), frame(0, 1)]));
+        assert!(!is_overtaken_on_its_way(&[], &[]), "nobody has followed them");
+        assert!(is_overtaken_on_its_way(&[packet(3)], &[packet(3)]));
+        assert!(is_overtaken_on_its_way(&[packet(3), frame(5, 1)], &[packet(3), frame(5, 1)]));
+        assert!(!is_overtaken_on_its_way(&[packet(3), frame(5, 1)], &[packet(3), frame(5, 2)]));
+        assert!(!is_overtaken_on_its_way(&[packet(3)], &[packet(4)]));
     }
 
     #[test]

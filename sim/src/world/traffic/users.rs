@@ -10,7 +10,7 @@ use mapper_proto::wire::{Data, FrameKind, split_route};
 use super::super::World;
 use super::super::queue::What;
 use super::frame::UserFrame;
-use super::pair::Upheavals;
+use super::pair::{Leg, Upheavals};
 use crate::fabric::PlantNode;
 
 /// The room that users leave in a frame for the Ethernet header, the route and the way back on any fabric.
@@ -127,18 +127,28 @@ impl World {
         traffic.pairs_to(frame.from, frame.to).for_each(|pair| pair.note_upheavals(upheavals));
     }
 
-    /// Notes if a frame that leaves a host is a user's and goes in a circle, although all hosts use one map
+    /// Notes the way of a frame that leaves a host, if it is a user's, and whether it goes in a circle, although all hosts use one map
     /// of the fabric as it is. If a cable has just been moved, a route may lead twice across another one.
-    pub(in crate::world) fn note_loops(&mut self, host: u32, payload: &[u8]) {
-        let Ok((_, frame)) = split_route(payload) else { return };
+    pub(in crate::world) fn follow_user_frame(&mut self, host: u32, payload: &[u8]) {
+        let Ok((route, frame)) = split_route(payload) else { return };
         if FrameKind::of(frame) != Ok(FrameKind::Data) || Data::is_check(frame) || !self.is_live(host) {
             return;
+        }
+        if let Some(frame) = Data::ethernet_of(frame).ok().and_then(UserFrame::decode) {
+            self.note_leg(frame, Leg::Frame { by: host, route });
         }
         let channels = self.plant.channels(host, payload);
         self.note_circle(host, &channels);
     }
 
-    /// Does the same as [`Self::note_loops`] for a packet that leaves crossbars by these channels.
+    /// Notes a part of the way of a frame to a single host. Nothing in a copy of a broadcast says for which host it is.
+    pub(in crate::world) fn note_leg(&mut self, frame: UserFrame, leg: Leg) {
+        let Some(traffic) = self.traffic.as_mut().filter(|_| frame.to != UserFrame::ALL) else { return };
+        traffic.pairs_to(frame.from, frame.to).for_each(|pair| pair.note_leg(frame.number, leg.clone()));
+    }
+
+    /// Notes if what a host sends leaves crossbars by these channels and so goes in a circle, although all hosts use one map of the
+    /// fabric as it is.
     pub(in crate::world) fn note_circle(&mut self, from: u32, channels: &[u32]) {
         if goes_in_a_circle(channels) && self.is_of_one_true_map() {
             let name = self.plant.name(PlantNode::Host(from));
