@@ -176,6 +176,11 @@ impl Plant {
         self.sockets.iter().map(|socket| socket.end)
     }
 
+    /// The end at a socket, by its place in [`Self::ends`].
+    pub(crate) fn end_of(&self, socket: u32) -> PlantPort {
+        self.sockets[socket as usize].end
+    }
+
     /// Whether a cable is plugged in there.
     pub fn is_plugged(&self, end: PlantPort) -> bool {
         self.socket(end).is_some_and(|socket| self.sockets[socket as usize].peer.is_some())

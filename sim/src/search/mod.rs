@@ -8,10 +8,12 @@
 //!
 //! [`each`] is the systematic counterpart: every single fault at every moment that matters.
 
+mod circles;
 mod draw;
 pub mod each;
 mod gaps;
 
+use circles::Watch;
 pub use draw::PROBING_DRAWN_FROM;
 
 use std::collections::BTreeMap;
@@ -25,9 +27,7 @@ use thiserror::Error;
 use crate::fabric::PlantNode;
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
-use crate::world::{
-    Circle, CircleCause, FrameSink, LOST_AFTER, Stopped, TraceSink, TrafficReport, Until, World, WorldError,
-};
+use crate::world::{FrameSink, LOST_AFTER, Stopped, TraceSink, TrafficReport, Until, World, WorldError};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,13 +76,6 @@ pub struct Users {
     pub longest_gap: Duration,
 }
 
-/// What is followed through a run: the longest circles of the routes in force.
-#[derive(Debug, Default)]
-struct Watch {
-    circle: Duration,
-    revival: Duration,
-}
-
 /// What must not be.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -123,12 +116,6 @@ impl Scenario {
     /// Most entries that a signed session adds. They remember messages, so that none counts when it is
     /// replayed.
     const MAX_SESSION_LOAD: usize = 16_384;
-    /// The longest time after the last fault for which hosts' routes of different maps, or of maps that no
-    /// longer hold, may close a circle together.
-    pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
-    /// The longest time that a host may use turns which dead cables opened after one of these cables has come
-    /// back. It lasts until a test of the cable is answered, and some tests may be lost.
-    const MAX_REVIVAL: Duration = Duration::from_millis(250);
     /// How long after all agents agreed users' frames must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
     /// How long users send after that, if each pair has two turns within it. A longer time would show nothing new.
@@ -277,33 +264,22 @@ impl Scenario {
             .and_then(|()| world.check_no_forged_name())
             .and_then(|()| world.check_traffic())
             .and_then(|()| world.prove_union())
-            .and_then(|()| self.check_circles(world.take_circles(), watch));
+            .and_then(|()| {
+                watch.check(&world.take_circles(), |until| self.was_last_disturbed_at(world, until))
+            });
         safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
     }
 
-    /// Routes of one map, and all repairs of them, are proved to close no circle whatever hosts know, as long
-    /// as cables are where the map has them. That cannot be proved for routes of different maps, which are in
-    /// use together from when the first host has a new map until the last one has it, nor for routes on
-    /// cables that were moved. Such circles must be over soon, and so must those by turns that a dead cable
-    /// opened, once the cable is back.
-    fn check_circles(&self, circles: Vec<Circle>, watch: &mut Watch) -> Result<(), String> {
-        for Circle { from, until, cause, why } in circles {
-            let lasted = until.since(from);
-            let (longest, too_long) = match cause {
-                CircleCause::OneMap => return Err(format!("{why}, from {from:?} to {until:?}")),
-                CircleCause::Revival => (&mut watch.revival, lasted > Self::MAX_REVIVAL),
-                // As long as things go wrong, nothing bounds this time: hosts that follow a host which lies
-                // about its rank keep their routes, whatever cables are moved.
-                CircleCause::Maps => {
-                    (&mut watch.circle, until.since(from.max(self.healed_at)) > Self::MAX_CIRCLE)
-                }
-            };
-            *longest = lasted.max(*longest);
-            if too_long {
-                return Err(format!("{why}, for {lasted:?} from {from:?} on"));
-            }
-        }
-        Ok(())
+    /// When something last happened, up to a moment, of which agents have to learn. Without keys, agents believe a hostile host
+    /// that lies about its rank, and those who follow it keep their routes, whatever cables are moved: this goes on until all is
+    /// put right.
+    fn was_last_disturbed_at(&self, world: &World, until: Instant) -> Instant {
+        let struck_at = world.last_change_before(until);
+        // Hosts that start later than others are found like hosts that come.
+        let started_at = until.min(Instant::ZERO + self.setup.power_on_spread);
+        let is_deceived = world.was_hostile() && !self.setup.signed;
+        let deceived_until = if is_deceived { until.min(self.healed_at) } else { Instant::ZERO };
+        struck_at.max(started_at).max(deceived_until)
     }
 
     /// Checks that each part has one map and one leader, and that routes lead where they should.

@@ -98,20 +98,39 @@ impl World {
         self.all_report_configured() && self.find_unconfigured().is_none() && self.find_mismatch().is_none()
     }
 
-    /// Whether all hosts of each part use routes of one map, which is that of the fabric as it is now. A host that has the
-    /// address of another is in no such map, and goes on with its routes until it hears of that other.
-    pub fn is_of_one_true_map(&mut self) -> bool {
-        let shares = |host: u32| self.is_live(host) && self.has_twin(host) && self.table(host).is_some();
-        if (0..self.hosts.len() as u32).any(shares) {
+    /// Whether all hosts whose frames or packets cables may lead to this node use routes of one map, which is that of their part of
+    /// the fabric as it is now. A host that has the address of another is in no such map, and goes on with its routes until
+    /// it hears of that other.
+    pub(super) fn is_of_one_true_map(&mut self, at: PlantNode) -> bool {
+        let senders = self.senders_to(at);
+        let shares = |&host: &u32| self.is_live(host) && self.has_twin(host) && self.table(host).is_some();
+        if senders.iter().any(shares) {
             return false;
         }
-        self.find_mismatch().is_none()
-            && self.live_parts().iter().all(|part| {
-                let version = |&host: &u32| self.table(host).map(|table| table.version());
-                let held = |&host: &u32| self.status(host).map(|status| status.version);
-                let first = part.hosts.first().and_then(version);
-                part.hosts.iter().all(|host| version(host) == first && held(host) == first)
-            })
+        let parts: BTreeSet<u32> = senders.iter().map(|&host| self.part_of(PlantNode::Host(host))).collect();
+        let parts: Vec<Part> =
+            self.live_parts().into_iter().filter(|part| parts.contains(&part.part)).collect();
+        parts.iter().all(|part| {
+            let version = |&host: &u32| self.table(host).map(|table| table.version());
+            let held = |&host: &u32| self.status(host).map(|status| status.version);
+            let first = part.hosts.first().and_then(version);
+            part.hosts.iter().all(|host| version(host) == first && held(host) == first)
+        }) && parts.iter().all(|part| self.mismatch_of(part).is_none())
+    }
+
+    /// The hosts whose frames, or the packets of whose kernels, may reach a node: cables join either the host or the crossbar that
+    /// it is cabled to with the node. A kernel goes on where no cable leads from its host any more.
+    pub(super) fn senders_to(&mut self, at: PlantNode) -> BTreeSet<u32> {
+        let part = self.part_of(at);
+        let mut senders = BTreeSet::new();
+        for host in 0..self.hosts.len() as u32 {
+            let own = self.plant.own_xbar(host).map(|own| own.node);
+            let mut nodes = [Some(PlantNode::Host(host)), own].into_iter().flatten();
+            if nodes.any(|node| self.part_of(node) == part) {
+                senders.insert(host);
+            }
+        }
+        senders
     }
 
     /// Tells whether two hosts are live, and cables lead from one to the other.
@@ -330,18 +349,18 @@ impl World {
 
     /// A part whose map is not that of the fabric, in words.
     fn find_mismatch(&mut self) -> Option<String> {
-        for part in self.live_parts() {
-            let [first, ..] = part.hosts[..] else { continue };
-            let Some(version) = self.status(first).map(|status| status.version) else { continue };
-            if self.matches.compared.get(&part.part).is_none_or(|(compared, _)| *compared != version) {
-                let result = self.compare_part(&part, first);
-                self.matches.compared.insert(part.part, (version, result));
-            }
-            if let Some((_, Err(why))) = self.matches.compared.get(&part.part) {
-                return Some(why.clone());
-            }
+        self.live_parts().iter().find_map(|part| self.mismatch_of(part))
+    }
+
+    /// What is wrong with the map of a part, in words; `None` if it is that of the fabric.
+    fn mismatch_of(&mut self, part: &Part) -> Option<String> {
+        let &first = part.hosts.first()?;
+        let version = self.status(first)?.version;
+        if self.matches.compared.get(&part.part).is_none_or(|(compared, _)| *compared != version) {
+            let result = self.compare_part(part, first);
+            self.matches.compared.insert(part.part, (version, result));
         }
-        None
+        self.matches.compared.get(&part.part)?.1.clone().err()
     }
 
     fn compare_part(&self, part: &Part, witness: u32) -> Result<(), String> {

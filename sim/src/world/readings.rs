@@ -84,4 +84,11 @@ impl World {
     pub fn last_fault_at(&self) -> Option<Instant> {
         self.faults.last().map(|timed| timed.at).filter(|_| self.faults_left > 0)
     }
+
+    /// When the last fault struck up to this moment that is about more than names; the start if none has.
+    pub fn last_change_before(&self, until: Instant) -> Instant {
+        let struck = self.faults.iter().take_while(|timed| timed.at <= until);
+        let changes = struck.filter(|timed| !timed.fault.is_about_names());
+        changes.last().map_or(Instant::ZERO, |timed| timed.at)
+    }
 }

@@ -321,6 +321,20 @@ fn after_a_fault_the_old_map_does_not_count() {
 }
 
 #[test]
+fn each_part_has_a_true_map_or_not_by_itself() {
+    let mut world = real(RealHosts, Vec::new());
+    assert_eq!(world.run(Until::Configured, ms(1000)).unwrap(), Stopped::Reached);
+    let parted = PlantPort { node: PlantNode::Xbar(0), port: 4 };
+    world.plant.set_cable(parted, CableState::Cut).unwrap();
+    let at = world.now();
+    run_to(&mut world, at + Duration::from_secs(5));
+    let [one, other] = [0, 1].map(PlantNode::Xbar);
+    assert!(world.is_of_one_true_map(one) && world.is_of_one_true_map(other));
+    world.plant.set_cable(PlantPort { node: PlantNode::Xbar(0), port: 2 }, CableState::Cut).unwrap();
+    assert!(!world.is_of_one_true_map(one) && world.is_of_one_true_map(other));
+}
+
+#[test]
 fn an_agent_that_stops_time_is_told() {
     struct Stuck;
     impl SimulatedHost for Stuck {

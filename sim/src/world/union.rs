@@ -11,22 +11,25 @@ use mapper_proto::Instant;
 use mapper_proto::wire::{Data, Route};
 
 use super::World;
+use crate::fabric::PlantNode;
 
 /// Why the routes in force may close a circle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CircleCause {
-    /// Hosts use routes of different maps, or a map that is not that of the fabric as it is.
+    /// Hosts of the part with the circle use routes of different maps, or a map that is not that of the fabric as it is.
     Maps,
-    /// All hosts of each part use one map of the fabric as it is, and some still use turns that were safe
+    /// All hosts of that part use one map of the fabric as it is, and some still use turns that were safe
     /// only while a cable was dead that has come back.
     Revival,
-    /// All hosts of each part use one map of the fabric as it is, so nothing explains the circle.
+    /// All hosts of that part use one map of the fabric as it is, so nothing explains the circle.
     OneMap,
 }
 
 /// A time in which the routes in force closed a circle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Circle {
+    /// When it closed, whatever the cause was then. If another circle was there when this one closed, it is when that one closed.
+    pub closed_at: Instant,
     /// When it closed, or when its cause became this one.
     pub from: Instant,
     /// When it was over, or when its cause became another.
@@ -63,6 +66,8 @@ pub(super) struct United {
     circle: Option<Circle>,
     /// Whether that circle is one of tables by destination.
     is_by_destination: bool,
+    /// A crossbar in that circle.
+    circle_at: Option<PlantNode>,
     over: Vec<Circle>,
     /// The first host that said that it is configured without routes of its map, and when.
     unrouted: Option<String>,
@@ -117,12 +122,10 @@ impl World {
         self.united.unrouted.clone().map_or(Ok(()), Err)
     }
 
-    /// Whether some live host has routes that are safe only as long as cables are dead.
-    fn depends_on_the_dead(&self) -> bool {
-        self.united
-            .hosts
-            .iter()
-            .any(|host| host.table.as_ref().is_some_and(|table| table.depends_on_the_dead()))
+    /// Whether one of these hosts is live and has routes that are safe only as long as cables are dead.
+    fn depend_on_the_dead(&self, hosts: &BTreeSet<u32>) -> bool {
+        let depends = |known: &InForce| known.table.as_ref().is_some_and(|table| table.depends_on_the_dead());
+        hosts.iter().any(|&host| self.united.hosts.get(host as usize).is_some_and(depends))
     }
 
     /// Notes the table of a host at which something happened, as that may have changed it.
@@ -161,7 +164,12 @@ impl World {
             _ => self.find_circle(),
         };
         let now = self.now;
-        let found = found.map(|why| Circle { from: now, until: now, cause: self.cause_of_circle(), why });
+        let before = self.united.circle.as_ref();
+        let closed_at = before.map_or(now, |before| before.closed_at);
+        let found = found.map(|why| {
+            let cause = self.cause_of_circle();
+            Circle { closed_at, from: now, until: now, cause, why }
+        });
         match (&mut self.united.circle, found) {
             (Some(before), Some(found)) if before.cause == found.cause => {}
             (slot, found) => {
@@ -231,8 +239,9 @@ impl World {
         let circle = by_source.or_else(|| {
             circle(followers(self.united.hosts.iter().flat_map(|host| &host.turns_by_destination)))
         })?;
-        let ends: Vec<_> = self.plant.ends().collect();
-        let names: Vec<_> = circle.iter().map(|&socket| self.plant.end_name(ends[socket as usize])).collect();
+        self.united.circle_at = circle.first().map(|&socket| self.plant.end_of(socket).node);
+        let name = |&socket: &u32| self.plant.end_name(self.plant.end_of(socket));
+        let names: Vec<_> = circle.iter().map(name).collect();
         Some(format!("the routes in force, of all maps and repairs, can deadlock by {}", names.join(", ")))
     }
 
@@ -240,10 +249,15 @@ impl World {
         // A kernel goes on sending for a while to hosts that the map no longer lists.
         let is_older = |host: &InForce| !host.kernel_turns.is_subset(&host.turns);
         let by_destination = self.united.is_by_destination;
-        let is_of_one_map = self.is_of_one_true_map() && (!by_destination || self.agree_on_addresses());
-        if !is_of_one_map || (!by_destination && self.united.hosts.iter().any(is_older)) {
+        let Some(at) = self.united.circle_at else { return CircleCause::OneMap };
+        let senders = self.senders_to(at);
+        let older = senders.iter().filter_map(|&host| self.united.hosts.get(host as usize));
+        let any_is_older = older.into_iter().any(is_older);
+        let is_of_one_map =
+            self.is_of_one_true_map(at) && (!by_destination || self.agree_on_addresses(&senders));
+        if !is_of_one_map || (!by_destination && any_is_older) {
             CircleCause::Maps
-        } else if !by_destination && self.depends_on_the_dead() {
+        } else if !by_destination && self.depend_on_the_dead(&senders) {
             CircleCause::Revival
         } else {
             CircleCause::OneMap

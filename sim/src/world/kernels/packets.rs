@@ -112,24 +112,25 @@ impl World {
         self.forward(host, leaves, packet, (length, 0), Carried::Datagram { bytes, from });
     }
 
-    /// Whether all live hosts whose kernels lead packets for an address somewhere know of the same hosts of their maps that have it.
-    fn agree_who_has(&self, ip: IpAddr) -> bool {
+    /// Whether all live ones of these hosts whose kernels lead packets for an address somewhere know of the same hosts of their maps
+    /// that have it.
+    fn agree_who_has(&self, ip: IpAddr, hosts: &BTreeSet<u32>) -> bool {
         let leads = |host: &u32| {
             let mut routes = self.kernels.hosts[*host as usize].objects.routes.keys();
             self.is_live(*host) && routes.any(|key| key.to.contains(ip))
         };
         let owners = |host| Some(self.directory(host)?.host_with(ip).collect::<Vec<_>>());
-        let mut known = (0..self.hosts.len() as u32).filter(leads).filter_map(owners);
+        let mut known = hosts.iter().copied().filter(leads).filter_map(owners);
         let first = known.next();
         known.all(|owners| Some(owners) == first)
     }
 
     /// Whether that holds of all addresses of hosts. An address may be another host's now, as of one that started with another
     /// address of its interface. Until all have heard of that, kernels lead packets for it to where either of the two is or was.
-    pub(in crate::world) fn agree_on_addresses(&self) -> bool {
+    pub(in crate::world) fn agree_on_addresses(&self, hosts: &BTreeSet<u32>) -> bool {
         let ips: BTreeSet<IpAddr> =
             self.kernels.hosts.iter().flat_map(|kernel| kernel.ips.iter().copied()).collect();
-        ips.into_iter().all(|ip| self.agree_who_has(ip))
+        ips.into_iter().all(|ip| self.agree_who_has(ip, hosts))
     }
 
     /// The port by which a host's kernel sends to this address.
@@ -163,8 +164,14 @@ impl World {
         if !finds_out && matches!(leaves, Leaves::AsRouted) {
             self.count_packet(from, (meant, flow), &followed.passed, &carried);
         }
-        if !finds_out && goes_in_a_circle(&followed.channels) && self.agree_who_has(meant) {
-            self.note_circle(from, &followed.channels);
+        if !finds_out
+            && goes_in_a_circle(&followed.channels)
+            && let Some(&first) = followed.channels.first()
+        {
+            let senders = self.senders_to(self.plant.end_of(first).node);
+            if self.agree_who_has(meant, &senders) {
+                self.note_circle(from, &followed.channels);
+            }
         }
         let lost = self.noise.loss + self.noise.corrupt;
         for &channel in &followed.channels {
@@ -184,7 +191,7 @@ impl World {
             if let Carried::User(frame) = carried
                 && self.joined_hosts()(from, frame.to)
             {
-                self.note_astray(from, host, meant);
+                self.note_astray(from, host, meant, &followed.channels);
             }
             return;
         }

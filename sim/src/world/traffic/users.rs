@@ -150,16 +150,18 @@ impl World {
     /// Notes if what a host sends leaves crossbars by these channels and so goes in a circle, although all hosts use one map of the
     /// fabric as it is.
     pub(in crate::world) fn note_circle(&mut self, from: u32, channels: &[u32]) {
-        if goes_in_a_circle(channels) && self.is_of_one_true_map() {
+        let Some(&first) = channels.first() else { return };
+        if goes_in_a_circle(channels) && self.is_of_one_true_map(self.plant.end_of(first).node) {
             let name = self.plant.name(PlantNode::Host(from));
             self.note_wrong(format!("a frame from {name} goes in a circle"));
         }
     }
 
     /// Notes that a packet for an address would be delivered at a host that does not have it, if all hosts
-    /// use one map of the fabric as it is.
-    pub(in crate::world) fn note_astray(&mut self, from: u32, at: u32, meant: IpAddr) {
-        if self.is_of_one_true_map() {
+    /// use one map of the fabric as it is. The packet leaves crossbars by these channels.
+    pub(in crate::world) fn note_astray(&mut self, from: u32, at: u32, meant: IpAddr, channels: &[u32]) {
+        let Some(&first) = channels.first() else { return };
+        if self.is_of_one_true_map(self.plant.end_of(first).node) {
             let [from, at] = [from, at].map(|host| self.plant.name(PlantNode::Host(host)));
             self.note_wrong(format!("a packet from {from} to {meant} reached {at}"));
         }
