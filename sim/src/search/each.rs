@@ -298,7 +298,33 @@ impl Each {
             Fault::Lossy { .. } | Fault::Loss(_) | Fault::Corrupt(_) => return None,
             // No other cable may lead where this one did.
             Fault::Move { .. } if case.mended_after.is_some() => return None,
-            _ => MOST_GAP_OF_CABLE,
+            Fault::Cut(_)
+            | Fault::Mend(_)
+            | Fault::Silence(_)
+            | Fault::Move { .. }
+            | Fault::Kill(_)
+            | Fault::Restart(_)
+            | Fault::Mute(_)
+            | Fault::Remove(_)
+            | Fault::Insert(_)
+            | Fault::Untwin(_)
+            | Fault::On(_)
+            | Fault::Swap(_)
+            | Fault::Firewall(_)
+            | Fault::FirewallV4(_)
+            | Fault::Open(_)
+            | Fault::Flush(_)
+            | Fault::Lose(_)
+            | Fault::LoseTries(_)
+            | Fault::Duplicate(_)
+            | Fault::Jitter(_)
+            | Fault::Rekey(_)
+            | Fault::Mtu { .. }
+            | Fault::Level { .. }
+            | Fault::Passes { .. }
+            | Fault::Alias { .. }
+            | Fault::Ask { .. }
+            | Fault::Heal => MOST_GAP_OF_CABLE,
         };
         let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
         let until_found = if self.setup.kernels { found_within(&case.fault) } else { Duration::ZERO };

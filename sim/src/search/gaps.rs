@@ -15,9 +15,10 @@
 //! Around a cable that is proved dead, a host may find that each way to another would need a turn that is not safe until
 //! all hosts know of the cable (see [`mapper_routing::repair`]). From then on the pair waits for the new map.
 //!
-//! Where kernels forward users' packets, and one of them stopped doing so before (a firewall, tables that
-//! somebody emptied, or a node whose host is cabled to another crossbar), all of these times are longer by
-//! [`WAY_LEFT_WITHIN`], or by [`V4_LEFT_WITHIN`] where a firewall drops IPv4 alone. No map shows such a kernel, and nobody tells of it, so each host finds it only by probes
+//! Where kernels forward users' packets, and one of them does not do so behind the fault (because of a firewall, of tables that
+//! somebody emptied until its host puts that right, or because a node's host is cabled to another crossbar than when it started;
+//! and once such a node was there, because a host that starts again goes by what its earlier run has left until it has tried its ways),
+//! all of these times are longer by [`WAY_LEFT_WITHIN`], or by [`V4_LEFT_WITHIN`] where a firewall drops IPv4 alone. No map shows such a kernel, and nobody tells of it, so each host finds it only by probes
 //! that are not answered, and whenever routes change, some may lead there again. The times are not longer where
 //! an agent has let go of its routes, because another host has its address or no cable leads from it any more:
 //! it says so to its neighbours, which leave its kernel at once.
@@ -46,25 +47,15 @@ impl Scenario {
     /// Checks whether all in this report of users' frames, up to now, is as promised.
     pub(super) fn check_gaps(&self, report: &TrafficReport, now: Instant) -> Result<(), String> {
         let ends = report.faults.iter().skip(1).map(|next| next.at).chain([now]);
-        let mut until_found = Duration::ZERO;
         for (effect, until) in report.faults.iter().zip(ends) {
-            if self.setup.kernels {
-                until_found = until_found.max(found_within(&effect.fault));
-            }
-            self.check_effect(effect, until, until_found)
+            self.check_effect(effect, until)
                 .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
         }
         Ok(())
     }
 
-    /// Checks what one fault did to users. `until_found` says how long it may take until hosts find a kernel
-    /// that does not forward.
-    fn check_effect(
-        &self,
-        effect: &FaultEffect,
-        until: Instant,
-        until_found: Duration,
-    ) -> Result<(), String> {
+    /// Checks what one fault did to users.
+    fn check_effect(&self, effect: &FaultEffect, until: Instant) -> Result<(), String> {
         let Some(users) = self.setup.users else { return Ok(()) };
         // Gaps are told from frames that are sent now and then, so they look longer than they are.
         let between = users.turn();
@@ -72,11 +63,11 @@ impl Scenario {
         let left_after = agents.liveness_interval * (u32::from(agents.liveness_misses) + INTERVALS_MORE);
         let promised = promised(effect, left_after);
         if let (Some(gap), Some(promised)) = (effect.kept_gap, promised)
-            && gap > promised + until_found + between
+            && gap > promised + effect.left_within + between
         {
             return Err(format!("users of two hosts heard nothing of each other for {gap:?}"));
         }
-        if let Some(gap) = effect.mapped_gap.filter(|&gap| gap > left_after + until_found + between) {
+        if let Some(gap) = effect.mapped_gap.filter(|&gap| gap > left_after + effect.left_within + between) {
             return Err(format!(
                 "users of two hosts heard nothing of each other for {gap:?} though all hosts had a new map"
             ));
@@ -141,6 +132,34 @@ pub(super) const fn found_within(fault: &Fault) -> Duration {
         Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } => WAY_LEFT_WITHIN,
         // Users' packets are of IPv4.
         Fault::FirewallV4(_) => V4_LEFT_WITHIN,
-        _ => Duration::ZERO,
+        Fault::Cut(_)
+        | Fault::Mend(_)
+        | Fault::Silence(_)
+        | Fault::Lossy { .. }
+        | Fault::Kill(_)
+        | Fault::Restart(_)
+        | Fault::Mute(_)
+        | Fault::Hostile(_)
+        | Fault::Remove(_)
+        | Fault::Insert(_)
+        | Fault::Twin { .. }
+        | Fault::Untwin(_)
+        | Fault::Off(_)
+        | Fault::On(_)
+        | Fault::Swap(_)
+        | Fault::Lose(_)
+        | Fault::LoseTries(_)
+        | Fault::Loss(_)
+        | Fault::Corrupt(_)
+        | Fault::Duplicate(_)
+        | Fault::Jitter(_)
+        | Fault::Rekey(_)
+        | Fault::Mtu { .. }
+        | Fault::Level { .. }
+        | Fault::Passes { .. }
+        | Fault::Alias { .. }
+        | Fault::Ask { .. }
+        | Fault::Open(_)
+        | Fault::Heal => Duration::ZERO,
     }
 }

@@ -167,15 +167,13 @@ impl Scenario {
             self.check_agreed(world)?;
             let before = versions(world);
             let agreed_at = world.now();
-            let struck = world.traffic().unwrap_or_default().faults;
             // Where packets go through kernels, one of them may forward none: a node whose host was cabled to another crossbar for a
             // while does not forward until that host starts again. Only probes that are not answered show this, and kernels send
             // along such a way until enough probes were missed.
-            let found_within = struck.iter().filter(|_| self.setup.kernels);
-            let found_within = found_within.map(|it| gaps::found_within(&it.fault)).max();
+            let left_within = world.kernels_are_left_within();
             // Whoever asked for quiet may be gone, and hosts that keep it ask each other nothing.
             let quiet = self.setup.agents.pause.then_some(LONGEST_PAUSE);
-            let settled = found_within.into_iter().chain(quiet).fold(Self::SETTLED, Duration::max);
+            let settled = quiet.into_iter().chain([left_within]).fold(Self::SETTLED, Duration::max);
             let settled_at = agreed_at + settled;
             self.run_checked(world, watch, settled_at)?;
             world.ask_for_all_names();

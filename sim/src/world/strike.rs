@@ -43,10 +43,13 @@ impl World {
         self.part_users();
         self.note_disturbances();
         let (orderly, ends_xbar) = (self.is_orderly(), self.ends_xbar(fault));
+        self.note_kernels_away();
+        let left_within = self.kernels_are_left_within();
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic
         {
-            traffic.strike(self.now, fault, &what, Circumstances { all_well, orderly, ends_xbar });
+            let circumstances = Circumstances { all_well, orderly, ends_xbar, left_within };
+            traffic.strike(self.now, fault, &what, circumstances);
         }
         self.capture.strike(&what);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });

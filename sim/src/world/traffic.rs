@@ -77,6 +77,8 @@ pub(super) struct Circumstances {
     pub(super) orderly: bool,
     /// Whether a whole xbar ends with it.
     pub(super) ends_xbar: bool,
+    /// How long it may take behind it until hosts find kernels that do not forward: see [`World::kernels_are_left_within`].
+    pub(super) left_within: Duration,
 }
 
 impl Traffic {
@@ -117,7 +119,7 @@ impl Traffic {
         now: Instant,
         fault: Fault,
         what: &str,
-        Circumstances { all_well, orderly, ends_xbar }: Circumstances,
+        Circumstances { all_well, orderly, ends_xbar, left_within }: Circumstances,
     ) {
         if self.started && self.effects.len() < MAX_EFFECTS {
             self.effects.push(FaultEffect {
@@ -132,6 +134,7 @@ impl Traffic {
                 kept_gap: all_well.then_some(Duration::ZERO),
                 mapped_gap: orderly.then_some(Duration::ZERO),
                 ends_xbar,
+                left_within,
             });
         }
     }

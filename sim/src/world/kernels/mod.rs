@@ -5,6 +5,7 @@
 //! when its host's agent is gone.
 
 mod counts;
+mod failing;
 mod neighbours;
 mod packets;
 mod tap_datagram;
@@ -66,11 +67,15 @@ struct Kernel {
     /// The port of the crossbar to which its host was cabled when the host started.
     home: Option<PlantPort>,
     firewall: Firewall,
+    /// Whether somebody has emptied its tables, and its host has not put that right yet.
+    is_emptied: bool,
     /// Whether its host said last that it sends packets on by their destination.
     said_to_forward: bool,
     counts: Counts,
     /// Whether somebody looks at it now and then.
     is_looked_at: bool,
+    /// Whether an earlier run of its host has left routes in it.
+    has_left: bool,
     /// Whether it holds nothing of an earlier run any more.
     taken_over: bool,
     /// Until when it holds what an earlier run left at the longest.
@@ -86,6 +91,8 @@ struct Kernel {
 pub(super) struct Kernels {
     hosts: Vec<Kernel>,
     packets: Packets,
+    /// Whether some host has been cabled to another crossbar than when it started.
+    was_one_away: bool,
 }
 
 impl Kernels {
@@ -98,7 +105,7 @@ impl Kernels {
             Kernel::new(host, abilities(choice, drawn), !(drawn / 16).is_multiple_of(4))
         };
         let hosts = (0..hosts as u32).map(kernel);
-        Self { hosts: hosts.collect(), packets: Packets::default() }
+        Self { hosts: hosts.collect(), ..Self::default() }
     }
 
     /// Whether some forward by destination.
@@ -157,9 +164,11 @@ impl Kernel {
             changes: 0,
             home: None,
             firewall: Firewall::Open,
+            is_emptied: false,
             said_to_forward: false,
             counts: Counts::new(is_counting),
             is_looked_at: false,
+            has_left: false,
             taken_over: false,
             taking_over_until: Instant::ZERO,
             left: LeftNeighbours::default(),
@@ -210,6 +219,7 @@ impl World {
             kernel.hold(Objects::default());
         }
         kernel.left = LeftNeighbours::of(&kernel.objects);
+        kernel.has_left = !kernel.objects.routes.is_empty();
         let first_number = first_free_number(&kernel.objects);
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
         let left = LeftRoutes::of(&kernel.objects, |ip| {
@@ -306,6 +316,7 @@ impl World {
         let all = 0..self.hosts.len() as u32;
         if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
             kernel.hold(Objects::default());
+            kernel.is_emptied = true;
             kernel.changes += 1;
             self.united.touch_kernels(all);
         }
@@ -347,7 +358,7 @@ impl World {
         }
         let all = 0..self.hosts.len() as u32;
         let kernel = &mut self.kernels.hosts[host as usize];
-        (kernel.taken_over, kernel.revision) = (taken_over, revision);
+        (kernel.taken_over, kernel.revision, kernel.is_emptied) = (taken_over, revision, false);
         if kernel.objects != objects {
             kernel.changes += 1;
             kernel.hold(objects);

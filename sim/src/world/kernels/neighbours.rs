@@ -87,7 +87,7 @@ impl World {
     }
 
     /// Whether a host runs the crossbar of its node.
-    fn runs_crossbar(&self, host: u32) -> bool {
+    pub(super) fn runs_crossbar(&self, host: u32) -> bool {
         self.hosts[host as usize].node.as_ref().is_some_and(|node| node.runs_crossbar())
     }
 

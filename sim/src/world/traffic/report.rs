@@ -48,6 +48,8 @@ pub struct FaultEffect {
     pub mapped_gap: Option<Duration>,
     /// Whether a whole xbar ended: one without power, or the crossbar of a node with its agent.
     pub ends_xbar: bool,
+    /// How long it may take behind it until hosts find kernels that do not forward: see [`World::kernels_are_left_within`].
+    pub left_within: Duration,
 }
 
 /// What became of users' frames.
