@@ -187,6 +187,10 @@ impl Scenario {
             self.run_checked(world, watch, (agreed_at + Self::QUIET).max(settled_at + self.used() * 2))?;
             if versions(world) == before {
                 self.check_agreed(world)?;
+                // Where a kernel does not forward, others may take to its ways once more before they find that again.
+                if world.kernels_are_left_within().is_zero() {
+                    world.check_packets().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
+                }
                 // Without keys, a host that was hostile may have told others that it has a name which it does
                 // not have.
                 if self.setup.signed || !world.was_hostile() {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mapper_host::routes::RouteTable;
+use mapper_host::routes::{RoutePath, RouteTable};
 use mapper_proto::Mac;
 use mapper_proto::map::{FrameSizes, LinkMtu, Map};
-use mapper_proto::wire::{AgentState, Data, Route};
+use mapper_proto::wire::{AgentState, Data, RoundTrip, Route};
 use mapper_routing::UnionProof;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -104,7 +104,7 @@ impl World {
         Ok(())
     }
 
-    /// Sends a user's frame along the routes in use between up to `pairs` pairs of live hosts,
+    /// Sends a user's frame along each of the routes in use, there and back, between up to `pairs` pairs of live hosts
     /// drawn from `seed`, and says which does not arrive. Costs no virtual time.
     ///
     /// # Errors
@@ -128,21 +128,43 @@ impl World {
         Ok(())
     }
 
+    /// Sends a frame along each of the routes in use between two hosts, there and back.
     fn deliver_one(&mut self, map: &Map, from: u32, to: u32, rng: &mut ChaCha8Rng) -> Result<(), String> {
         let [from_name, to_name] = [from, to].map(|host| self.plant.name(PlantNode::Host(host)).to_owned());
-        let table = self.table(from).filter(|table| table.version() == map.version);
-        let route = table.and_then(|table| table.first_to(self.mac(to)));
-        let route = route.ok_or_else(|| format!("{from_name} has no route to {to_name}"))?;
+        let table = self.table(from).filter(|table| table.version() == map.version).cloned();
+        let number = table.as_ref().and_then(|table| table.host(self.mac(to)));
+        let paths = table.iter().zip(number).flat_map(|(table, to)| table.paths_to(to));
+        let mut leads_there = false;
+        for RoutePath { way: RoundTrip { there, back }, .. } in paths {
+            leads_there = true;
+            for (route, ends, what) in [(there, (from, to), "route"), (back, (to, from), "way back")] {
+                if let Err(fate) = self.walk_route(&route, ends, rng)? {
+                    let why = format!(
+                        "the {what} {route} of {from_name} and {to_name} does not lead there: {fate:?}"
+                    );
+                    return Err(why);
+                }
+            }
+        }
+        if leads_there { Ok(()) } else { Err(format!("{from_name} has no route to {to_name}")) }
+    }
+
+    /// Sends a frame along a route from one host to another. The inner error says what became of it if it does not arrive.
+    fn walk_route(
+        &mut self,
+        route: &Route,
+        (from, to): (u32, u32),
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Result<(), Fate>, String> {
         let frame = Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }
             .encode()
             .map_err(|error| error.to_string())?;
         let mut payload = [route.as_bytes(), &frame].concat();
         let fate = self.plant.walk(from, &mut payload, &self.options.timing, &Noise::default(), rng);
-        let stripped = route.as_bytes().len();
-        if matches!(fate, Fate::Arrives { host, stripped: s, .. } if host == to && s == stripped) {
-            return Ok(());
-        }
-        Err(format!("the route {route} from {from_name} does not lead to {to_name}: {fate:?}"))
+        let length = route.as_bytes().len();
+        let arrives =
+            matches!(fate, Fate::Arrives { host, stripped, .. } if host == to && stripped == length);
+        Ok(if arrives { Ok(()) } else { Err(fate) })
     }
 }
 

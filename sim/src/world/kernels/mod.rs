@@ -5,6 +5,7 @@
 //! when its host's agent is gone.
 
 mod counts;
+mod delivery;
 mod failing;
 mod neighbours;
 mod packets;

@@ -43,7 +43,7 @@ pub(super) struct Packets {
 
 /// How a packet leaves its sender.
 #[derive(Debug, Clone, Copy)]
-enum Leaves {
+pub(super) enum Leaves {
     /// As the sender's kernel routes it.
     AsRouted,
     /// By this port, whatever the routes say.
@@ -56,12 +56,12 @@ pub(in crate::world) struct Followed {
     /// The channels that it leaves crossbars by.
     pub(in crate::world) channels: Vec<u32>,
     /// Where it is delivered, if it is.
-    delivered: Option<u32>,
+    pub(super) delivered: Option<u32>,
     /// The hosts that it passes, going by its destination alone.
     passed: Vec<u32>,
     /// The host on its way whose kernel has no table for its destination, if the packet goes by its
     /// destination alone.
-    relayed: Option<u32>,
+    pub(super) relayed: Option<u32>,
 }
 
 impl World {
@@ -293,7 +293,14 @@ impl World {
     }
 
     /// Follows a packet through the kernels as they are now.
-    fn follow(&self, from: u32, leaves: Leaves, packet: Packet, bytes: usize, flow: usize) -> Followed {
+    pub(super) fn follow(
+        &self,
+        from: u32,
+        leaves: Leaves,
+        packet: Packet,
+        bytes: usize,
+        flow: usize,
+    ) -> Followed {
         let mut followed = Followed::default();
         let (mut at, mut arrival, mut packet) = (from, None, packet);
         let mut by = match leaves {

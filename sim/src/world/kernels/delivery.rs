@@ -1,0 +1,47 @@
+//! Whether packets arrive by all the ways that kernels hold.
+
+use mapper_fib::model::Packet;
+
+use super::packets::Leaves;
+use crate::fabric::PlantNode;
+use crate::world::World;
+
+/// Flows whose packets are followed, which is more than a kernel has ways to one host.
+const FLOWS: usize = 64;
+/// The length of these packets. It fits all cables.
+const PACKET_BYTES: usize = 100;
+
+impl World {
+    /// Follows packets of many flows from each live host to each other one of its part to which its kernel has a route. Each must get
+    /// there, or to a kernel on the way that has no table for its destination, from where it goes on as a frame. Costs no
+    /// virtual time.
+    ///
+    /// # Errors
+    /// In words, naming the hosts.
+    pub fn check_packets(&mut self) -> Result<(), String> {
+        if !self.kernels.are_there() {
+            return Ok(());
+        }
+        for part in self.live_parts() {
+            for &from in &part.hosts {
+                let others = part.hosts.iter().filter(|&&to| to != from);
+                others.into_iter().try_for_each(|&to| self.check_packets_between(from, to))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_packets_between(&self, from: u32, to: u32) -> Result<(), String> {
+        let [kernel, other] = [from, to].map(|host| &self.kernels.hosts[host as usize]);
+        let routed = other.ips.iter().filter(|&&ip| kernel.mtu_towards(ip).is_some());
+        for (&ip, flow) in routed.flat_map(|ip| (0..FLOWS).map(move |flow| (ip, flow))) {
+            let packet = Packet::new(ip, Vec::new());
+            let followed = self.follow(from, Leaves::AsRouted, packet, PACKET_BYTES, flow);
+            if followed.delivered != Some(to) && followed.relayed.is_none() {
+                let [from, to] = [from, to].map(|host| self.plant.name(PlantNode::Host(host)));
+                return Err(format!("packets of flow {flow} from {from} to {ip} do not arrive at {to}"));
+            }
+        }
+        Ok(())
+    }
+}
