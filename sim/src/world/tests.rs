@@ -321,6 +321,27 @@ fn after_a_fault_the_old_map_does_not_count() {
 }
 
 #[test]
+fn each_route_of_a_pair_is_walked_there_and_back() {
+    let ends = |port| [0, 1].map(|xbar| PortRef { xbar, port });
+    let mut fabric = fabric();
+    let [a, b] = ends(3);
+    fabric.map.cables.push(Cable::new(a, b));
+    fabric.map.cables.sort();
+    let plant = Plant::new(&fabric, Xbars::AsDescribed, 1).unwrap();
+    let mut world = World::new(&fabric, plant, options(), Vec::new());
+    assert_eq!(world.run(Until::Configured, ms(1000)).unwrap(), Stopped::Reached);
+    world.deliver_all(100, 1).unwrap();
+    for port in [3, 4] {
+        let end = PlantPort { node: PlantNode::Xbar(0), port };
+        world.plant.set_cable(end, CableState::Silent).unwrap();
+        let why = world.deliver_all(100, 1).unwrap_err();
+        assert!(why.contains(" does not lead there"), "{why}");
+        world.plant.set_cable(end, CableState::Up).unwrap();
+    }
+    world.deliver_all(100, 1).unwrap();
+}
+
+#[test]
 fn each_part_has_a_true_map_or_not_by_itself() {
     let mut world = real(RealHosts, Vec::new());
     assert_eq!(world.run(Until::Configured, ms(1000)).unwrap(), Stopped::Reached);

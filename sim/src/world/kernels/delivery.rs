@@ -45,3 +45,38 @@ impl World {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mapper_fabric::generate;
+    use mapper_proto::Instant;
+
+    use crate::fabric::Xbars;
+    use crate::setup::{Setup, UserSetup};
+    use crate::world::Until;
+    use crate::world::kernels::Firewall;
+
+    #[test]
+    fn packets_that_a_kernel_drops_are_told() {
+        let users = UserSetup { rate: 40.0, partners: 2, from: None, flows: 1, broadcasts: false };
+        let setup = Setup {
+            xbars: Xbars::Tagged,
+            nodes: true,
+            kernels: true,
+            users: Some(users),
+            ..Setup::default()
+        };
+        let mut world = setup.world(&generate("ring:n=3,hosts=1").unwrap()).unwrap();
+        let time = Duration::from_secs(3);
+        world.run(Until::After(time), Instant::ZERO + time).unwrap();
+        assert!(world.stats().by_kernel > 0);
+        world.check_packets().unwrap();
+        world.set_firewall(1, Firewall::DropsAll);
+        let why = world.check_packets().unwrap_err();
+        assert!(why.starts_with("packets of flow "), "{why}");
+        world.set_firewall(1, Firewall::Open);
+        world.check_packets().unwrap();
+    }
+}
