@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{COLOURS, GAP, Picture, escaped, letters};
-use mapper_routing::{Heading, Topology, group_by_tier};
+use mapper_routing::{TierHeading, Topology, group_by_tier};
 
 /// Width and height of what a panel shows, without its labels.
 const PLOT: (i64, i64) = (280, 160);
@@ -22,11 +22,11 @@ struct Panel {
 }
 
 impl Panel {
-    fn heading(&self) -> Heading {
+    fn heading(&self) -> TierHeading {
         match self.from.cmp(&self.to) {
-            std::cmp::Ordering::Less => Heading::Up,
-            std::cmp::Ordering::Equal => Heading::Level,
-            std::cmp::Ordering::Greater => Heading::Down,
+            std::cmp::Ordering::Less => TierHeading::Up,
+            std::cmp::Ordering::Equal => TierHeading::Level,
+            std::cmp::Ordering::Greater => TierHeading::Down,
         }
     }
 }

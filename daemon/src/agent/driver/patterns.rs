@@ -1,6 +1,7 @@
 //! The interfaces of a node that are ports because they match a pattern: they come and go while it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use mapper_fabric::wording::with_causes;
 use mapper_machine::link::LinkError;
@@ -45,9 +46,8 @@ impl Candidates {
         let mut interfaces = Interface::all()?;
         interfaces.sort_by(|a, b| a.name.cmp(&b.name));
         let uplinks = uses::default_route_interfaces().map_err(LinkError::Netlink)?;
-        let held = HeldAddress::all()?;
-        let leased = held.iter().filter(|it| it.is_for_others && !it.is_permanent).map(|it| it.index);
-        Ok(Self { interfaces, uplinks, leased: leased.collect() })
+        let leased = HeldAddress::all()?.into_iter().filter(is_leased).map(|it| it.index).collect();
+        Ok(Self { interfaces, uplinks, leased })
     }
 
     /// Why an interface leads to another network than this fabric, in words, if it does.
@@ -92,6 +92,13 @@ impl Candidates {
             _ => self.why_elsewhere(interface),
         }
     }
+}
+
+/// Whether somebody at the interface's cable gave it the address for a while. One that a machine makes up by itself where no server
+/// answers (RFC 3927) says the contrary.
+fn is_leased(held: &HeldAddress) -> bool {
+    let is_made_up = matches!(held.address.ip(), IpAddr::V4(ip) if ip.is_link_local());
+    held.is_for_others && !held.is_permanent && !is_made_up
 }
 
 /// What has become of interfaces that match a pattern.
@@ -305,6 +312,19 @@ mod tests {
             told(&[("eth0", "it is a bridge"), ("p1", "it is wireless")]),
             "no interface that matches eth*, p? can be a port (eth0: it is a bridge; p1: it is wireless)"
         );
+    }
+
+    #[test]
+    fn addresses_that_were_leased_say_that_an_interface_leads_elsewhere() {
+        let held = |address: &str, is_permanent| HeldAddress {
+            index: 3,
+            address: address.parse().unwrap(),
+            is_for_others: true,
+            is_permanent,
+            is_ours: false,
+        };
+        assert!(is_leased(&held("192.168.1.7/24", false)) && is_leased(&held("2001:db8::7/64", false)));
+        assert!(!is_leased(&held("10.9.1.1/24", true)) && !is_leased(&held("169.254.3.4/16", false)));
     }
 
     #[test]
