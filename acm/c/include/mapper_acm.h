@@ -9,7 +9,7 @@
  *   -EADDRNOTAVAIL  the source is no address of this machine, or the destination not that of one host
  *   -ENOMEM         the service has too much to do
  *   -EINVAL         an argument makes no sense, or there is no such endpoint
- *   -EPIPE          the service has gone; connect again
+ *   -EPIPE          the service has gone, or a request went out only in part; connect again
  *   -EPROTO         what listens there does not speak as such a service does
  */
 #ifndef MAPPER_ACM_H

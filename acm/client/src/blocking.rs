@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mapper_acm::wire::{
     Address, COUNTERS, EndpointInfo, EntryFlags, PathRecord, Question, Reply, Request, Sought, reply_bytes,
@@ -16,30 +16,61 @@ use crate::{
 
 /// A connection of any kind.
 trait Connection: Read + Write + Send + std::fmt::Debug {
-    /// Has what takes longer fail.
-    fn set_patience(&self, patience: Duration) -> io::Result<()>;
+    /// Has each read and each write fail that takes longer.
+    ///
+    /// # Errors
+    /// If it is no time at all.
+    fn set_time_out(&self, time_out: Duration) -> io::Result<()>;
 }
 
 impl Connection for UnixStream {
-    fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(patience))?;
-        self.set_write_timeout(Some(patience))
+    fn set_time_out(&self, time_out: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time_out))?;
+        self.set_write_timeout(Some(time_out))
     }
 }
 
 impl Connection for TcpStream {
-    fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(patience))?;
-        self.set_write_timeout(Some(patience))
+    fn set_time_out(&self, time_out: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time_out))?;
+        self.set_write_timeout(Some(time_out))
+    }
+}
+
+/// The time that one question and its answer have together.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    patience: Duration,
+    /// `None` if it is later than clocks can tell.
+    at: Option<Instant>,
+}
+
+impl Deadline {
+    fn after(patience: Duration) -> Self {
+        Self { patience, at: Instant::now().checked_add(patience) }
+    }
+
+    /// Has the next read or write take no longer than what is left.
+    ///
+    /// # Errors
+    /// If nothing is left.
+    fn bound(self, stream: &dyn Connection) -> Result<(), ClientError> {
+        let left = self.at.map_or(self.patience, |at| at.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return Err(ClientError::Silent);
+        }
+        Ok(stream.set_time_out(left)?)
     }
 }
 
 /// A connection to a service.
 #[derive(Debug)]
 pub struct Client {
-    stream: Box<dyn Connection>,
+    /// `None` once a request went out only in part: the service would take the next one for the rest of it.
+    stream: Option<Box<dyn Connection>>,
     received: Vec<u8>,
     next_tid: u64,
+    patience: Duration,
 }
 
 impl Client {
@@ -59,18 +90,25 @@ impl Client {
             }
         };
         let stream = connect().map_err(|source| service.unreachable(source))?;
-        let mut client = Self { stream, received: Vec::new(), next_tid: 1 };
-        client.set_patience(PATIENCE)?;
-        Ok(client)
+        Ok(Self::new(stream))
     }
 
-    /// Changes how long the service may take to answer, which is [`PATIENCE`] at first. A reply that comes later is passed
-    /// over. [`Self::changed`] waits as long as it takes, if this is more than ten seconds.
+    fn new(stream: Box<dyn Connection>) -> Self {
+        Self { stream: Some(stream), received: Vec::new(), next_tid: 1, patience: PATIENCE }
+    }
+
+    /// Changes how long a question may take, from when it is asked until its answer is there. This is [`PATIENCE`] at first.
+    /// A reply that comes later is passed over. [`Self::changed`] waits as long as it takes, if this is more than ten seconds.
     ///
     /// # Errors
     /// If it is no time at all.
     pub fn set_patience(&mut self, patience: Duration) -> Result<(), ClientError> {
-        Ok(self.stream.set_patience(patience)?)
+        if patience.is_zero() {
+            let why = "a service needs some time to answer, and its patience was set to none";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
+        }
+        self.patience = patience;
+        Ok(())
     }
 
     /// The path to a name or an address, from `source` or from what the service finds best.
@@ -149,9 +187,10 @@ impl Client {
     fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
         let tid = self.next_tid;
         self.next_tid += 1;
-        self.stream.write_all(&request.to_bytes(tid)?).map_err(in_time)?;
+        let deadline = Deadline::after(self.patience);
+        self.send(&request.to_bytes(tid)?, deadline)?;
         loop {
-            let (header, reply) = self.receive()?;
+            let (header, reply) = self.receive(deadline)?;
             // The reply to a question that was given up may still come.
             if header == tid {
                 return Ok(reply);
@@ -159,18 +198,53 @@ impl Client {
         }
     }
 
-    fn receive(&mut self) -> Result<(u64, Reply), ClientError> {
+    /// Sends a request. If only a part of it goes out, the connection is closed.
+    fn send(&mut self, request: &[u8], deadline: Deadline) -> Result<(), ClientError> {
+        let stream = self.stream.as_mut().ok_or(ClientError::Closed)?;
+        let mut left = request;
+        let failed = loop {
+            match write_some(stream.as_mut(), left, deadline) {
+                Ok(written) if written == left.len() => return Ok(()),
+                Ok(written) => left = &left[written..],
+                Err(error) => break error,
+            }
+        };
+        if left.len() < request.len() {
+            self.stream = None;
+        }
+        Err(failed)
+    }
+
+    fn receive(&mut self, deadline: Deadline) -> Result<(u64, Reply), ClientError> {
         loop {
             if let Some(length) = reply_bytes(&self.received)? {
                 let (header, reply) = Reply::parse(&self.received)?;
                 self.received.drain(..length);
                 return Ok((header.tid, reply));
             }
+            let stream = self.stream.as_mut().ok_or(ClientError::Closed)?;
             let mut piece = [0; 4096];
-            match self.stream.read(&mut piece).map_err(in_time)? {
-                0 => return Err(ClientError::Closed),
-                length => self.received.extend_from_slice(&piece[..length]),
+            deadline.bound(stream.as_ref())?;
+            match stream.read(&mut piece) {
+                Ok(0) => return Err(ClientError::Closed),
+                Ok(length) => self.received.extend_from_slice(&piece[..length]),
+                // Linux never restarts a read that has a time-out after a handler of signals has run.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(in_time(error)),
             }
+        }
+    }
+}
+
+/// Writes as much as the connection takes at once.
+fn write_some(stream: &mut dyn Connection, bytes: &[u8], deadline: Deadline) -> Result<usize, ClientError> {
+    loop {
+        deadline.bound(stream)?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(ClientError::Closed),
+            Ok(written) => return Ok(written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(in_time(error)),
         }
     }
 }
@@ -183,3 +257,6 @@ fn in_time(error: io::Error) -> ClientError {
         _ => ClientError::Io(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,8 +41,8 @@ pub enum ClientError {
         /// What the system says.
         source: io::Error,
     },
-    /// The service has closed the connection.
-    #[error("the service has closed the connection")]
+    /// The service has closed the connection, or it was closed as a request could not be sent as a whole.
+    #[error("the connection to the service is closed; connect again")]
     Closed,
     /// The service does not answer.
     #[error("the service does not answer")]
