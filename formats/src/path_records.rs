@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use mapper_acm::codes::rate_code;
-use mapper_acm::fabric::guid_of;
+use mapper_acm::fabric::{LAST_LID, guid_of};
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::tables::{Layers, SlotEnd};
 use mapper_routing::{PairRoutes, Subnet, TableRoutes, Tables};
@@ -22,7 +22,8 @@ const BATCH_BYTES: usize = 64 << 20;
 const LINE_BYTES: usize = "0xffff : 15 : 4 : 255\n".len();
 
 /// Writes the paths of these tables. The GUID of a host that has none in the fabric's file is the one that its MAC makes, by
-/// which the service knows the hosts of agents. A path is as fast as its slowest cable, of those whose speed is known.
+/// which the service knows the hosts of agents. A path is as fast as its slowest cable, of those whose speed is known. Paths from
+/// and to LIDs that are none of one host are left out, as no reader takes them.
 ///
 /// # Errors
 /// Those of `out`.
@@ -71,7 +72,8 @@ struct Paths<'a> {
 impl<'a> Paths<'a> {
     fn new(fabric: &'a Fabric, subnet: &'a Subnet, tables: &'a Tables, layers: &'a Layers) -> Self {
         let topology = &subnet.topology;
-        let ends = subnet.destinations.by_lid().into_iter();
+        let by_lid = subnet.destinations.by_lid();
+        let ends = by_lid.range(..=u32::from(LAST_LID)).map(|(&lid, &slot)| (lid, slot));
         let ends = ends.filter_map(|(lid, slot)| match subnet.destinations.end(slot) {
             SlotEnd::Host { host, path } => {
                 let at = fabric.map.hosts[host as usize].at?;
@@ -172,5 +174,27 @@ mod tests {
                      # LID : SL : MTU : RATE\n0x0004 : 0 : 4 : 2\n0x0005 : 0 : 4 : 2\n0x0007 : 0 : 4 : 3\n\n";
         assert!(text.starts_with(first), "{text}");
         assert_eq!(text.matches("Channel Adapter").count(), 3);
+    }
+
+    /// What the service makes of the paths of this fabric.
+    fn read_back(fabric: &Fabric, lmc: u8) -> PathTable {
+        let subnet = Subnet::new(fabric, Some(lmc)).unwrap();
+        let routing = Engine::Minhop.compute(&subnet, &Settings::default()).unwrap();
+        let mut out = Vec::new();
+        write(&mut out, fabric, &subnet, &routing.tables, &routing.layers).unwrap();
+        PathTable::parse(&String::from_utf8(out).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_service_reads_what_is_written_whatever_lids_there_are() {
+        let mut fabric = mapper_fabric::generate("clos:hosts=8,ports=4").unwrap();
+        assert_eq!(read_back(&fabric, 2).len(), 8 * 7 * 4);
+        // One host has the last LID of one host, and another the first that stands for a group.
+        fabric.hosts[0].lid = Some(LAST_LID);
+        fabric.hosts[1].lid = Some(LAST_LID + 1);
+        let table = read_back(&fabric, 0);
+        let gid = |host: usize| gid_of(fabric.map.hosts[host].mac);
+        assert_eq!(table.len(), 7 * 6);
+        assert!(table.path(gid(2), gid(0), 0xffff).is_some() && !table.has_gid(gid(1)));
     }
 }

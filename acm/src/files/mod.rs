@@ -5,7 +5,7 @@ pub mod hosts_file;
 pub mod options_file;
 pub mod path_dump;
 
-pub use path_dump::PathTable;
+pub use path_dump::{PathTable, PathTableReader};
 
 use mapper_proto::quote;
 use thiserror::Error;

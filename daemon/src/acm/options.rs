@@ -2,12 +2,15 @@
 //!
 //! The command line wins over mapper.toml, and that over `ibacm_opts.cfg`.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mapper_acm::files::options_file::{Mode, OptionsFile};
-use mapper_acm::files::{BadLine, PathTable, address_file, hosts_file, options_file};
+use mapper_acm::files::{
+    BadLine, PathTable, PathTableReader, address_file, hosts_file, options_file, path_dump,
+};
 use mapper_acm::service::Settings;
 use mapper_acm::wire::Address;
 use mapper_machine::options::{
@@ -38,8 +41,10 @@ const CLIENT_TIMEOUT_MS: u32 = 300_000;
 const MOST_ASKED: u32 = 32;
 /// The most bytes of a name that the log repeats.
 const MOST_SHOWN: usize = 80;
-/// The longest file of `ibacm` that is read: paths of some million pairs.
+/// The longest file of `ibacm` that is read, but for that of paths.
 const MAX_FILE_BYTES: u64 = 256 << 20;
+/// The longest line of the file of paths that is read.
+const MAX_LINE_BYTES: u64 = 4096;
 
 /// Where clients reach the service, as the options of `ibacm` say.
 const fn mode_of(mode: Mode) -> ServerMode {
@@ -261,7 +266,7 @@ fn settings(keys: &AcmKeys, options: &OptionsFile) -> Result<(Settings, Vec<Stri
         most_cached: keys.cache_size.map_or(defaults.most_cached, |most| most.get() as usize),
         endpoints,
         addresses,
-        paths: read_with(route_data.as_deref(), PathTable::parse)?.unwrap_or_default(),
+        paths: route_data.as_deref().map(read_paths).transpose()?.unwrap_or_default(),
         ..defaults
     };
     Ok((settings, notes))
@@ -289,14 +294,41 @@ fn read_with<T>(
     let Some(path) = path else { return Ok(None) };
     let unreadable = |source| AcmConfigError::Unreadable { path: path.to_owned(), source };
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = File::open(path).map_err(unreadable)?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(unreadable(std::io::Error::other(format!("it is longer than {MAX_FILE_BYTES} bytes"))));
+        return Err(unreadable(io::Error::other(format!("it is longer than {MAX_FILE_BYTES} bytes"))));
     }
     // Comments may be in any encoding.
     let text = String::from_utf8_lossy(&bytes);
     parse(&text).map(Some).map_err(|error| AcmConfigError::Wrong { path: path.to_owned(), error })
+}
+
+/// The paths of a file, which is read line by line, as that of a large fabric has gigabytes.
+fn read_paths(path: &Path) -> Result<PathTable, AcmConfigError> {
+    let unreadable = |source| AcmConfigError::Unreadable { path: path.to_owned(), source };
+    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut reader = PathTableReader::default();
+    let mut bytes_left = path_dump::MOST_BYTES;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        (&mut file).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line).map_err(unreadable)?;
+        if line.is_empty() {
+            return Ok(reader.finish());
+        }
+        let length = line.len() as u64;
+        if length > MAX_LINE_BYTES {
+            let why = format!("it has a line of more than {MAX_LINE_BYTES} bytes");
+            return Err(unreadable(io::Error::other(why)));
+        }
+        bytes_left = bytes_left.checked_sub(length).ok_or_else(|| {
+            unreadable(io::Error::other(format!("it is longer than {} bytes", path_dump::MOST_BYTES)))
+        })?;
+        // Comments may be in any encoding.
+        let wrong = |error| AcmConfigError::Wrong { path: path.to_owned(), error };
+        reader.line(&String::from_utf8_lossy(&line)).map_err(wrong)?;
+    }
 }
 
 #[cfg(test)]
@@ -309,6 +341,22 @@ mod tests {
     fn read(line: AcmKeys) -> Result<AcmConfig, AcmConfigError> {
         let nothing: ReadFile = |_| Ok(Default::default());
         AcmSource::new(line, ProcessKeys::default(), LogKeys::default(), None, nothing).read()
+    }
+
+    #[test]
+    fn paths_are_read_line_by_line_and_what_is_wrong_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("paths");
+        let read_text = |text: &[u8]| {
+            std::fs::write(&file, text).unwrap();
+            read(AcmKeys { route_data: Some(file.clone()), ..AcmKeys::default() })
+        };
+        let text = b"# \xff\nSwitch 0x1, base LID 1\n2 : 0 : 4 : 3\n\n3 : 0 : 4 : 3";
+        assert_eq!(read_text(text).unwrap().settings.paths.len(), 2);
+        let wrong = read_text(b"Switch 0x1, base LID 1\n\n2 : 16 : 4 : 3\n").unwrap_err();
+        assert!(matches!(&wrong, AcmConfigError::Wrong { error, .. } if error.line == 3), "{wrong}");
+        let endless = read_text(&[b'#'; 5000]).unwrap_err();
+        assert!(matches!(endless, AcmConfigError::Unreadable { .. }), "{endless}");
     }
 
     #[test]

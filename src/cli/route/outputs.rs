@@ -1,7 +1,9 @@
 //! The files that `mapper route` writes.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
+use mapper_acm::files::path_dump;
 use mapper_formats::{ftree_order, gm_routes, lfts, lid_matrix, path_records, plot_loads, sls};
 use mapper_proto::map::Fabric;
 
@@ -11,7 +13,7 @@ use crate::cli::places::{self, NamedPath};
 use crate::cli::{CliError, UsageError};
 use mapper_routing::engines::ftree::HostOrder;
 use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelection, hop_matrix};
-use mapper_routing::tables::Layers;
+use mapper_routing::tables::{Layers, SlotEnd};
 use mapper_routing::{ProofRules, Quality, Subnet, prove_tables};
 
 /// The highest unicast LID. Those above are for multicast.
@@ -108,7 +110,12 @@ impl Outputs {
         }
         if let Some(path) = &self.path_records {
             let Routing { tables, layers, .. } = routing;
-            staged.file(path, |out| path_records::write(out, fabric, subnet, tables, layers))?;
+            let mut bytes = 0;
+            staged.file(path, |out| {
+                let mut counting = Counting { out, bytes: &mut bytes };
+                path_records::write(&mut counting, fabric, subnet, tables, layers)
+            })?;
+            notes.extend(unserved_paths(subnet, bytes));
         }
         if let Some((path, hops)) = &matrix {
             staged.file(path, |out| lid_matrix::write(out, subnet, hops))?;
@@ -241,6 +248,48 @@ fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     })
 }
 
+/// Notes on paths that the ACM service will not serve: those of hosts whose LIDs InfiniBand reserves for multicast, which are not
+/// written, and all of them if the file became too long, at so many bytes.
+fn unserved_paths(subnet: &Subnet, bytes: u64) -> Vec<String> {
+    let is_past = |slot: &u32| {
+        matches!(subnet.destinations.end(*slot), SlotEnd::Host { .. })
+            && subnet.destinations.lid(*slot) > LAST_UNICAST_LID
+    };
+    let mut notes = Vec::new();
+    let past = (0..subnet.destinations.slot_count() as u32).filter(is_past).count();
+    if past > 0 {
+        notes.push(format!(
+            "--path-records lacks the paths from and to {past} LIDs of hosts above {LAST_UNICAST_LID:#x}, where InfiniBand's unicast \
+             LIDs end"
+        ));
+    }
+    if bytes > path_dump::MOST_BYTES {
+        notes.push(format!(
+            "the file of --path-records has {bytes} bytes, and `mapper acm serve --route-data` reads at most {}",
+            path_dump::MOST_BYTES
+        ));
+    }
+    notes
+}
+
+/// Counts what is written.
+struct Counting<'a> {
+    out: &'a mut dyn Write,
+    bytes: &'a mut u64,
+}
+
+impl Write for Counting<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        *self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// A note if hosts or switches have LIDs that InfiniBand reserves for multicast.
 fn past_unicast(subnet: &Subnet) -> Option<String> {
     let slots = 0..subnet.destinations.slot_count() as u32;
@@ -251,4 +300,27 @@ fn past_unicast(subnet: &Subnet) -> Option<String> {
              load all tables"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_fabric::generate;
+
+    use super::*;
+
+    #[test]
+    fn paths_that_nobody_will_be_told_are_noted() {
+        let mut fabric = generate("clos:hosts=8,ports=4").unwrap();
+        let notes = |fabric: &Fabric, bytes| unserved_paths(&Subnet::new(fabric, None).unwrap(), bytes);
+        assert!(notes(&fabric, path_dump::MOST_BYTES).is_empty());
+        // Nobody looks for the paths of a switch.
+        fabric.xbars[0].lid = Some(0xc000);
+        assert!(notes(&fabric, 0).is_empty());
+        fabric.hosts[1].lid = Some(0xc001);
+        let told = notes(&fabric, path_dump::MOST_BYTES + 1);
+        assert!(
+            told[0].contains("1 LIDs of hosts above 0xbfff") && told[1].contains("reads at most"),
+            "{told:?}"
+        );
+    }
 }
