@@ -89,6 +89,16 @@ pub enum IbsimError {
         /// The node's name.
         node: String,
     },
+    /// ibsim let the client in, and did not let a manager be behind its port.
+    #[error(
+        "ibsim at `{base}` takes no subnet manager at `{node}`; end the one that is there, or name another node"
+    )]
+    ManagerRefused {
+        /// The beginning of its sockets' names.
+        base: String,
+        /// The node's name.
+        node: String,
+    },
     /// The node's name does not fit ibsim's message.
     #[error("`{0}` is too long for ibsim, which takes names of at most {MAX_NODE_BYTES} bytes")]
     LongName(String),
@@ -221,11 +231,15 @@ impl IbsimPort {
     /// # Errors
     /// If that fails, or another manager is there.
     pub fn open_for_manager(node: &str) -> Result<Self, IbsimError> {
-        let mut port = Self::open(node)?;
-        let failed = |what| move |source| IbsimError::Socket { what, base: base(), source };
+        Self::open_for_manager_at(&base(), node)
+    }
+
+    fn open_for_manager_at(base: &str, node: &str) -> Result<Self, IbsimError> {
+        let mut port = Self::open_at(base, node)?;
+        let failed = |what| move |source| IbsimError::Socket { what, base: base.to_owned(), source };
         let answer = port.ask(&control_message(port.client, TYPE_SET_MANAGER, &1_u32.to_ne_bytes()));
         if number_at(&answer.map_err(failed("talk to"))?, TYPE_AT) == TYPE_ERROR {
-            return Err(IbsimError::Refused { base: base(), node: node.to_owned() });
+            return Err(IbsimError::ManagerRefused { base: base.to_owned(), node: node.to_owned() });
         }
         port.is_marked = true;
         port.data.set_nonblocking(true).map_err(failed("use the socket to"))?;
@@ -414,5 +428,24 @@ mod tests {
         drop(port);
         let last = answers.join().unwrap();
         assert_eq!([4, 8].map(|at| number_at(&last, at)), [3, TYPE_DISCONNECT], "it says goodbye");
+    }
+
+    #[test]
+    fn a_node_that_takes_no_manager_is_not_told_as_one_that_is_not_there() {
+        let base = format!("mapper-managed-{}", std::process::id());
+        let control = UnixDatagram::bind_addr(&address(&base, "ctl").unwrap()).unwrap();
+        let _out = UnixDatagram::bind_addr(&address(&base, "out3").unwrap()).unwrap();
+        let answers = std::thread::spawn(move || {
+            // It connects, is no manager, and says goodbye.
+            for kind in [TYPE_CONNECT, TYPE_ERROR, TYPE_DISCONNECT] {
+                let mut message = [0; CONTROL_BYTES];
+                let (_, client) = control.recv_from(&mut message).unwrap();
+                let answer = control_message(0, kind, &3_u32.to_ne_bytes());
+                control.send_to_addr(&answer, &client).unwrap();
+            }
+        });
+        let refused = IbsimPort::open_for_manager_at(&base, "host").unwrap_err();
+        assert!(matches!(refused, IbsimError::ManagerRefused { .. }), "{refused}");
+        answers.join().unwrap();
     }
 }
