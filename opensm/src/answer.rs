@@ -7,7 +7,7 @@ use mapper_routing::{Former, Subnet, Tables, Transition, transition};
 use serde::{Deserialize, Serialize};
 
 use crate::choosing::{Choosing, Served, why_none};
-use crate::reading::{Read, read};
+use crate::reading::{RequestedFabric, read};
 use crate::{Options, Request, Switch};
 
 /// Tables and layers, proved.
@@ -74,7 +74,8 @@ pub fn answer(request: &Request) -> Outcome {
     let unreadable = |why: String| Declined {
         said: vec![format!("the subnet cannot be routed: {why}"), request.asker.left().to_owned()],
     };
-    let Read { fabric, lmc, isolated } = read(request).map_err(|bad| unreadable(bad.to_string()))?;
+    let RequestedFabric { fabric, lmc, isolated } =
+        read(request).map_err(|bad| unreadable(bad.to_string()))?;
     let subnet = Subnet::new(&fabric, Some(lmc)).map_err(|error| unreadable(error.to_string()))?;
     check_lids(&subnet, &fabric).map_err(unreadable)?;
     let notes = notes_of(&subnet, &request.options, &isolated);

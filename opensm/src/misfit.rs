@@ -6,6 +6,7 @@
 use mapper_routing::Tables;
 use thiserror::Error;
 
+use crate::reading::LAST_LID;
 use crate::{Answer, Request};
 
 /// Why an answer does not fit the request that it is for.
@@ -34,7 +35,7 @@ pub enum Misfit {
         ports: u8,
     },
     /// More LIDs than there are.
-    #[error("has a table of {0} LIDs, and there are 49152")]
+    #[error("has a table of {0} LIDs, and there are {LIDS}")]
     Lids(usize),
     /// More layers than service levels, or none.
     #[error("has {0} layers, and there are 16 service levels")]
@@ -45,7 +46,7 @@ pub enum Misfit {
 }
 
 /// LIDs that a table may have.
-const LIDS: usize = 0xc000;
+const LIDS: usize = LAST_LID as usize + 1;
 /// Service levels.
 const LEVELS: u8 = 16;
 

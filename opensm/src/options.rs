@@ -14,7 +14,8 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The engines that are tried, in this order; none if the best of all is wanted.
-    engines: Option<Vec<String>>,
+    #[serde(with = "engine_names")]
+    engines: Option<Vec<Engine>>,
     /// The GUIDs of the switches that are roots; engines find them if none is given.
     pub roots: Vec<u64>,
     /// Most layers, before the switches' virtual lanes are looked at. If it is not given, the best of all is looked for
@@ -88,8 +89,7 @@ impl Options {
 
     /// The engines that are tried, in this order; `None` if the best of all is wanted.
     pub fn engines(&self) -> Option<Vec<Engine>> {
-        let names = self.engines.as_ref()?.iter();
-        Some(names.filter_map(|name| name.parse().ok()).collect())
+        self.engines.clone()
     }
 
     /// Whether a limit on layers is given.
@@ -148,8 +148,8 @@ fn names() -> String {
     engines.map(Engine::name).collect::<Vec<_>>().join(", ")
 }
 
-fn engines(value: &str) -> Result<Option<Vec<String>>, OptionError> {
-    let mut names = Vec::new();
+fn engines(value: &str) -> Result<Option<Vec<Engine>>, OptionError> {
+    let mut engines = Vec::new();
     if value.trim() == Options::BEST {
         return Ok(None);
     }
@@ -161,9 +161,35 @@ fn engines(value: &str) -> Result<Option<Vec<String>>, OptionError> {
         if !computes_tables(engine) {
             return Err(OptionError::NoTables(engine));
         }
-        names.push(engine.name().to_owned());
+        engines.push(engine);
     }
-    if names.is_empty() { Err(OptionError::Empty("engines")) } else { Ok(Some(names)) }
+    if engines.is_empty() { Err(OptionError::Empty("engines")) } else { Ok(Some(engines)) }
+}
+
+/// Engines by name, as they travel to the process that computes. A name that it does not know is refused.
+mod engine_names {
+    use mapper_routing::engines::Engine;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        engines: &Option<Vec<Engine>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let names: Option<Vec<&str>> =
+            engines.as_ref().map(|engines| engines.iter().map(|engine| engine.name()).collect());
+        names.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(
+        deserializer: D,
+    ) -> Result<Option<Vec<Engine>>, D::Error> {
+        let names: Option<Vec<String>> = Option::deserialize(deserializer)?;
+        let engine = |name: String| {
+            name.parse().map_err(|_| D::Error::custom(format!("`{name}` is no engine of this version")))
+        };
+        names.map(|names| names.into_iter().map(engine).collect()).transpose()
+    }
 }
 
 fn roots(value: &str) -> Result<Vec<u64>, OptionError> {
@@ -193,6 +219,16 @@ mod tests {
         assert_eq!((options.layers(8), options.limit_s, options.reassign), (4, 5, true));
         assert_eq!("".parse(), Ok(Options::default()));
         assert_eq!("engines=best".parse(), Ok(Options::default()));
+    }
+
+    #[test]
+    fn engines_arrive_at_the_worker_and_an_unknown_one_is_refused() {
+        let options: Options = "engines=updn,lash".parse().unwrap();
+        let mut bytes = postcard::to_stdvec(&options).unwrap();
+        assert_eq!(postcard::from_bytes::<Options>(&bytes).unwrap(), options);
+        let at = bytes.windows(4).position(|name| name == b"lash").unwrap();
+        bytes[at] = b'b';
+        assert!(postcard::from_bytes::<Options>(&bytes).is_err());
     }
 
     #[test]

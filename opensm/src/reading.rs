@@ -19,7 +19,7 @@ pub enum BadSubnet {
     #[error("{0} has no ports")]
     NoPorts(String),
     /// A node with LID 0, or one that is no unicast LID.
-    #[error("{name} has LID {lid}; expected 1 to 49151")]
+    #[error("{name} has LID {lid}; expected 1 to {LAST_LID}")]
     Lid {
         /// The node.
         name: String,
@@ -85,8 +85,8 @@ pub enum BadSubnet {
     },
 }
 
-/// A fabric, with what adapters it has that no cable leads to.
-pub(crate) struct Read {
+/// The fabric of a request, with what adapters it has that no cable leads to.
+pub(crate) struct RequestedFabric {
     pub(crate) fabric: Fabric,
     pub(crate) lmc: u8,
     /// The names of adapters that no cable leads to.
@@ -94,10 +94,10 @@ pub(crate) struct Read {
 }
 
 /// Largest unicast LID.
-const LAST_LID: u16 = 0xbfff;
+pub(crate) const LAST_LID: u16 = 0xbfff;
 
 /// Reads what OpenSM handed over. Switches and adapters keep their order.
-pub(crate) fn read(request: &Request) -> Result<Read, BadSubnet> {
+pub(crate) fn read(request: &Request) -> Result<RequestedFabric, BadSubnet> {
     if request.switches.is_empty() {
         return Err(BadSubnet::NoSwitch);
     }
@@ -130,7 +130,7 @@ pub(crate) fn read(request: &Request) -> Result<Read, BadSubnet> {
         label.uncabled = host.at.is_none();
     }
     let lmc = request.adapters.first().map_or(0, |adapter| adapter.lmc);
-    Ok(Read { fabric, lmc, isolated })
+    Ok(RequestedFabric { fabric, lmc, isolated })
 }
 
 fn label_of(adapter: &Adapter) -> HostLabel {

@@ -20,7 +20,10 @@ pub enum TransferError {
     Malformed(#[from] postcard::Error),
     /// Bytes follow its contents.
     #[error("is malformed: {0} bytes follow its end")]
-    TooLong(usize),
+    Trailing(usize),
+    /// It is longer than any message is.
+    #[error("is longer than the {0} bytes that are read")]
+    TooLong(u64),
 }
 
 /// The largest message that is read, in bytes. The tables of a subnet of 49,151 LIDs take some 200 MB.
@@ -45,12 +48,19 @@ pub fn send(to: &mut impl Write, message: &impl Serialize) -> Result<(), Transfe
 /// # Errors
 /// If it is none, of another version, or longer than 512 MiB.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, TransferError> {
+    receive_at_most(from, MAX_BYTES)
+}
+
+fn receive_at_most<T: DeserializeOwned>(from: &mut impl Read, most: u64) -> Result<T, TransferError> {
     let mut bytes = Vec::new();
-    from.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    from.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(TransferError::TooLong(most));
+    }
     let contents = bytes.strip_prefix(HEADER).ok_or(TransferError::OtherVersion)?;
     match postcard::take_from_bytes(contents)? {
         (message, []) => Ok(message),
-        (_, rest) => Err(TransferError::TooLong(rest.len())),
+        (_, rest) => Err(TransferError::Trailing(rest.len())),
     }
 }
 
@@ -68,6 +78,19 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_is_too_long_is_told_as_such() {
+        let mut bytes = Vec::new();
+        send(&mut bytes, &ring(5)).unwrap();
+        let length = bytes.len() as u64;
+        let receive = |most| receive_at_most::<Request>(&mut bytes.as_slice(), most);
+        assert_eq!(receive(length).unwrap(), ring(5));
+        assert_eq!(
+            receive(length - 1).unwrap_err().to_string(),
+            format!("is longer than the {} bytes that are read", length - 1)
+        );
+    }
+
+    #[test]
     fn what_is_no_message_of_this_version_is_refused() {
         let mut bytes = Vec::new();
         send(&mut bytes, &ring(5)).unwrap();
@@ -75,7 +98,7 @@ mod tests {
             receive::<Request>(&mut &bytes[..end]).unwrap_err();
         }
         bytes.push(0);
-        assert!(matches!(receive::<Request>(&mut bytes.as_slice()), Err(TransferError::TooLong(1))));
+        assert!(matches!(receive::<Request>(&mut bytes.as_slice()), Err(TransferError::Trailing(1))));
         bytes[14] = b'9';
         let error = receive::<Request>(&mut bytes.as_slice()).unwrap_err().to_string();
         assert!(error.contains("is of another version of mapper"), "{error}");

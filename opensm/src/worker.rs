@@ -1,7 +1,7 @@
 //! The process that computes, as OpenSM's process sees it.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,6 +13,11 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open, prlimit};
 use thiserror::Error;
 
 use crate::{MAX_BYTES, Misfit, Outcome, Request, TransferError, receive, send};
+
+/// How much of the end of a worker's complaints is looked at.
+const MOST_WORDS_BYTES: u64 = 64 << 10;
+/// The most lines of a worker's complaints that are told.
+const MOST_LINES: usize = 3;
 
 /// A program that reads a [`Request`] and writes an [`Outcome`].
 ///
@@ -137,16 +142,23 @@ fn memory(name: &str) -> io::Result<File> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
-/// The end of what it complained about.
+/// The end of what it complained about: a panic's lines if there are some, else the last ones.
 fn last_words(mut complaints: File) -> String {
     let mut said = Vec::new();
-    let read = complaints.rewind().and_then(|()| complaints.take(64 << 10).read_to_end(&mut said));
+    let read = complaints.metadata().and_then(|file| {
+        complaints.seek(SeekFrom::Start(file.len().saturating_sub(MOST_WORDS_BYTES)))?;
+        complaints.take(MOST_WORDS_BYTES).read_to_end(&mut said)
+    });
     let said = String::from_utf8_lossy(&said);
-    let line = said.lines().find(|line| !line.trim().is_empty());
-    match (read, line) {
-        (Ok(_), Some(line)) => line.chars().filter(|c| !c.is_control()).take(400).collect(),
-        _ => "it said nothing".to_owned(),
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if read.is_err() || lines.is_empty() {
+        return "it said nothing".to_owned();
     }
+    // Behind the words of a panic there may be a long backtrace.
+    let panic = lines.iter().rposition(|line| line.contains(" panicked at "));
+    let first = panic.unwrap_or(lines.len().saturating_sub(MOST_LINES));
+    let words = lines.iter().skip(first).take(MOST_LINES).copied().collect::<Vec<_>>().join("; ");
+    words.chars().filter(|c| !c.is_control()).take(400).collect()
 }
 
 #[cfg(test)]
@@ -187,6 +199,21 @@ mod tests {
                 .starts_with("/nowhere cannot be started")
         );
     }
+
+    #[test]
+    fn the_last_words_of_a_worker_are_told_whatever_it_said_before() {
+        let warnings = "for i in $(seq 20000); do echo warning $i; done >&2";
+        let told = run(&format!("{warnings}; exit 1"), 60);
+        assert!(told.ends_with(": warning 19998; warning 19999; warning 20000"), "{told}");
+        let panic =
+            "printf \"thread 'main' panicked at a.rs:1:2:\\nit broke\\nstack backtrace:\\n 0: x\\n\" >&2";
+        let told = run(&format!("{warnings}; {panic}; exit 101"), 60);
+        assert!(
+            told.ends_with(": thread 'main' panicked at a.rs:1:2:; it broke; stack backtrace:"),
+            "{told}"
+        );
+    }
+
     #[test]
     fn answers_that_are_spoiled_or_to_another_question_are_refused() {
         let (question, other) = (ring(4), ring(5));
