@@ -3,7 +3,9 @@
 //! Each is obeyed, or there is a note that says why it has no effect here. A value that `ibacm` would not understand is
 //! an error.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::{BadLine, lines, quoted};
@@ -37,7 +39,7 @@ pub struct OptionsFile {
     pub log_file: Option<PathBuf>,
     /// How much is logged: 0 for what every administrator wants to know, 1 and 2 for more.
     pub log_level: Option<u8>,
-    /// How long whose an address is is remembered; `Some(None)` for ever.
+    /// How long the service remembers which host has an address; `Some(None)` for ever.
     pub address_keep: Option<Option<Duration>>,
     /// How long a path is remembered; `Some(None)` as long as the address.
     pub route_keep: Option<Option<Duration>>,
@@ -107,90 +109,102 @@ pub fn parse(text: &str) -> Result<OptionsFile, BadLine> {
         if name != "provider" && !rest.is_empty() {
             return Err(BadLine::new(line, format!("expected `name value`, found {} words", words.len())));
         }
-        options.take(line, &name.to_ascii_lowercase(), value)?;
+        options.take(&OptionLine { line, name: &name.to_ascii_lowercase(), value })?;
     }
     Ok(options)
 }
 
+/// An option as a line of the file gives it.
+struct OptionLine<'a> {
+    line: usize,
+    name: &'a str,
+    value: &'a str,
+}
+
+impl OptionLine<'_> {
+    /// The value as `read` reads it; an error that says what was expected if it cannot.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&str) -> Option<T>,
+        expected: &'static str,
+    ) -> Result<Option<T>, BadLine> {
+        let wrong = || format!("{} {}: expected {expected}", self.name, quoted(self.value));
+        read(self.value).map(Some).ok_or_else(|| BadLine::new(self.line, wrong()))
+    }
+}
+
 impl OptionsFile {
-    fn take(&mut self, line: usize, name: &str, value: &str) -> Result<(), BadLine> {
-        let wrong =
-            |expected: &str| BadLine::new(line, format!("{name} {}: expected {expected}", quoted(value)));
-        match name {
-            "log_file" => self.log_file = Some(value.into()),
-            "log_level" => {
-                let level = value.parse().ok().filter(|&level| level <= 2);
-                self.log_level = Some(level.ok_or_else(|| wrong("0, 1 or 2"))?);
+    fn take(&mut self, option: &OptionLine<'_>) -> Result<(), BadLine> {
+        match option.name {
+            "log_file" => self.log_file = Some(option.value.into()),
+            "log_level" => self.log_level = option.read(|it| within(it, 0..=2), "0, 1 or 2")?,
+            "addr_prot" => _ = option.read(|it| one_of(it, &["acm"]), "acm")?,
+            "route_prot" => {
+                option.read(|it| one_of(it, &["acm", "sa"]), "acm or sa")?;
+                self.note(option, "paths come from this machine's map and routes either way");
             }
-            "addr_prot" if value == "acm" => {}
-            "addr_prot" => return Err(wrong("acm")),
-            "route_prot" if ["acm", "sa"].contains(&value) => {
-                self.note(line, name, "paths come from this machine's map and routes either way");
-            }
-            "route_prot" => return Err(wrong("acm or sa")),
-            "addr_timeout" => {
-                self.address_keep = Some(minutes(value).ok_or_else(|| wrong("minutes, or -1 for ever"))?);
-            }
-            "route_timeout" => {
-                self.route_keep = Some(minutes(value).ok_or_else(|| wrong("minutes, or -1 for ever"))?);
-            }
+            "addr_timeout" => self.address_keep = option.read(minutes, "minutes, or -1 for ever")?,
+            "route_timeout" => self.route_keep = option.read(minutes, "minutes, or -1 for ever")?,
             "server_port" => {
-                let port = value.parse().ok().filter(|&port| port > 0);
-                self.server_port = Some(port.ok_or_else(|| wrong("a port of TCP"))?);
+                self.server_port = option.read(|it| within(it, 1..=u16::MAX), "a port of TCP")?;
             }
-            "server_mode" => {
-                self.server_mode = Some(match value {
-                    "unix" => Mode::Unix,
-                    "loop" => Mode::Loopback,
-                    "open" => Mode::Open,
-                    _ => return Err(wrong("unix, loop or open")),
-                });
-            }
+            "server_mode" => self.server_mode = option.read(mode, "unix, loop or open")?,
             "timeout" => {
-                let ms = value.parse().ok().filter(|ms| (1..=600_000).contains(ms));
-                self.timeout =
-                    Some(Duration::from_millis(ms.ok_or_else(|| wrong("1 to 600000 milliseconds"))?));
+                let ms = option.read(|it| within(it, 1..=600_000), "1 to 600000 milliseconds")?;
+                self.timeout = ms.map(Duration::from_millis);
             }
-            "retries" => {
-                let retries = value.parse().ok().filter(|&retries| retries <= 100);
-                self.retries = Some(retries.ok_or_else(|| wrong("0 to 100"))?);
-            }
+            "retries" => self.retries = option.read(|it| within(it, 0..=100), "0 to 100")?,
             "resolve_depth" => {
-                let depth = value.parse().ok().filter(|depth| (1..=65_535).contains(depth));
-                self.resolve_depth = Some(depth.ok_or_else(|| wrong("1 to 65535"))?);
+                self.resolve_depth = option.read(|it| within(it, 1..=65_535), "1 to 65535")?;
             }
             "addr_preload" => {
-                self.preload_addresses =
-                    Some(either(value, "acm_hosts").ok_or_else(|| wrong("none or acm_hosts"))?);
+                self.preload_addresses = option.read(|it| either(it, "acm_hosts"), "none or acm_hosts")?;
             }
             "route_preload" => {
-                let preload = either(value, "opensm_full_v1");
-                self.preload_routes = Some(preload.ok_or_else(|| wrong("none or opensm_full_v1"))?);
+                self.preload_routes =
+                    option.read(|it| either(it, "opensm_full_v1"), "none or opensm_full_v1")?;
             }
-            "addr_data_file" => self.address_file = Some(value.into()),
-            "route_data_file" => self.route_file = Some(value.into()),
-            "support_ips_in_addr_cfg" => {
-                let supported = match value {
-                    "1" | "true" | "yes" => true,
-                    "0" | "false" | "no" => false,
-                    _ => return Err(wrong("0 or 1")),
-                };
-                self.ips_in_address_file = Some(supported);
-            }
-            _ => {
+            "addr_data_file" => self.address_file = Some(option.value.into()),
+            "route_data_file" => self.route_file = Some(option.value.into()),
+            "support_ips_in_addr_cfg" => self.ips_in_address_file = option.read(truth, "0 or 1")?,
+            name => {
                 let known = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name);
-                self.note(
-                    line,
-                    name,
-                    known.map_or("it is not known, and ibacm ignores it, too", |(_, why)| why),
-                );
+                let why = known.map_or("it is not known, and ibacm ignores it, too", |(_, why)| why);
+                self.note(option, why);
             }
         }
         Ok(())
     }
 
-    fn note(&mut self, line: usize, name: &str, why: &'static str) {
-        self.notes.push(Note { line, name: name.to_owned(), why });
+    fn note(&mut self, option: &OptionLine<'_>, why: &'static str) {
+        self.notes.push(Note { line: option.line, name: option.name.to_owned(), why });
+    }
+}
+
+/// A number from this range.
+fn within<T: FromStr + PartialOrd>(value: &str, range: RangeInclusive<T>) -> Option<T> {
+    value.parse().ok().filter(|number| range.contains(number))
+}
+
+/// Nothing, if the value is one of these words.
+fn one_of(value: &str, words: &[&str]) -> Option<()> {
+    words.contains(&value).then_some(())
+}
+
+fn mode(value: &str) -> Option<Mode> {
+    match value {
+        "unix" => Some(Mode::Unix),
+        "loop" => Some(Mode::Loopback),
+        "open" => Some(Mode::Open),
+        _ => None,
+    }
+}
+
+fn truth(value: &str) -> Option<bool> {
+    match value {
+        "1" | "true" | "yes" => Some(true),
+        "0" | "false" | "no" => Some(false),
+        _ => None,
     }
 }
 
