@@ -14,6 +14,7 @@ mod port;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+use mapper_ib::lids::LAST_LID;
 use mapper_proto::Mac;
 
 use port::{Answer, FromPort};
@@ -22,8 +23,6 @@ pub use port::{FoundPath, Port, Wanted};
 use crate::codes::{mtu_code, rate_code};
 use crate::wire::{Address, PathRecord, Selected};
 
-/// The greatest LID of one host; what is above is for multicast.
-pub const LAST_LID: u16 = 0xbfff;
 /// The partition that all ports are in.
 pub const DEFAULT_PKEY: u16 = 0xffff;
 /// How long packets may live: about a second, as OpenSM has it.

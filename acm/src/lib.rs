@@ -10,11 +10,12 @@
 #[cfg(test)]
 mod any_bytes;
 pub mod cache;
-pub mod codes;
 pub mod fabric;
 pub mod files;
 pub mod service;
 pub mod wire;
+
+pub use mapper_ib::codes;
 
 // The bodies of the fuzz targets name the crate as these targets do.
 #[cfg(test)]

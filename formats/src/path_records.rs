@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use mapper_acm::codes::rate_code;
-use mapper_acm::fabric::{LAST_LID, guid_of};
+use mapper_acm::fabric::guid_of;
+use mapper_ib::lids::LAST_LID;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::tables::{Layers, SlotEnd};
 use mapper_routing::{PairRoutes, Subnet, TableRoutes, Tables};
@@ -155,6 +156,7 @@ mod tests {
         );
         assert!(table.path(gid(0), gid(2), 0xffff).unwrap().reversible);
     }
+
     #[test]
     fn a_block_has_all_addresses_that_tables_lead_to() {
         let mut fabric = mapper_fabric::generate("ring:n=3,hosts=1").unwrap();

@@ -3,6 +3,7 @@
 //! - [`mad`]: directed-route datagrams of subnet management (SMPs) and the attributes that they carry, as the
 //!   InfiniBand Architecture Specification, volume 1, chapter 14 lays them out.
 //! - [`sweep`]: breadth-first exploration by GUID. It only ever asks: no request of it changes anything.
+//! - [`codes`]: the codes of MTUs and rates.
 //! - [`lids`]: which LIDs ports have.
 //! - [`manager`]: a subnet manager, which writes what differs (`program`), settles with others who is master, and answers
 //!   hosts (`administration`), and asks for paths itself (`inquiries`).
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod administration;
+pub mod codes;
 mod exchange;
 mod inquiries;
 pub mod lids;

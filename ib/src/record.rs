@@ -204,7 +204,7 @@ fn data_of(smp: &Smp<ManagerMethod>) -> String {
         Attribute::GuidInfo
         | Attribute::PartitionTable
         | Attribute::SlToVl
-        | Attribute::LaneArbitration
+        | Attribute::VlArbitration
         | Attribute::LinearTable
         | Attribute::MulticastTable => Ok(()),
     };

@@ -7,8 +7,8 @@ use std::net::Ipv6Addr;
 
 use super::{BadLine, number, quoted};
 use crate::codes::{mtu_bytes, rate_mbps};
-use crate::fabric::LAST_LID;
 use crate::wire::{PathRecord, Selected};
+use mapper_ib::lids::LAST_LID;
 
 /// The longest file that is read: the paths between some 14,000 hosts. A path takes four bytes of memory, less than a third
 /// of its line, so this bounds the memory as well.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, io};
 
-use mapper_ib::lids::{LAST_LID, Lids};
+use mapper_ib::lids::{LAST_LID, LidRange, Lids};
 use mapper_machine::whole_file;
 use thiserror::Error;
 use tracing::warn;
@@ -48,11 +48,13 @@ pub enum LidFileError {
 /// The most bytes of a file that is read: three times as many lines as there are LIDs.
 const MAX_BYTES: u64 = 8 << 20;
 
+/// The greatest LMC.
+const MOST_LMC: u32 = 7;
+
 /// The file that keeps the LIDs.
 #[derive(Debug)]
 pub(super) struct LidFile {
     path: PathBuf,
-    last: u16,
 }
 
 impl LidFile {
@@ -65,7 +67,7 @@ impl LidFile {
             directory.join(format!("{}.lids", config.interface.replace(['/', ':'], "-")))
         };
         let path = config.subnet.lid_file.clone().unwrap_or_else(by_default);
-        Self { path, last: (1 << config.subnet.lmc) - 1 }
+        Self { path }
     }
 
     /// What was given before; nothing if there is no file.
@@ -88,8 +90,8 @@ impl LidFile {
 
     /// Keeps what is given now. A failure is logged: the subnet works without, until the next start.
     pub(super) fn write(&self, lids: &Lids) {
-        let line = |(guid, &lid): (&u64, &u16)| {
-            format!("{guid:#018x} {lid:#06x} {:#06x}\n\n", lid.saturating_add(self.last).min(LAST_LID))
+        let line = |(guid, range): (&u64, &LidRange)| {
+            format!("{guid:#018x} {:#06x} {:#06x}\n\n", range.first, range.last())
         };
         let text: String = lids.all().iter().map(line).collect();
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -112,18 +114,21 @@ fn parse(path: &Path, text: &str) -> Result<Lids, LidFileError> {
             line: number,
             text: mapper_proto::quote::visible(line),
         };
-        let (guid, lid) = port(line).ok_or_else(wrong)?;
-        given.insert(guid, lid);
+        let (guid, range) = port(line).ok_or_else(wrong)?;
+        given.insert(guid, range);
     }
     Ok(Lids::new(given))
 }
 
-/// The GUID and the first LID in a line.
-fn port(line: &str) -> Option<(u64, u16)> {
+/// The GUID and the LIDs in a line. Of a range that no LMC makes, the LIDs that are too many do not count.
+fn port(line: &str) -> Option<(u64, LidRange)> {
     let words: Vec<u64> = line.split_whitespace().map(number).collect::<Option<_>>()?;
     let &[guid, first, last] = &words[..] else { return None };
-    let is_range = first > 0 && first <= last && last <= LAST_LID.into();
-    Some((guid, u16::try_from(first).ok()?)).filter(|_| guid != 0 && is_range)
+    if guid == 0 || first == 0 || first > last || last > LAST_LID.into() {
+        return None;
+    }
+    let lmc = (last - first + 1).ilog2().min(first.trailing_zeros()).min(MOST_LMC);
+    Some((guid, LidRange { first: u16::try_from(first).ok()?, lmc: lmc as u8 }))
 }
 
 fn number(word: &str) -> Option<u64> {
@@ -140,13 +145,16 @@ mod tests {
     #[test]
     fn lids_come_back_from_their_file_and_a_wrong_line_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let file = LidFile { path: folder.path().join("state").join("lids"), last: 1 };
+        let file = LidFile { path: folder.path().join("state").join("lids") };
         assert_eq!(file.read().unwrap(), Lids::default());
-        let lids = Lids::new(BTreeMap::from([(0x10, 2), (0x0002_c903_00a1_b2c3, 0x4000)]));
+        let wide = LidRange { first: 2, lmc: 1 };
+        let single = LidRange { first: 0x4000, lmc: 0 };
+        let lids = Lids::new(BTreeMap::from([(0x10, wide), (0x0002_c903_00a1_b2c3, single)]));
         file.write(&lids);
         assert_eq!(file.read().unwrap(), lids);
         let text = std::fs::read_to_string(&file.path).unwrap();
         assert!(text.starts_with("0x0000000000000010 0x0002 0x0003\n\n"), "as OpenSM writes it: {text}");
+        assert!(text.ends_with(" 0x4000 0x4000\n\n"), "{text}");
         for wrong in ["0x10 0x0 0x0", "0x10 2", "x 1 1", "0x10 0xc000 0xc000", "0 1 1"] {
             std::fs::write(&file.path, format!("# so\n{wrong}\n")).unwrap();
             let told = file.read().unwrap_err().to_string();

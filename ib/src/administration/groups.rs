@@ -8,7 +8,8 @@ use super::Asker;
 use super::paths::{LIFE_TIME, PARTITION, PARTITION_NUMBER, own_port};
 use super::records::Records;
 use super::subnet::{End, Subnet};
-use crate::mad::sa::{Gid, JoinState, Limit, MTUS, MemberRecord, RATES, SaMad, SaStatus, matches};
+use crate::codes::{MTU_CODES, RATE_CODES};
+use crate::mad::sa::{Gid, JoinState, Limit, McMemberRecord, SaMad, SaStatus, matches};
 use crate::program::multicast::FIRST_MULTICAST_LID;
 use rules::{GIVEN, are_bounded, check, may_be_made, scope};
 
@@ -29,7 +30,7 @@ const MAX_MEMBERS: usize = 1 << 18;
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     /// The properties of its packets. No port is named in it.
-    record: MemberRecord,
+    record: McMemberRecord,
     /// Members by the GUIDs of their ports.
     members: BTreeMap<u64, JoinState>,
     /// The members for which another port joined. Any port may take these out.
@@ -39,14 +40,14 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(super) const fn record(&self) -> &MemberRecord {
+    pub(super) const fn record(&self) -> &McMemberRecord {
         &self.record
     }
 
     /// Whether somebody may change how a port takes part: the port itself may, whoever has the managers' key
     /// may, and anybody may if another port joined for it.
     fn may_change(&self, end: &End, asker: Asker) -> bool {
-        asker.is_trusted || end.has(asker.lid) || self.proxied.contains(&end.guid)
+        asker.has_managers_key || end.has(asker.lid) || self.proxied.contains(&end.guid)
     }
 
     /// The LID that its packets go to.
@@ -79,13 +80,13 @@ pub(crate) struct Groups {
 
 /// The outcome of a join.
 pub(super) struct Joined {
-    pub(super) record: MemberRecord,
+    pub(super) record: McMemberRecord,
     pub(super) is_new_group: bool,
 }
 
 /// The outcome of a leave.
 pub(super) struct Left {
-    pub(super) record: MemberRecord,
+    pub(super) record: McMemberRecord,
     pub(super) is_group_gone: bool,
 }
 
@@ -97,7 +98,7 @@ impl Groups {
 
     /// Only the broadcast group, in the generation that follows this one.
     pub(super) fn after(generation: u64) -> Self {
-        let record = MemberRecord {
+        let record = McMemberRecord {
             queue_key: BROADCAST_KEY,
             lid: FIRST_MULTICAST_LID,
             mtu: Limit::exactly(USUAL_MTU),
@@ -106,7 +107,7 @@ impl Groups {
             partition: PARTITION,
             scope: scope(BROADCAST),
             group: BROADCAST,
-            ..MemberRecord::parse(&[])
+            ..McMemberRecord::parse(&[])
         };
         let broadcast =
             Group { record, members: BTreeMap::new(), proxied: BTreeSet::new(), is_permanent: true };
@@ -162,11 +163,11 @@ impl Groups {
     pub(super) fn join(
         &mut self,
         subnet: &Subnet,
-        wanted: MemberRecord,
+        wanted: McMemberRecord,
         mask: u64,
         asker: Asker,
     ) -> Result<Joined, SaStatus> {
-        let needed = MemberRecord::PORT | MemberRecord::STATE;
+        let needed = McMemberRecord::PORT | McMemberRecord::STATE;
         if mask & needed != needed {
             return Err(SaStatus::InsufficientComponents);
         }
@@ -174,7 +175,7 @@ impl Groups {
             return Err(SaStatus::Invalid);
         }
         let end = subnet.by_gid(wanted.port).ok_or(SaStatus::InvalidGid)?;
-        let gid = if mask & MemberRecord::GROUP == 0 { Gid::default() } else { wanted.group };
+        let gid = if mask & McMemberRecord::GROUP == 0 { Gid::default() } else { wanted.group };
         let is_member = |group: &Group| group.members.contains_key(&end.guid);
         if self.members >= MAX_MEMBERS && !self.groups.get(&gid).is_some_and(is_member) {
             return Err(SaStatus::NoResources);
@@ -202,7 +203,7 @@ impl Groups {
         self.members += usize::from(before.is_none());
         self.generation += u64::from(before != Some(state));
         let is_proxy = group.proxied.contains(&end.guid);
-        let record = MemberRecord { port: wanted.port, state, is_proxy, ..group.record };
+        let record = McMemberRecord { port: wanted.port, state, is_proxy, ..group.record };
         Ok(Joined { record, is_new_group })
     }
 
@@ -210,18 +211,18 @@ impl Groups {
         &mut self,
         subnet: &Subnet,
         gid: Gid,
-        wanted: &MemberRecord,
+        wanted: &McMemberRecord,
         mask: u64,
         end: &End,
     ) -> Result<Gid, SaStatus> {
         if !wanted.state.keeps_group() {
             return Err(SaStatus::Invalid);
         }
-        let needed = MemberRecord::QUEUE_KEY
-            | MemberRecord::PARTITION
-            | MemberRecord::TRAFFIC_CLASS
-            | MemberRecord::LEVEL
-            | MemberRecord::FLOW_LABEL;
+        let needed = McMemberRecord::QUEUE_KEY
+            | McMemberRecord::PARTITION
+            | McMemberRecord::TRAFFIC_CLASS
+            | McMemberRecord::LEVEL
+            | McMemberRecord::FLOW_LABEL;
         if mask & needed != needed {
             return Err(SaStatus::InsufficientComponents);
         }
@@ -236,12 +237,19 @@ impl Groups {
             let limit = if mask & both == both { limit } else { Limit::exactly(usual) };
             limit.fit(offered, scale).ok_or(SaStatus::Invalid)
         };
-        let mtu = bounded(MemberRecord::MTU, wanted.mtu, USUAL_MTU.min(quality.mtu()), quality.mtu(), &MTUS)?;
-        let usual_rate = Limit::exactly(USUAL_RATE).fit(quality.rate(), &RATES).unwrap_or(quality.rate());
-        let rate = bounded(MemberRecord::RATE, wanted.rate, usual_rate, quality.rate(), &RATES)?;
+        let mtu = bounded(
+            McMemberRecord::MTU,
+            wanted.mtu,
+            USUAL_MTU.min(quality.mtu()),
+            quality.mtu(),
+            &MTU_CODES,
+        )?;
+        let usual_rate =
+            Limit::exactly(USUAL_RATE).fit(quality.rate(), &RATE_CODES).unwrap_or(quality.rate());
+        let rate = bounded(McMemberRecord::RATE, wanted.rate, usual_rate, quality.rate(), &RATE_CODES)?;
         let lid = self.free_lid(subnet).ok_or(SaStatus::NoResources)?;
         let gid = if is_given { self.given_gid(wanted, mask) } else { gid };
-        let record = MemberRecord {
+        let record = McMemberRecord {
             group: gid,
             port: Gid::default(),
             lid,
@@ -270,8 +278,8 @@ impl Groups {
     }
 
     /// A GID that no group has, of the scope that is wanted, or else of that of the subnet.
-    fn given_gid(&mut self, wanted: &MemberRecord, mask: u64) -> Gid {
-        let scope = if mask & MemberRecord::SCOPE == 0 { 2 } else { wanted.scope };
+    fn given_gid(&mut self, wanted: &McMemberRecord, mask: u64) -> Gid {
+        let scope = if mask & McMemberRecord::SCOPE == 0 { 2 } else { wanted.scope };
         loop {
             self.given += 1;
             let gid = Gid(GIVEN | u128::from(scope) << 112 | u128::from(self.given));
@@ -285,11 +293,11 @@ impl Groups {
     pub(super) fn leave(
         &mut self,
         subnet: &Subnet,
-        wanted: &MemberRecord,
+        wanted: &McMemberRecord,
         mask: u64,
         asker: Asker,
     ) -> Result<Left, SaStatus> {
-        let needed = MemberRecord::GROUP | MemberRecord::PORT | MemberRecord::STATE;
+        let needed = McMemberRecord::GROUP | McMemberRecord::PORT | McMemberRecord::STATE;
         if mask & needed != needed {
             return Err(SaStatus::InsufficientComponents);
         }
@@ -312,7 +320,7 @@ impl Groups {
         }
         self.generation += 1;
         let is_proxy = group.proxied.contains(&end.guid);
-        let record = MemberRecord { port: wanted.port, state, is_proxy, ..group.record };
+        let record = McMemberRecord { port: wanted.port, state, is_proxy, ..group.record };
         let is_group_gone = !group.is_permanent && !group.members.values().any(|of| of.keeps_group());
         if is_group_gone {
             self.drop_group(wanted.group);
@@ -323,9 +331,9 @@ impl Groups {
     /// The groups that match a request. Whoever has the managers' key is told each member, and others each
     /// group once. A request about the asker's own port is answered with that port as the member.
     pub(super) fn find(&self, subnet: &Subnet, request: &SaMad, asker: Asker) -> Result<Records, SaStatus> {
-        let wanted = MemberRecord::parse(&request.data);
+        let wanted = McMemberRecord::parse(&request.data);
         let mut records = Records::default();
-        let of_port = match request.mask & MemberRecord::PORT {
+        let of_port = match request.mask & McMemberRecord::PORT {
             0 => None,
             // Who else joined is told only to managers.
             _ => match own_port(subnet, wanted.port, asker) {
@@ -334,12 +342,12 @@ impl Groups {
             },
         };
         for group in self.groups.values() {
-            let fits = |record: &MemberRecord| {
-                matches(MemberRecord::FIELDS, request.mask, &request.data, &record.emit())
+            let fits = |record: &McMemberRecord| {
+                matches(McMemberRecord::FIELDS, request.mask, &request.data, &record.emit())
                     && are_bounded(&group.record, &wanted, request.mask)
-                    && (request.mask & MemberRecord::STATE == 0 || record.state.has(wanted.state))
+                    && (request.mask & McMemberRecord::STATE == 0 || record.state.has(wanted.state))
             };
-            if of_port.is_none() && (!asker.is_trusted || group.members.is_empty()) {
+            if of_port.is_none() && (!asker.has_managers_key || group.members.is_empty()) {
                 if fits(&group.record) {
                     records.push(&group.record.emit())?;
                 }
@@ -350,7 +358,7 @@ impl Groups {
             for (&guid, &state) in members {
                 let Some(end) = subnet.by_guid(guid) else { continue };
                 let is_proxy = group.proxied.contains(&guid);
-                let record = MemberRecord { port: subnet.gid_of(end), state, is_proxy, ..group.record };
+                let record = McMemberRecord { port: subnet.gid_of(end), state, is_proxy, ..group.record };
                 if fits(&record) {
                     records.push(&record.emit())?;
                 }

@@ -33,10 +33,10 @@ use awaited::Awaited;
 use groups::Groups;
 
 use crate::mad::sa::{
-    Gid, InformInfo, MemberRecord, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, ServiceRecord, SubnetNotice,
-    class_port_info,
+    Gid, InformInfo, McMemberRecord, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, ServiceRecord,
+    SubnetNotice, class_port_info,
 };
-use crate::mad::{Data, Notice};
+use crate::mad::{Data, MANAGERS_KEY, Notice};
 use crate::packet::{Address, Packet};
 use crate::rmpp::{Key, Transfers};
 use records::Records;
@@ -48,8 +48,6 @@ use tables::Told;
 
 /// The code of how long an answer may take: some 4 s, which OpenSM says as well.
 const RESPONSE_TIME: u8 = 20;
-/// The key of managers. Whoever has it may see and change what belongs to others.
-const MANAGERS_KEY: u64 = 1;
 /// Most answers that wait to be sent. An answer that finds no room is dropped, and will be asked for again.
 const MAX_OUT: usize = 1024;
 /// Most parts of tables that are asked for at a time, for all requests together.
@@ -60,8 +58,9 @@ const MAX_TABLES: usize = 16_384;
 struct Asker {
     lid: u16,
     queue_pair: u32,
-    /// Whether the sender has the managers' key.
-    is_trusted: bool,
+    /// Whether the request has the managers' key. Whoever sends it may see and change what belongs to others; as everybody
+    /// knows the key, this guards from mistakes alone.
+    has_managers_key: bool,
 }
 
 /// How a request is answered.
@@ -148,7 +147,7 @@ impl Administration {
 
     /// The answer to a request for one record that comes from the manager's own port.
     pub(crate) fn answer_own(&self, request: &SaMad, lid: u16, now: Instant) -> SaMad {
-        let asker = Asker { lid, queue_pair: 1, is_trusted: false };
+        let asker = Asker { lid, queue_pair: 1, has_managers_key: false };
         let found = self.subnet.as_ref().ok_or(SaStatus::Busy);
         let found = found.and_then(|subnet| self.find(subnet, request, asker, now)?.only());
         match found {
@@ -200,7 +199,7 @@ impl Administration {
         if request.method.answers() || is_under_way {
             return;
         }
-        let asker = Asker { lid, queue_pair, is_trusted: request.key == MANAGERS_KEY };
+        let asker = Asker { lid, queue_pair, has_managers_key: request.key == MANAGERS_KEY };
         match self.answer(&request, asker, now) {
             Ok(Answer::Later(tables)) => {
                 if !self.awaited.wait(key, request.clone(), asker, tables) {
@@ -282,8 +281,8 @@ impl Administration {
                     records.only()
                 }
             }
-            (SaMethod::Set, SaAttribute::MemberRecord) => self.join(request, asker),
-            (SaMethod::Delete, SaAttribute::MemberRecord) => self.leave(request, asker),
+            (SaMethod::Set, SaAttribute::McMemberRecord) => self.join(request, asker),
+            (SaMethod::Delete, SaAttribute::McMemberRecord) => self.leave(request, asker),
             (SaMethod::Set, SaAttribute::ServiceRecord) => {
                 let record = ServiceRecord::parse(&request.data);
                 let record = self.services.register(subnet, record, request.mask, asker, now)?;
@@ -313,14 +312,14 @@ impl Administration {
     ) -> Result<Records, SaStatus> {
         match request.attribute {
             SaAttribute::PathRecord => paths::find(subnet, &self.groups, request),
-            SaAttribute::MemberRecord => self.groups.find(subnet, request, asker),
+            SaAttribute::McMemberRecord => self.groups.find(subnet, request, asker),
             SaAttribute::ServiceRecord => self.services.find(request, asker, now),
             SaAttribute::InformInfoRecord => self.reports.find(subnet, request),
             SaAttribute::LinearTableRecord => tables::linear(subnet, request),
             // The request names no part of a table that exists.
             SaAttribute::PartitionRecord
-            | SaAttribute::LanesRecord
-            | SaAttribute::TurnsRecord
+            | SaAttribute::SlToVlRecord
+            | SaAttribute::VlArbitrationRecord
             | SaAttribute::GuidInfoRecord
             | SaAttribute::MulticastTableRecord => Ok(Records::default()),
             _ => listing::find(subnet, request),
@@ -329,7 +328,7 @@ impl Administration {
 
     fn join(&mut self, request: &SaMad, asker: Asker) -> Result<Answer, SaStatus> {
         let subnet = self.subnet.as_ref().ok_or(SaStatus::Busy)?;
-        let wanted = MemberRecord::parse(&request.data);
+        let wanted = McMemberRecord::parse(&request.data);
         let joined = self.groups.join(subnet, wanted, request.mask, asker)?;
         if joined.is_new_group {
             self.reports.tell(&subnet.notice(SubnetNotice::GROUP_MADE, joined.record.group), subnet);
@@ -339,7 +338,7 @@ impl Administration {
 
     fn leave(&mut self, request: &SaMad, asker: Asker) -> Result<Answer, SaStatus> {
         let subnet = self.subnet.as_ref().ok_or(SaStatus::Busy)?;
-        let wanted = MemberRecord::parse(&request.data);
+        let wanted = McMemberRecord::parse(&request.data);
         let left = self.groups.leave(subnet, &wanted, request.mask, asker)?;
         if left.is_group_gone {
             self.reports.tell(&subnet.notice(SubnetNotice::GROUP_GONE, left.record.group), subnet);

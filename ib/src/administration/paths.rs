@@ -4,7 +4,8 @@
 use super::groups::Groups;
 use super::records::Records;
 use super::subnet::{End, Subnet};
-use crate::mad::sa::{Gid, Limit, MTUS, PathRecord, RATES, SaMad, SaMethod, SaStatus};
+use crate::codes::{MTU_CODES, RATE_CODES};
+use crate::mad::sa::{Gid, Limit, PathRecord, SaMad, SaMethod, SaStatus};
 
 /// The partition that every port is a full member of.
 pub(super) const PARTITION: u16 = 0xFFFF;
@@ -169,8 +170,8 @@ impl PathQuery {
             Some(limit) => limit.fit(offered, scale),
             None => Some(offered),
         };
-        let mtu = fit(PathRecord::MTU, self.record.mtu, mtu, &MTUS)?;
-        let rate = fit(PathRecord::RATE, self.record.rate, rate, &RATES)?;
+        let mtu = fit(PathRecord::MTU, self.record.mtu, mtu, &MTU_CODES)?;
+        let rate = fit(PathRecord::RATE, self.record.rate, rate, &RATE_CODES)?;
         let life_time = match self.limit(PathRecord::LIFE_TIME, self.record.life_time) {
             Some(limit) => limit.fit_life_time(LIFE_TIME)?,
             None => LIFE_TIME,
@@ -191,5 +192,5 @@ impl PathQuery {
 /// The port with a GID, if the asker is that port or may speak for others.
 pub(super) fn own_port(subnet: &Subnet, gid: Gid, asker: super::Asker) -> Result<&End, SaStatus> {
     let end = subnet.by_gid(gid).ok_or(SaStatus::InvalidGid)?;
-    if asker.is_trusted || end.has(asker.lid) { Ok(end) } else { Err(SaStatus::Denied) }
+    if asker.has_managers_key || end.has(asker.lid) { Ok(end) } else { Err(SaStatus::Denied) }
 }

@@ -57,7 +57,7 @@ impl Reports {
     /// Subscribes a port to what happens, or ends its subscription.
     pub(super) fn subscribe(&mut self, wanted: InformInfo, asker: Asker) -> Result<(), SaStatus> {
         let subscribes = wanted.subscribes;
-        // Two subscriptions that differ only in queue pair and response time count as one.
+        // Two subscriptions that differ only in response time count as one. Each queue pair has its own, and ends its own.
         let wanted = InformInfo {
             subscribes: true,
             queue_pair: if wanted.queue_pair == 0 { asker.queue_pair } else { wanted.queue_pair },

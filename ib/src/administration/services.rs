@@ -93,7 +93,7 @@ impl Services {
         let key = (record.id, offering(subnet, record.gid, asker)?, partition);
         let known = &self.all.get(&key).ok_or(SaStatus::NoRecords)?.record;
         let told = if mask & ServiceRecord::KEY == 0 { [0; 16] } else { record.key };
-        if !asker.is_trusted && known.key != told {
+        if !asker.has_managers_key && known.key != told {
             return Err(SaStatus::Denied);
         }
         let gone = ServiceRecord { key: [0; 16], ..*known };
@@ -110,7 +110,7 @@ impl Services {
             }
             let left = u32::try_from(until.since(now).as_secs()).unwrap_or(ServiceRecord::FOR_EVER);
             let lease = if *until == Instant::FAR { ServiceRecord::FOR_EVER } else { left };
-            let is_told = asker.is_trusted || request.mask & ServiceRecord::KEY != 0;
+            let is_told = asker.has_managers_key || request.mask & ServiceRecord::KEY != 0;
             let key = if is_told { record.key } else { [0; 16] };
             records.push(&ServiceRecord { lease, key, ..*record }.emit())?;
         }

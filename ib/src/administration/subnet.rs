@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::codes::{RATE_CODES, rate_code_of};
 use crate::lids::Lids;
-use crate::mad::sa::{Gid, RATES, SubnetNotice, rate_of};
+use crate::mad::sa::{Gid, SubnetNotice};
 use crate::mad::{NodeInfo, PortInfo, PortSettings, SmInfo, SwitchInfo};
 use crate::manager::inventory::Inventory;
 use crate::manager::task::Routes;
@@ -69,8 +70,8 @@ impl Quality {
         let mtu = Some(in_force).filter(|&mtu| mtu > 0);
         self.mtu = self.mtu.into_iter().chain(mtu).min();
         let speed = PortInfo::parse(&port.emit()).speed.filter(|_| !is_own);
-        let place = |rate: u8| RATES.iter().position(|&known| known == rate);
-        self.rate = self.rate.into_iter().chain(speed.map(rate_of)).min_by_key(|&rate| place(rate));
+        let place = |rate: u8| RATE_CODES.iter().position(|&known| known == rate);
+        self.rate = self.rate.into_iter().chain(speed.map(rate_code_of)).min_by_key(|&rate| place(rate));
     }
 
     /// The code of the MTU.

@@ -9,8 +9,8 @@ use super::records::Records;
 use super::subnet::{End, Subnet};
 use super::{Asker, MAX_TABLES};
 use crate::mad::sa::{
-    Field, GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS,
-    SaAttribute, SaMad, SaStatus, TURNS_FIELDS, TablePlace, matches, table_record,
+    Field, GUID_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, SL_TO_VL_FIELDS,
+    SaAttribute, SaMad, SaStatus, TablePlace, VL_ARBITRATION_FIELDS, matches, table_record,
 };
 use crate::mad::{Attribute, Data, MulticastTable, PortSettings, SwitchInfo};
 use crate::program::multicast::FIRST_MULTICAST_LID;
@@ -52,15 +52,15 @@ pub(super) fn asked_for(
 ) -> Result<Vec<(TablePlace, TableOf)>, SaStatus> {
     let (fields, parts): (&[Field], Parts<'_>) = match request.attribute {
         // Only managers are told who is in which partition.
-        SaAttribute::PartitionRecord if !asker.is_trusted => return Err(SaStatus::Invalid),
+        SaAttribute::PartitionRecord if !asker.has_managers_key => return Err(SaStatus::Invalid),
         SaAttribute::PartitionRecord => {
             (PARTITION_FIELDS, Box::new(subnet.ends().flat_map(|end| partitions(subnet, end))))
         }
-        SaAttribute::LanesRecord => {
-            (LANES_FIELDS, Box::new(subnet.ends().flat_map(|end| lanes(subnet, end))))
+        SaAttribute::SlToVlRecord => {
+            (SL_TO_VL_FIELDS, Box::new(subnet.ends().flat_map(|end| lanes(subnet, end))))
         }
-        SaAttribute::TurnsRecord => {
-            (TURNS_FIELDS, Box::new(subnet.ends().flat_map(|end| turns(subnet, end))))
+        SaAttribute::VlArbitrationRecord => {
+            (VL_ARBITRATION_FIELDS, Box::new(subnet.ends().flat_map(|end| turns(subnet, end))))
         }
         SaAttribute::GuidInfoRecord => (GUID_FIELDS, Box::new(subnet.ends().flat_map(guids))),
         SaAttribute::MulticastTableRecord => (
@@ -139,7 +139,7 @@ fn lanes<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (TablePla
     });
     pairs.map(|(into, out)| {
         let table = at(end, Attribute::SlToVl, u32::from(into) << 8 | u32::from(out));
-        (TablePlace::lanes(end.lid, into, out), table)
+        (TablePlace::sl_to_vl(end.lid, into, out), table)
     })
 }
 
@@ -150,8 +150,8 @@ fn turns<'a>(subnet: &'a Subnet, end: &'a End) -> impl Iterator<Item = (TablePla
         let blocks = (1_u8..).zip(has_room).filter(|&(_, has_room)| has_room);
         blocks.map(move |(block, _)| {
             let of_port = if end.is_switch() { u32::from(port) } else { 0 };
-            let table = at(end, Attribute::LaneArbitration, u32::from(block) << 16 | of_port);
-            (TablePlace::turns(end.lid, port, block), table)
+            let table = at(end, Attribute::VlArbitration, u32::from(block) << 16 | of_port);
+            (TablePlace::vl_arbitration(end.lid, port, block), table)
         })
     })
 }

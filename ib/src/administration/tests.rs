@@ -11,7 +11,7 @@ mod tables;
 
 use super::groups::Group;
 use super::*;
-use crate::lids::Lids;
+use crate::lids::{LidRange, Lids};
 use crate::mad::sa::{JoinState, Limit, PathRecord, RECORD_BYTES, Selector};
 use crate::mad::{
     DATA_BYTES, Make, NodeInfo, NodeKind, PortInfo, PortSettings, Route, SmInfo, SmState, SwitchInfo,
@@ -104,7 +104,15 @@ fn subnet_with_room(inventory: &Inventory, routes: &Routes, groups: u16) -> Subn
     let infos = (0..2).map(|at| (SWITCHES + at, SwitchInfo::new(100, groups))).collect();
     let manager =
         SmInfo { guid: 1, key: 1, activity: 0, priority: 1, state: SmState::Master, is_agent: true };
-    Subnet::new(inventory, &Lids::new(given), 0, routes, &infos, vec![(1, manager)]).unwrap()
+    Subnet::new(
+        inventory,
+        &Lids::new(given.into_iter().map(|(guid, first)| (guid, LidRange { first, lmc: 0 })).collect()),
+        0,
+        routes,
+        &infos,
+        vec![(1, manager)],
+    )
+    .unwrap()
 }
 
 fn administration() -> Administration {
@@ -207,13 +215,13 @@ fn without_a_subnet_that_is_up_whoever_asks_is_to_ask_again() {
     assert_eq!(ask(&mut administration, 2, &asked).status, SaStatus::Busy.code());
 }
 
-const JOIN: u64 = MemberRecord::GROUP | MemberRecord::PORT | MemberRecord::STATE;
+const JOIN: u64 = McMemberRecord::GROUP | McMemberRecord::PORT | McMemberRecord::STATE;
 const MAKE: u64 = JOIN
-    | MemberRecord::QUEUE_KEY
-    | MemberRecord::PARTITION
-    | MemberRecord::TRAFFIC_CLASS
-    | MemberRecord::LEVEL
-    | MemberRecord::FLOW_LABEL;
+    | McMemberRecord::QUEUE_KEY
+    | McMemberRecord::PARTITION
+    | McMemberRecord::TRAFFIC_CLASS
+    | McMemberRecord::LEVEL
+    | McMemberRecord::FLOW_LABEL;
 const MADE: Gid = Gid(0xFF12_401B_FFFF_0000_0000_0000_0000_0001);
 
 proptest! {
@@ -240,7 +248,7 @@ proptest! {
                 // Half of the requests are about a port that is there, and about one of a few groups.
                 let port = Gid::of_port(PREFIX, lid.into());
                 let group = Gid(MADE.0 + u128::from(state & 3));
-                let record = MemberRecord { port, group, partition: 0xFFFF, ..MemberRecord::parse(&data) };
+                let record = McMemberRecord { port, group, partition: 0xFFFF, ..McMemberRecord::parse(&data) };
                 mad = mad.with_record(&record.emit());
                 mad.mask |= if state & 4 == 0 { MAKE } else { JOIN };
             }

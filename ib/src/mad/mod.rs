@@ -29,7 +29,7 @@ pub use notice::Notice;
 pub use port_info::PortInfo;
 pub use port_settings::{PortSettings, PortState};
 pub use route::{MAX_HOPS, Route};
-pub use sm_info::{Command, SmInfo, SmState};
+pub use sm_info::{Command, MANAGERS_KEY, SmInfo, SmState};
 pub use smp::{
     Attribute, DATA_BYTES, MAD_BYTES, ManagerMethod, Method, Methods, RoutedByLid, Smp, SmpError, answer,
 };

@@ -4,6 +4,10 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::{DATA_BYTES, Data, bytes, put, u32_at, u64_at};
 
+/// The key of managers (SM_Key) that this manager has, and OpenSM unless it is told otherwise. Everybody knows it: it keeps apart
+/// managers of different subnets, and whoever asks by mistake, and guards nothing from strangers.
+pub const MANAGERS_KEY: u64 = 1;
+
 const GUID_AT: usize = 0;
 const KEY_AT: usize = 8;
 const ACTIVITY_AT: usize = 16;

@@ -122,7 +122,7 @@ pub enum Attribute {
     SlToVl,
     /// How lanes take turns; the modifier says which part of which table (bits 16 to 31), and at a switch
     /// also the port.
-    LaneArbitration,
+    VlArbitration,
     /// 64 entries of a forwarding table; the modifier says which block.
     LinearTable,
     /// A part of a switch's multicast table; the modifier says which block of LIDs, and which ports.
@@ -141,7 +141,7 @@ impl Attribute {
         Self::PortInfo,
         Self::PartitionTable,
         Self::SlToVl,
-        Self::LaneArbitration,
+        Self::VlArbitration,
         Self::LinearTable,
         Self::MulticastTable,
         Self::SmInfo,
@@ -157,7 +157,7 @@ impl Attribute {
             Self::PortInfo => 0x15,
             Self::PartitionTable => 0x16,
             Self::SlToVl => 0x17,
-            Self::LaneArbitration => 0x18,
+            Self::VlArbitration => 0x18,
             Self::LinearTable => 0x19,
             Self::MulticastTable => 0x1B,
             Self::SmInfo => 0x20,
@@ -175,7 +175,7 @@ impl Attribute {
             Self::PortInfo => "PortInfo",
             Self::PartitionTable => "P_KeyTable",
             Self::SlToVl => "SLtoVLMappingTable",
-            Self::LaneArbitration => "VLArbitrationTable",
+            Self::VlArbitration => "VLArbitrationTable",
             Self::LinearTable => "LinearForwardingTable",
             Self::MulticastTable => "MulticastForwardingTable",
             Self::SmInfo => "SMInfo",

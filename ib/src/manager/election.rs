@@ -6,10 +6,9 @@ use mapper_proto::time::Instant;
 
 use super::{Event, Stage, SubnetCount, SubnetManager, WrongKeys, manner};
 use crate::exchange::{Done, Exchange, Order};
-use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmInfo, SmState, Smp};
-
-/// The key of managers that OpenSM has by default. It ignores managers with another key.
-pub(super) const MANAGERS_KEY: u64 = 1;
+use crate::mad::{
+    Attribute, Command, Data, MAD_BYTES, MANAGERS_KEY, ManagerMethod, Route, SmInfo, SmState, Smp,
+};
 
 /// The highest priority of a manager.
 pub(super) const MAX_PRIORITY: u8 = 15;

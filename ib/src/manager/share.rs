@@ -5,12 +5,12 @@
 
 use mapper_proto::time::Instant;
 
-use super::election::{MANAGERS_KEY, MAX_PRIORITY, Manager};
+use super::election::{MAX_PRIORITY, Manager};
 use super::{Event, SubnetCount, SubnetManager, manner};
 use crate::exchange::{Done, Exchange, Order};
 use crate::mad::{
-    AgentMad, AgentWord, Attribute, MAD_BYTES, ManagerMethod, PortSettings, PortState, Route, RoutedByLid,
-    ShareSwitch, SmInfo, SmState, Smp, SubnetVersion, SwitchInfo,
+    AgentMad, AgentWord, Attribute, MAD_BYTES, MANAGERS_KEY, ManagerMethod, PortSettings, PortState, Route,
+    RoutedByLid, ShareSwitch, SmInfo, SmState, Smp, SubnetVersion, SwitchInfo,
 };
 use crate::packet::{Address, Packet};
 

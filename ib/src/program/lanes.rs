@@ -40,7 +40,7 @@ impl Lanes<'_> {
             }
             let modifier = LOW_PRIORITY << 16 | u32::from(out);
             let turns = turns_of_lanes(self.layers, found);
-            self.write(switch.guid, &switch.route, Attribute::LaneArbitration, modifier, turns);
+            self.write(switch.guid, &switch.route, Attribute::VlArbitration, modifier, turns);
         }
     }
 
@@ -49,13 +49,13 @@ impl Lanes<'_> {
         let (guid, route) = (adapter.port_guid, &adapter.route);
         self.write(guid, route, Attribute::SlToVl, 0, table);
         let turns = turns_of_lanes(self.layers, &adapter.settings);
-        self.write(guid, route, Attribute::LaneArbitration, LOW_PRIORITY << 16, turns);
+        self.write(guid, route, Attribute::VlArbitration, LOW_PRIORITY << 16, turns);
     }
 
     fn write(&mut self, guid: u64, route: &Route, attribute: Attribute, modifier: u32, data: Data) {
         let is_held = self.held.lanes.get(&(guid, attribute, modifier)) == Some(&data);
         // A port without an arbitration table needs no write.
-        let is_empty = attribute == Attribute::LaneArbitration && data.iter().all(|&byte| byte == 0);
+        let is_empty = attribute == Attribute::VlArbitration && data.iter().all(|&byte| byte == 0);
         if !is_held && !is_empty {
             let purpose = Purpose::Lanes { guid, attribute, modifier };
             self.phase.writes.push((Order::set(purpose, attribute, modifier, data), route.clone()));

@@ -239,12 +239,12 @@ impl Model {
                 Ok(table.emit())
             }
             // Lanes are taken, and nothing here depends on them.
-            Attribute::SlToVl | Attribute::LaneArbitration if is_set => Ok(asked.data),
+            Attribute::SlToVl | Attribute::VlArbitration if is_set => Ok(asked.data),
             Attribute::Notice
             | Attribute::GuidInfo
             | Attribute::PartitionTable
             | Attribute::SlToVl
-            | Attribute::LaneArbitration
+            | Attribute::VlArbitration
             | Attribute::SmInfo => Err(INVALID),
         };
         let (status, data) = result.map_or_else(|status| (status, asked.data), |data| (0, data));

@@ -2,7 +2,7 @@
 #![allow(unreachable_pub, reason = "the fuzz targets are another crate")]
 
 use mapper_ib::mad::AgentMad;
-use mapper_ib::mad::sa::{InformInfo, MemberRecord, MultiPathRecord, PathRecord, SaMad, ServiceRecord};
+use mapper_ib::mad::sa::{InformInfo, McMemberRecord, MultiPathRecord, PathRecord, SaMad, ServiceRecord};
 
 /// Whatever is read is read alike after it was written again.
 pub fn administration(bytes: &[u8]) {
@@ -14,8 +14,8 @@ pub fn administration(bytes: &[u8]) {
     }
     let path = PathRecord::parse(bytes);
     assert_eq!(PathRecord::parse(&path.emit()), path);
-    let member = MemberRecord::parse(bytes);
-    assert_eq!(MemberRecord::parse(&member.emit()), member);
+    let member = McMemberRecord::parse(bytes);
+    assert_eq!(McMemberRecord::parse(&member.emit()), member);
     let wanted = InformInfo::parse(bytes);
     assert_eq!(InformInfo::parse(&wanted.emit()), wanted);
     let service = ServiceRecord::parse(bytes);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use mapper_acm::files::path_dump;
 use mapper_formats::{ftree_order, gm_routes, lfts, lid_matrix, path_records, plot_loads, sls};
+use mapper_ib::lids::LAST_LID;
 use mapper_proto::map::Fabric;
 
 use super::routes_dir;
@@ -15,9 +16,6 @@ use mapper_routing::engines::ftree::HostOrder;
 use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelection, hop_matrix};
 use mapper_routing::tables::{Layers, SlotEnd};
 use mapper_routing::{ProofRules, Quality, Subnet, prove_tables};
-
-/// The highest unicast LID. Those above are for multicast.
-const LAST_UNICAST_LID: u32 = 0xbfff;
 
 /// Where results are written.
 #[derive(Debug, clap::Args)]
@@ -253,13 +251,13 @@ fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
 fn unserved_paths(subnet: &Subnet, bytes: u64) -> Vec<String> {
     let is_past = |slot: &u32| {
         matches!(subnet.destinations.end(*slot), SlotEnd::Host { .. })
-            && subnet.destinations.lid(*slot) > LAST_UNICAST_LID
+            && subnet.destinations.lid(*slot) > u32::from(LAST_LID)
     };
     let mut notes = Vec::new();
     let past = (0..subnet.destinations.slot_count() as u32).filter(is_past).count();
     if past > 0 {
         notes.push(format!(
-            "--path-records lacks the paths from and to {past} LIDs of hosts above {LAST_UNICAST_LID:#x}, where InfiniBand's unicast \
+            "--path-records lacks the paths from and to {past} LIDs of hosts above {LAST_LID:#x}, where InfiniBand's unicast \
              LIDs end"
         ));
     }
@@ -294,9 +292,9 @@ impl Write for Counting<'_> {
 fn past_unicast(subnet: &Subnet) -> Option<String> {
     let slots = 0..subnet.destinations.slot_count() as u32;
     let last = slots.map(|slot| subnet.destinations.lid(slot)).max()?;
-    (last > LAST_UNICAST_LID).then(|| {
+    (last > u32::from(LAST_LID)).then(|| {
         format!(
-            "LIDs go to {last:#x}, but InfiniBand's unicast LIDs end at {LAST_UNICAST_LID:#x}: OpenSM cannot \
+            "LIDs go to {last:#x}, but InfiniBand's unicast LIDs end at {LAST_LID:#x}: OpenSM cannot \
              load all tables"
         )
     })

@@ -2,7 +2,8 @@
 
 use crate::administration::paths::PARTITION_NUMBER;
 use crate::administration::subnet::End;
-use crate::mad::sa::{Gid, Limit, MTUS, MemberRecord, RATES, SaStatus, matches};
+use crate::codes::{MTU_CODES, RATE_CODES};
+use crate::mad::sa::{Gid, Limit, McMemberRecord, SaStatus, matches};
 
 /// The beginning of GIDs that the administration gives to groups that were made without one: transient, and
 /// with its mark.
@@ -22,15 +23,15 @@ pub(super) const fn scope(gid: Gid) -> u8 {
 }
 
 /// Whether the group's values are within the bounds of a request.
-pub(super) fn are_bounded(group: &MemberRecord, wanted: &MemberRecord, mask: u64) -> bool {
+pub(super) fn are_bounded(group: &McMemberRecord, wanted: &McMemberRecord, mask: u64) -> bool {
     let within = |component: u64, limit: Limit, has: u8, scale: &[u8]| {
         let both = component | component >> 1;
         mask & both != both || limit.allows(has, scale)
     };
     let every: Vec<u8> = (0..64).collect();
-    within(MemberRecord::MTU, wanted.mtu, group.mtu.code, &MTUS)
-        && within(MemberRecord::RATE, wanted.rate, group.rate.code, &RATES)
-        && within(MemberRecord::LIFE_TIME, wanted.life_time, group.life_time.code, &every)
+    within(McMemberRecord::MTU, wanted.mtu, group.mtu.code, &MTU_CODES)
+        && within(McMemberRecord::RATE, wanted.rate, group.rate.code, &RATE_CODES)
+        && within(McMemberRecord::LIFE_TIME, wanted.life_time, group.life_time.code, &every)
 }
 
 /// Checks whether a port may join a group with this record.
@@ -38,22 +39,22 @@ pub(super) fn are_bounded(group: &MemberRecord, wanted: &MemberRecord, mask: u64
 /// # Errors
 /// If the request names something else than the group has, or the port cannot take its packets.
 pub(super) fn check(
-    group: &MemberRecord,
-    wanted: &MemberRecord,
+    group: &McMemberRecord,
+    wanted: &McMemberRecord,
     mask: u64,
     end: &End,
 ) -> Result<(), SaStatus> {
-    let fixed = MemberRecord::QUEUE_KEY
-        | MemberRecord::TRAFFIC_CLASS
-        | MemberRecord::LEVEL
-        | MemberRecord::FLOW_LABEL
-        | MemberRecord::SCOPE;
-    let is_same = matches(MemberRecord::FIELDS, mask & fixed, &wanted.emit(), &group.emit())
-        && (mask & MemberRecord::PARTITION == 0
+    let fixed = McMemberRecord::QUEUE_KEY
+        | McMemberRecord::TRAFFIC_CLASS
+        | McMemberRecord::LEVEL
+        | McMemberRecord::FLOW_LABEL
+        | McMemberRecord::SCOPE;
+    let is_same = matches(McMemberRecord::FIELDS, mask & fixed, &wanted.emit(), &group.emit())
+        && (mask & McMemberRecord::PARTITION == 0
             || (wanted.partition ^ group.partition) & PARTITION_NUMBER == 0)
         && are_bounded(group, wanted, mask);
     let quality = end.quality();
-    let can = Limit::exactly(group.mtu.code).fit(quality.mtu(), &MTUS).is_some()
-        && Limit::exactly(group.rate.code).fit(quality.rate(), &RATES).is_some();
+    let can = Limit::exactly(group.mtu.code).fit(quality.mtu(), &MTU_CODES).is_some()
+        && Limit::exactly(group.rate.code).fit(quality.rate(), &RATE_CODES).is_some();
     if is_same && can { Ok(()) } else { Err(SaStatus::Invalid) }
 }

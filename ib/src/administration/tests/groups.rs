@@ -5,20 +5,20 @@ use super::*;
 const BROADCAST: Gid = Gid(0xFF12_401B_FFFF_0000_0000_0000_FFFF_FFFF);
 
 /// The record of a request to join a group, or to make one.
-fn joining(host: u64, group: Gid, state: JoinState) -> MemberRecord {
+fn joining(host: u64, group: Gid, state: JoinState) -> McMemberRecord {
     let port = Gid::of_port(PREFIX, host);
-    MemberRecord { group, port, state, partition: 0xFFFF, queue_key: 5, ..MemberRecord::parse(&[]) }
+    McMemberRecord { group, port, state, partition: 0xFFFF, queue_key: 5, ..McMemberRecord::parse(&[]) }
 }
 
 fn member(
     administration: &mut Administration,
     method: SaMethod,
-    record: &MemberRecord,
+    record: &McMemberRecord,
     mask: u64,
-) -> Result<MemberRecord, u16> {
-    let asked = request(method, SaAttribute::MemberRecord, mask, &record.emit());
+) -> Result<McMemberRecord, u16> {
+    let asked = request(method, SaAttribute::McMemberRecord, mask, &record.emit());
     let answer = ask(administration, record.port.guid() as u16, &asked);
-    if answer.status == 0 { Ok(MemberRecord::parse(&answer.data)) } else { Err(answer.status) }
+    if answer.status == 0 { Ok(McMemberRecord::parse(&answer.data)) } else { Err(answer.status) }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn hosts_join_the_group_of_broadcast_and_leave_it() {
     let group = administration.groups().all().next().unwrap();
     assert_eq!(group.members(), &BTreeMap::from([(2, JoinState::FULL)]));
     // Only the port itself may change how it takes part if it joined by itself.
-    let foreign = request(SaMethod::Set, SaAttribute::MemberRecord, JOIN, &record.emit());
+    let foreign = request(SaMethod::Set, SaAttribute::McMemberRecord, JOIN, &record.emit());
     assert_eq!(ask(&mut administration, 3, &foreign).status, SaStatus::Denied.code());
     let left = member(&mut administration, SaMethod::Delete, &record, JOIN).unwrap();
     assert!(left.state.is_none());
@@ -46,10 +46,10 @@ fn hosts_join_the_group_of_broadcast_and_leave_it() {
 fn one_port_joins_for_another_and_anybody_may_end_that() {
     let mut administration = administration();
     let record = joining(2, BROADCAST, JoinState::FULL).emit();
-    let joined = request(SaMethod::Set, SaAttribute::MemberRecord, JOIN, &record);
+    let joined = request(SaMethod::Set, SaAttribute::McMemberRecord, JOIN, &record);
     let joined = ask(&mut administration, 3, &joined);
-    assert_eq!((joined.status, MemberRecord::parse(&joined.data).is_proxy), (0, true));
-    let left = request(SaMethod::Delete, SaAttribute::MemberRecord, JOIN, &record);
+    assert_eq!((joined.status, McMemberRecord::parse(&joined.data).is_proxy), (0, true));
+    let left = request(SaMethod::Delete, SaAttribute::McMemberRecord, JOIN, &record);
     assert_eq!(ask(&mut administration, 1, &left).status, 0);
     assert!(administration.groups().all().all(|group| group.members().is_empty()));
 }
@@ -65,7 +65,7 @@ fn a_group_is_made_by_a_full_member_that_says_all_and_ends_with_the_last() {
     assert_eq!(refused, Err(SaStatus::Invalid.code()));
     let made = member(&mut administration, SaMethod::Set, &record, MAKE).unwrap();
     assert_eq!((made.lid, made.queue_key, made.rate), (0xC001, 5, Limit::exactly(3)));
-    let wrong = MemberRecord { queue_key: 6, ..joining(1, MADE, JoinState::FULL) };
+    let wrong = McMemberRecord { queue_key: 6, ..joining(1, MADE, JoinState::FULL) };
     let refused = member(&mut administration, SaMethod::Set, &wrong, MAKE).map(|_| ());
     assert_eq!(refused, Err(SaStatus::Invalid.code()));
     member(&mut administration, SaMethod::Set, &sender, JOIN).unwrap();
@@ -94,11 +94,11 @@ fn groups_are_told_to_all_and_members_to_those_who_manage() {
     let mut administration = administration();
     member(&mut administration, SaMethod::Set, &joining(2, BROADCAST, JoinState::FULL), JOIN).unwrap();
     member(&mut administration, SaMethod::Set, &joining(3, BROADCAST, JoinState::FULL), JOIN).unwrap();
-    let mut asked = request(SaMethod::GetTable, SaAttribute::MemberRecord, 0, &[]);
+    let mut asked = request(SaMethod::GetTable, SaAttribute::McMemberRecord, 0, &[]);
     let length = |answer: &SaMad| answer.rmpp.length;
     let groups = ask(&mut administration, 1, &asked);
     assert_eq!((length(&groups), groups.offset), (76, 7));
-    assert_eq!(MemberRecord::parse(&groups.data).port, Gid::default());
+    assert_eq!(McMemberRecord::parse(&groups.data).port, Gid::default());
     asked.key = 1;
     asked.tid += 1;
     assert_eq!(length(&ask(&mut administration, 1, &asked)), 2 * 56 + 20);

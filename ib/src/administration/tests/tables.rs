@@ -9,7 +9,7 @@ use crate::mad::{Attribute, Data};
 const BY_LID: u64 = 1;
 
 /// Asks for a record by the first bytes of its place, with the managers' key.
-fn trusted(attribute: SaAttribute, mask: u64, place: &[u8]) -> SaMad {
+fn with_managers_key(attribute: SaAttribute, mask: u64, place: &[u8]) -> SaMad {
     SaMad { key: MANAGERS_KEY, ..request(SaMethod::GetTable, attribute, mask, place) }
 }
 
@@ -75,7 +75,7 @@ fn forwarding_tables_are_told_as_they_were_written() {
 #[test]
 fn what_ports_hold_is_asked_of_them_and_those_that_refuse_have_no_record() {
     let mut administration = with_tables();
-    let mad = request(SaMethod::GetTable, SaAttribute::LanesRecord, 0b101, &[0, 11, 0, 2]);
+    let mad = request(SaMethod::GetTable, SaAttribute::SlToVlRecord, 0b101, &[0, 11, 0, 2]);
     let answer = answered(&mut administration, &mad, |table| {
         assert_eq!((table.node, table.port, table.attribute), (SWITCHES, 0, Attribute::SlToVl));
         (table.modifier >> 8 != 3).then_some([table.modifier as u8; DATA_BYTES])
@@ -83,10 +83,10 @@ fn what_ports_hold_is_asked_of_them_and_those_that_refuse_have_no_record() {
     let heads: Vec<Vec<u8>> = records(&answer, 16).into_iter().map(|record| record[..9].to_vec()).collect();
     let expected = [0, 1, 2, 4].map(|into| vec![0, 11, into, 2, 0, 0, 0, 0, 2]);
     assert_eq!(heads, expected);
-    let of_host = request(SaMethod::Get, SaAttribute::TurnsRecord, 0b101, &[0, 3, 0, 2]);
+    let of_host = request(SaMethod::Get, SaAttribute::VlArbitrationRecord, 0b101, &[0, 3, 0, 2]);
     let answer = answered(&mut administration, &of_host, |table| {
         assert_eq!((table.node, table.port), (3, 1));
-        assert_eq!((table.attribute, table.modifier), (Attribute::LaneArbitration, 2 << 16));
+        assert_eq!((table.attribute, table.modifier), (Attribute::VlArbitration, 2 << 16));
         Some([7; DATA_BYTES])
     });
     assert_eq!((answer.status, &answer.data[..9]), (0, &[0, 3, 1, 2, 0, 0, 0, 0, 7][..]));
@@ -109,13 +109,13 @@ fn partitions_are_told_to_who_has_the_managers_key() {
     let mut administration = with_tables();
     let denied = request(SaMethod::GetTable, SaAttribute::PartitionRecord, BY_LID, &[0, 1]);
     assert_eq!(ask(&mut administration, 1, &denied).status, SaStatus::Invalid.code());
-    let block = trusted(SaAttribute::PartitionRecord, 0b11, &[0, 1, 0, 1]);
+    let block = with_managers_key(SaAttribute::PartitionRecord, 0b11, &[0, 1, 0, 1]);
     let answer = answered(&mut administration, &block, |table| {
         assert_eq!((table.node, table.modifier), (1, 1));
         Some([0xFF; DATA_BYTES])
     });
     assert_eq!(records(&answer, 72)[0][..9], [0, 1, 0, 1, 1, 0, 0, 0, 0xFF]);
-    let own_of_switch = trusted(SaAttribute::PartitionRecord, 0b111, &[0, 11, 0, 0, 0]);
+    let own_of_switch = with_managers_key(SaAttribute::PartitionRecord, 0b111, &[0, 11, 0, 0, 0]);
     let answer = answered(&mut administration, &own_of_switch, |_| Some([1; DATA_BYTES]));
     assert_eq!(records(&answer, 72).len(), 1);
 }
@@ -123,7 +123,7 @@ fn partitions_are_told_to_who_has_the_managers_key() {
 #[test]
 fn a_request_that_waits_is_not_asked_twice_and_ends_with_the_subnet() {
     let mut administration = with_tables();
-    let mad = request(SaMethod::GetTable, SaAttribute::LanesRecord, BY_LID, &[0, 11]);
+    let mad = request(SaMethod::GetTable, SaAttribute::SlToVlRecord, BY_LID, &[0, 11]);
     send(&mut administration, 1, &mad, Instant::ZERO);
     send(&mut administration, 1, &mad, Instant::ZERO);
     let tables = asked(&mut administration);
@@ -136,7 +136,7 @@ fn a_request_that_waits_is_not_asked_twice_and_ends_with_the_subnet() {
 #[test]
 fn a_request_is_to_be_asked_again_if_the_subnet_became_another_while_it_waited() {
     let mut administration = with_tables();
-    let mad = trusted(SaAttribute::PartitionRecord, BY_LID, &[0, 3]);
+    let mad = with_managers_key(SaAttribute::PartitionRecord, BY_LID, &[0, 3]);
     send(&mut administration, 1, &mad, Instant::ZERO);
     let tables = asked(&mut administration);
     let mut more = inventory();

@@ -115,8 +115,8 @@ pub enum SaAttribute {
     NodeRecord,
     /// A port.
     PortInfoRecord,
-    /// Which lane each service level takes at a port.
-    LanesRecord,
+    /// Which virtual lane each service level takes at a port (SLtoVLMappingTableRecord).
+    SlToVlRecord,
     /// A switch.
     SwitchInfoRecord,
     /// A part of a switch's forwarding table.
@@ -135,10 +135,10 @@ pub enum SaAttribute {
     PartitionRecord,
     /// A path between two ports.
     PathRecord,
-    /// How lanes take turns at a port.
-    TurnsRecord,
+    /// How virtual lanes take turns at a port (VLArbitrationTableRecord).
+    VlArbitrationRecord,
     /// A multicast group, or a member of one.
-    MemberRecord,
+    McMemberRecord,
     /// Paths between several ports.
     MultiPathRecord,
     /// A subscription.
@@ -154,7 +154,7 @@ impl SaAttribute {
         (0x03, Self::InformInfo),
         (0x11, Self::NodeRecord),
         (0x12, Self::PortInfoRecord),
-        (0x13, Self::LanesRecord),
+        (0x13, Self::SlToVlRecord),
         (0x14, Self::SwitchInfoRecord),
         (0x15, Self::LinearTableRecord),
         (0x17, Self::MulticastTableRecord),
@@ -164,8 +164,8 @@ impl SaAttribute {
         (0x31, Self::ServiceRecord),
         (0x33, Self::PartitionRecord),
         (0x35, Self::PathRecord),
-        (0x36, Self::TurnsRecord),
-        (0x38, Self::MemberRecord),
+        (0x36, Self::VlArbitrationRecord),
+        (0x38, Self::McMemberRecord),
         (0x3A, Self::MultiPathRecord),
         (0xF3, Self::InformInfoRecord),
     ];
@@ -282,7 +282,7 @@ pub struct SaMad {
     pub modifier: u32,
     /// The header of transfers.
     pub rmpp: Rmpp,
-    /// The managers' key, or 0. Whoever has it is told more.
+    /// The managers' key (SM_Key), or 0. Whoever sends it is told more.
     pub key: u64,
     /// The distance from one record to the next, in units of eight bytes.
     pub offset: u16,
@@ -366,7 +366,7 @@ impl SaMad {
         mad
     }
 
-    /// The answer to this request, without a record. The key is left out of it, as it is a secret.
+    /// The answer to this request, without a record. The managers' key is left out of it, as answers have none.
     #[must_use]
     pub fn answered(&self, status: u16) -> Self {
         // A request for paths between several ports is answered by path records.

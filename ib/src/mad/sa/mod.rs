@@ -11,10 +11,9 @@ mod header;
 mod inform_info;
 mod inform_record;
 mod limit;
-mod member_record;
+mod mc_member_record;
 mod multi_path_record;
 mod path_record;
-mod rate;
 mod report;
 mod service_record;
 mod subnet_records;
@@ -31,10 +30,9 @@ pub use header::{
 pub use inform_info::InformInfo;
 pub use inform_record::{INFORM_FIELDS, inform_record};
 pub use limit::{Limit, Selector};
-pub use member_record::{JoinState, MemberRecord};
+pub use mc_member_record::{JoinState, McMemberRecord};
 pub use multi_path_record::MultiPathRecord;
 pub use path_record::PathRecord;
-pub use rate::{MTUS, RATES, rate_of};
 pub use report::SubnetNotice;
 pub use service_record::ServiceRecord;
 pub use subnet_records::{
@@ -42,6 +40,6 @@ pub use subnet_records::{
     manager_record, node_record, port_record, switch_record,
 };
 pub use table_records::{
-    GUID_FIELDS, LANES_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, TURNS_FIELDS,
-    TablePlace, table_record,
+    GUID_FIELDS, LINEAR_TABLE_FIELDS, MULTICAST_TABLE_FIELDS, PARTITION_FIELDS, SL_TO_VL_FIELDS, TablePlace,
+    VL_ARBITRATION_FIELDS, table_record,
 };

@@ -12,11 +12,12 @@ pub const LINEAR_TABLE_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(
 /// The parts of a record of a multicast table: LID, position of the ports, block.
 pub const MULTICAST_TABLE_FIELDS: &[Field] =
     &[Field::bytes(0, 0, 2), Field::bits(1, 2, 0, 4), Field::bits(3, 2, 7, 9)];
-/// The parts of a record of the lanes of service levels: LID, port that packets come in by, port that they
+/// The parts of an SLtoVLMappingTableRecord: LID, port that packets come in by, port that they
 /// leave by.
-pub const LANES_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1), Field::bytes(2, 3, 1)];
-/// The parts of a record of how lanes take turns: LID, port, block.
-pub const TURNS_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1), Field::bytes(2, 3, 1)];
+pub const SL_TO_VL_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1), Field::bytes(2, 3, 1)];
+/// The parts of a VLArbitrationTableRecord: LID, port, block.
+pub const VL_ARBITRATION_FIELDS: &[Field] =
+    &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 1), Field::bytes(2, 3, 1)];
 /// The parts of a record of partitions: LID, block, port.
 pub const PARTITION_FIELDS: &[Field] = &[Field::bytes(0, 0, 2), Field::bytes(1, 2, 2), Field::bytes(2, 4, 1)];
 /// The parts of a record of GUIDs: LID and block.
@@ -41,12 +42,12 @@ impl TablePlace {
     }
 
     /// The lanes of packets that come by a port and leave by another; both are 0 for an adapter's port.
-    pub fn lanes(lid: u16, comes_by: u8, leaves_by: u8) -> Self {
+    pub fn sl_to_vl(lid: u16, comes_by: u8, leaves_by: u8) -> Self {
         Self::at(lid).with(2, &[comes_by, leaves_by])
     }
 
     /// A block of the table by which lanes take turns at a port.
-    pub fn turns(lid: u16, port: u8, block: u8) -> Self {
+    pub fn vl_arbitration(lid: u16, port: u8, block: u8) -> Self {
         Self::at(lid).with(2, &[port, block])
     }
 

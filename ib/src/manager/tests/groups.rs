@@ -5,26 +5,26 @@ use super::*;
 /// Has a host join a group, which the first one makes, or leave it.
 fn take_part(trial: &mut Trial, host: usize, method: SaMethod) {
     let (_, lid) = trial.model.hosts()[host];
-    let record = MemberRecord {
+    let record = McMemberRecord {
         group: Gid(0xFF12_401B_FFFF_0000_0000_0000_0000_0021),
         port: Gid::of_port(Gid::LINK_PREFIX, trial.model.nodes[host].info.port_guid + 1),
         state: JoinState::FULL,
         partition: 0xFFFF,
-        ..MemberRecord::parse(&[])
+        ..McMemberRecord::parse(&[])
     };
-    let mask = MemberRecord::GROUP
-        | MemberRecord::PORT
-        | MemberRecord::STATE
-        | MemberRecord::QUEUE_KEY
-        | MemberRecord::PARTITION
-        | MemberRecord::TRAFFIC_CLASS
-        | MemberRecord::LEVEL
-        | MemberRecord::FLOW_LABEL;
+    let mask = McMemberRecord::GROUP
+        | McMemberRecord::PORT
+        | McMemberRecord::STATE
+        | McMemberRecord::QUEUE_KEY
+        | McMemberRecord::PARTITION
+        | McMemberRecord::TRAFFIC_CLASS
+        | McMemberRecord::LEVEL
+        | McMemberRecord::FLOW_LABEL;
     let request = SaMad {
         method,
         status: 0,
         tid: 5,
-        attribute: SaAttribute::MemberRecord,
+        attribute: SaAttribute::McMemberRecord,
         modifier: 0,
         rmpp: Rmpp::default(),
         key: 0,

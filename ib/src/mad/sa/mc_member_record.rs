@@ -52,7 +52,7 @@ impl JoinState {
 
 /// The attribute MCMemberRecord.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MemberRecord {
+pub struct McMemberRecord {
     /// The group.
     pub group: Gid,
     /// The port.
@@ -83,7 +83,7 @@ pub struct MemberRecord {
     pub is_proxy: bool,
 }
 
-impl MemberRecord {
+impl McMemberRecord {
     /// The length in bytes.
     pub const BYTES: usize = 52;
 

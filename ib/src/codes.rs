@@ -1,5 +1,7 @@
 //! The codes that InfiniBand has for MTUs and rates (volume 1, 15.2.5.16, as rdma-core has them).
 
+use mapper_proto::map::LinkSpeed;
+
 /// Codes of MTUs, each with how many bytes it means, by rising size.
 const MTUS: [(u8, u32); 5] = [(1, 256), (2, 512), (3, 1024), (4, 2048), (5, 4096)];
 
@@ -30,6 +32,22 @@ const RATES: [(u8, u32); 23] = [
     (24, 1_200_000),
 ];
 
+/// All codes of MTUs, by rising size.
+pub const MTU_CODES: [u8; MTUS.len()] = codes_of(&MTUS);
+
+/// All codes of rates, by rising rate.
+pub const RATE_CODES: [u8; RATES.len()] = codes_of(&RATES);
+
+const fn codes_of<const N: usize>(table: &[(u8, u32); N]) -> [u8; N] {
+    let mut codes = [0; N];
+    let mut at = 0;
+    while at < N {
+        codes[at] = table[at].0;
+        at += 1;
+    }
+    codes
+}
+
 /// The code of the greatest MTU of InfiniBand's that is at most `bytes`; below 256 it is that of 256.
 pub fn mtu_code(bytes: u32) -> u8 {
     greatest(&MTUS, bytes)
@@ -50,6 +68,11 @@ pub fn rate_mbps(code: u8) -> Option<u32> {
     RATES.iter().find(|&&(known, _)| known == code).map(|&(_, mbps)| mbps)
 }
 
+/// The code of a cable's rate: that of the greatest rate at which paths along it can be used.
+pub fn rate_code_of(speed: LinkSpeed) -> u8 {
+    rate_code(speed.path_mbps())
+}
+
 fn greatest(table: &[(u8, u32)], value: u32) -> u8 {
     let fitting = table.iter().rev().find(|&&(_, meant)| meant <= value);
     fitting.or(table.first()).map_or(0, |&(code, _)| code)
@@ -57,6 +80,8 @@ fn greatest(table: &[(u8, u32)], value: u32) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use mapper_proto::map::LaneRate;
+
     use super::*;
 
     #[test]
@@ -71,5 +96,21 @@ mod tests {
         assert!(
             RATES.is_sorted_by_key(|&(_, mbps)| mbps) && mtu_bytes(6).is_none() && rate_mbps(1).is_none()
         );
+    }
+
+    #[test]
+    fn rates_have_the_codes_of_their_speeds() {
+        let rate = |lanes, rate| rate_code_of(LinkSpeed { lanes, rate });
+        assert_eq!([1, 4, 8, 12].map(|lanes| rate(lanes, LaneRate::Sdr)), [2, 3, 6, 4]);
+        assert_eq!([1, 2, 4, 8, 12].map(|lanes| rate(lanes, LaneRate::Edr)), [15, 20, 16, 17, 18]);
+        assert_eq!([1, 2, 4, 8, 12].map(|lanes| rate(lanes, LaneRate::Fdr)), [11, 19, 12, 13, 14]);
+        assert_eq!(rate(4, LaneRate::Hdr), 17);
+        assert_eq!([4, 8, 12].map(|lanes| rate(lanes, LaneRate::Xdr)), [23, 24, 24], "none is faster");
+    }
+
+    #[test]
+    fn scales_have_all_codes_the_slowest_first() {
+        assert_eq!(MTU_CODES, [1, 2, 3, 4, 5]);
+        assert_eq!((RATE_CODES[0], RATE_CODES[22]), (2, 24));
     }
 }
