@@ -1,6 +1,7 @@
 //! Switches get the right tables, whatever happens to datagrams.
 
 mod asking;
+mod failures;
 mod groups;
 mod layers;
 mod managers;
@@ -15,7 +16,7 @@ use mapper_proto::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::mad::sa::{Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
+use crate::mad::sa::{Gid, JoinState, McMemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
 use crate::mad::{
     AgentMad, AgentWord, Attribute, Command, DATA_BYTES, MAD_BYTES, ManagerMethod, NodeKind, Notice,
     PortSettings, PortState, Route, RoutedByLid, ShareSwitch, SmInfo, Smp, SubnetVersion,

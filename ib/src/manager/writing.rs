@@ -1,15 +1,62 @@
 //! Writes LIDs and tables to ports and switches.
 
+mod ending;
+mod results;
+
 use std::collections::VecDeque;
 
 use mapper_proto::time::Instant;
 
 use super::task::{Levels, Routes, Task};
-use super::under_way::{FormerTables, TablesOfSwitches};
-use super::{Event, Stage, SubnetCount, SubnetManager, manner, why};
-use crate::exchange::{Done, Exchange, Failure};
-use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, PortSettings, PortState, Smp, SwitchInfo};
-use crate::program::{self, BLOCK, NO_PORT, Phase, Purpose, Wanted};
+use super::under_way::TablesOfSwitches;
+use super::{Event, Stage, SubnetManager, manner};
+use crate::exchange::Exchange;
+use crate::mad::{MAD_BYTES, ManagerMethod, Smp};
+use crate::program::{self, Phase, Purpose, Wanted};
+
+/// The most failures of one round of writes that are told one by one.
+const MOST_FAILURES_TOLD: usize = 16;
+
+/// What tables are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Occasion {
+    /// A sweep, whose tables are written as a whole.
+    Sweep,
+    /// A sweep for which hosts wait, so that entries that nobody waits for are left for a later time.
+    PartOfSweep,
+    /// Groups that changed.
+    Groups,
+}
+
+/// What is waited for once all writes of a phase are confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Drain {
+    Nothing,
+    /// Packets that are under way by old entries of this phase.
+    OldPackets,
+    /// The last of them: after it no packet is under way by the former tables.
+    LastOldPackets,
+}
+
+impl Drain {
+    fn of(phase: &Phase) -> Self {
+        match (phase.drains, phase.ends_old) {
+            (false, _) => Self::Nothing,
+            (true, false) => Self::OldPackets,
+            (true, true) => Self::LastOldPackets,
+        }
+    }
+}
+
+/// What may not be written any more, as something before it could not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Blocked {
+    Nothing,
+    /// Multicast tables, until all their parts are read again.
+    Multicast,
+    /// All of the later phases.
+    LaterPhases,
+}
 
 /// The writes that are left.
 #[derive(Debug)]
@@ -17,26 +64,17 @@ pub(super) struct Writing {
     exchange: Exchange<Purpose>,
     /// The phases that follow.
     phases: VecDeque<Phase>,
-    /// Whether packets under way are waited for once the exchange is empty.
-    drains: bool,
+    /// What is waited for once the exchange is empty, and until when.
+    drain: Drain,
     drained_at: Option<Instant>,
-    /// Whether no packet goes by an old entry any more after that.
-    ends_old: bool,
     routes: Routes,
     /// The tables of before, if some change and packets may be under way by them.
     before: Option<TablesOfSwitches>,
-    /// Whether entries that nobody waits for are left for a later time.
-    is_part: bool,
+    occasion: Occasion,
     blocks: u64,
     /// What could not be written, in words.
     failures: Vec<String>,
-    /// Whether a table could not be written, so that nothing of a later phase may be written.
-    is_broken: bool,
-    /// Whether a part of a multicast table could not be written, so that no other part is written before all
-    /// are read again.
-    is_multicast_broken: bool,
-    /// Whether this is for groups that changed, and not after a sweep.
-    is_of_groups: bool,
+    blocked: Blocked,
     /// Whether a switch's mark that a port changed was cleared. A change since the sweep is then not seen by the mark.
     is_cleared: bool,
 }
@@ -108,7 +146,7 @@ impl SubnetManager {
         self.routing_failure = None;
         match self.under_way.gone_at().filter(|_| routes.must_wait) {
             Some(until) => self.wait_for_packets(until),
-            None => self.write(routes, false, now),
+            None => self.write_after_sweep(routes, now),
         }
     }
 
@@ -134,18 +172,24 @@ impl SubnetManager {
             self.without_groups.contains(&switch.guid) || self.unknown_parts(switch).is_empty()
         });
         match self.routes.clone().filter(|_| all_known) {
-            Some(routes) => self.write(routes, true, now),
+            Some(routes) => {
+                let phases = program::phases_of_groups(&self.inventory, &self.groups, &self.held);
+                self.are_groups_new = false;
+                self.begin_writing(routes, Occasion::Groups, phases, None, now);
+            }
             None => self.begin_sweep(now),
         }
     }
 
-    fn write(&mut self, routes: Routes, is_of_groups: bool, now: Instant) {
+    fn write_after_sweep(&mut self, routes: Routes, now: Instant) {
         let layers = self.routes.as_ref().map_or(0, |routes| routes.layers);
         // Where hosts wait, what they do not wait for comes once packets under way are gone.
-        let is_part =
-            !is_of_groups && self.is_urgent && routes.emptied_first.is_empty() && !routes.last.is_empty();
-        let routes =
-            if is_part { program::without_last(&self.inventory, routes, &self.held) } else { routes };
+        let (occasion, routes) =
+            if self.is_urgent && routes.emptied_first.is_empty() && !routes.last.is_empty() {
+                (Occasion::PartOfSweep, program::without_last(&self.inventory, routes, &self.held))
+            } else {
+                (Occasion::Sweep, routes)
+            };
         let wanted = Wanted {
             lids: &self.lids,
             lmc: self.settings.lmc,
@@ -155,32 +199,32 @@ impl SubnetManager {
             // With other layers, service levels change, which hosts have to ask for again.
             reregister: self.reregister || layers.max(routes.layers) > 1,
         };
-        self.are_groups_new = false;
-        let mut before = None;
-        let phases = if is_of_groups {
-            program::phases_of_groups(&self.inventory, &self.groups, &self.held)
-        } else {
-            let phases = program::phases(&self.inventory, wanted, &self.held);
-            before = phases.change_tables().then(|| self.held.tables.clone());
-            self.are_groups_new =
-                self.is_urgent && routes.emptied_first.is_empty() && phases.can_put_trees_off();
-            let phases = if self.are_groups_new { phases.without_trees() } else { phases };
-            phases.in_order()
-        };
+        let phases = program::phases(&self.inventory, wanted, &self.held);
+        let before = phases.change_tables().then(|| self.held.tables.clone());
+        self.are_groups_new = self.is_urgent && routes.emptied_first.is_empty() && phases.can_put_trees_off();
+        let phases = if self.are_groups_new { phases.without_trees() } else { phases };
+        self.begin_writing(routes, occasion, phases.in_order(), before, now);
+    }
+
+    fn begin_writing(
+        &mut self,
+        routes: Routes,
+        occasion: Occasion,
+        phases: VecDeque<Phase>,
+        before: Option<TablesOfSwitches>,
+        now: Instant,
+    ) {
         let writing = Writing {
             exchange: Exchange::new(manner(&self.settings), self.next_tid),
             phases,
-            drains: false,
+            drain: Drain::Nothing,
             drained_at: None,
-            ends_old: false,
             routes,
             before,
-            is_part,
+            occasion,
             blocks: 0,
             failures: Vec::new(),
-            is_broken: false,
-            is_multicast_broken: false,
-            is_of_groups,
+            blocked: Blocked::Nothing,
             is_cleared: false,
         };
         self.stage = Stage::Writing(Box::new(writing));
@@ -203,80 +247,6 @@ impl SubnetManager {
         }
     }
 
-    /// Takes note of the result of a write.
-    fn written(&mut self, done: &Done<Purpose>) {
-        let Stage::Writing(writing) = &mut self.stage else { return };
-        let held = &mut self.held;
-        let failure = match (done.order.purpose, &done.result) {
-            (Purpose::Table { switch, block }, Ok(data)) => {
-                writing.blocks += 1;
-                let first = usize::from(block) * BLOCK;
-                let table = held.tables.entry(switch).or_default();
-                if table.len() < first + BLOCK {
-                    table.resize(first + BLOCK, NO_PORT);
-                }
-                table[first..first + BLOCK].copy_from_slice(data);
-                return;
-            }
-            (Purpose::Reach { switch }, Ok(data)) => {
-                held.infos.insert(switch, SwitchInfo::parse(data));
-                held.doubted.insert(switch);
-                writing.is_cleared = true;
-                return;
-            }
-            (Purpose::Multicast { part }, Ok(data)) => {
-                writing.blocks += 1;
-                held.multicast.insert(part, MulticastTable::parse(data));
-                return;
-            }
-            (Purpose::Lanes { guid, attribute, modifier }, Ok(_)) => {
-                held.lanes.insert((guid, attribute, modifier), done.order.data);
-                return;
-            }
-            (Purpose::Port { guid, port }, Ok(data)) => {
-                self.inventory.take_note(guid, port, data);
-                // Nothing is written to a port without a cable, so this one failed since.
-                self.is_stale |= port != 0 && PortSettings::parse(data).state() == PortState::Down;
-                return;
-            }
-            (_, Err(failure)) => *failure,
-        };
-        let (guid, what) = match done.order.purpose {
-            Purpose::Table { switch, block } => {
-                // It is not known whether the write took effect, so the table is read before anything else is
-                // written there.
-                held.tables.remove(&switch);
-                writing.is_broken = true;
-                (switch, format!("block {block} of its forwarding table"))
-            }
-            Purpose::Reach { switch } => {
-                held.tables.remove(&switch);
-                writing.is_broken = true;
-                (switch, "how far its forwarding table reaches".to_owned())
-            }
-            Purpose::Multicast { part: (switch, block, position) } => {
-                held.multicast.retain(|&(known, _, _), _| known != switch);
-                writing.is_multicast_broken = true;
-                (switch, format!("block {block} of its multicast table, ports {position}"))
-            }
-            Purpose::Port { guid, port } => (guid, format!("port {port}")),
-            Purpose::Lanes { guid, attribute, modifier } => {
-                (guid, format!("{} {modifier:#x}", attribute.name()))
-            }
-        };
-        // A port with another key drops writes silently, but answers questions.
-        let hint = if failure == Failure::Silent && self.inventory.is_protected(guid) {
-            "; it may have another key of management (M_Key): see m-key-file"
-        } else {
-            ""
-        };
-        let failed = format!("{what}: {}{hint} (directed route {})", why(failure), done.route);
-        let told = format!("{} cannot be written: {failed}", self.name_of(guid));
-        if let Stage::Writing(writing) = &mut self.stage {
-            writing.failures.push(told);
-        }
-    }
-
     /// Begins the next phase once all writes of the one before are confirmed.
     fn go_on_writing(&mut self, now: Instant) {
         loop {
@@ -284,104 +254,27 @@ impl SubnetManager {
             if !writing.exchange.is_empty() {
                 return;
             }
-            if writing.is_broken {
+            if writing.blocked == Blocked::LaterPhases {
                 return self.stop_writing(now);
             }
-            if writing.drains && writing.drained_at.is_none() {
+            if writing.drain != Drain::Nothing && writing.drained_at.is_none() {
                 writing.drained_at = Some(now + self.settings.drain);
             }
             if writing.drained_at.is_some_and(|at| now < at) {
                 return;
             }
-            if writing.drained_at.take().is_some() && writing.ends_old {
+            if writing.drained_at.take().is_some() && writing.drain == Drain::LastOldPackets {
                 writing.before = None;
             }
             let Some(phase) = writing.phases.pop_front() else { return self.stop_writing(now) };
-            writing.drains = phase.drains;
-            writing.ends_old = phase.ends_old;
+            writing.drain = Drain::of(&phase);
             for (order, route) in phase.writes {
-                let is_left_out =
-                    writing.is_multicast_broken && matches!(order.purpose, Purpose::Multicast { .. });
+                let is_left_out = writing.blocked == Blocked::Multicast
+                    && matches!(order.purpose, Purpose::Multicast { .. });
                 if !is_left_out {
                     writing.exchange.order(order, route);
                 }
             }
-        }
-    }
-
-    /// Ends writing, as all is written, or as much as may be.
-    fn stop_writing(&mut self, now: Instant) {
-        let waiting = Stage::Waiting { until: now + self.settings.watch_interval };
-        let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
-        self.take_tids(writing.exchange.next_tid());
-        self.counts.add(SubnetCount::Blocks, writing.blocks);
-        if let Some(tables) = writing.before {
-            let told = self.held.told.clone();
-            self.under_way.leave(FormerTables { tables, told }, now + self.settings.drain);
-        }
-        let failed = writing.failures.len();
-        for failure in writing.failures.iter().take(16) {
-            self.tell(Event::Problem(failure.clone()));
-        }
-        self.unwritten = writing.failures;
-        if !writing.is_of_groups || failed > 0 {
-            self.is_up = failed == 0;
-        }
-        if writing.is_broken {
-            return self.retry(now);
-        }
-        if writing.is_of_groups {
-            let (groups, parts) = (self.groups.members.len(), writing.blocks);
-            self.tell(Event::Groups { groups, parts });
-            return if failed > 0 { self.retry(now) } else { self.wait_for_more(now) };
-        }
-        let adapters = self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count();
-        let size = [failed, self.inventory.switches.len(), adapters];
-        let is_as_told =
-            self.told_up == Some(size) && self.engine.as_deref().unwrap_or_default() == writing.routes.engine;
-        self.told_up = Some(size);
-        self.engine = Some(writing.routes.engine.clone()).filter(|engine| !engine.is_empty());
-        self.tell(Event::Up {
-            failed,
-            switches: self.inventory.switches.len(),
-            adapters,
-            engine: writing.routes.engine.clone(),
-            blocks: writing.blocks,
-            sent: self.datagrams.sent - self.sent_before,
-            took: now.since(self.began),
-            is_news: !is_as_told || writing.blocks > 0,
-        });
-        self.counts.count(SubnetCount::Ups);
-        self.rest_at = writing.is_part.then(|| now + self.settings.drain);
-        self.reregister = false;
-        self.tell_levels(&writing.routes.levels, now);
-        self.routes = Some(writing.routes);
-        self.administer(now);
-        if failed > 0 {
-            return self.retry(now);
-        }
-        if self.is_stale {
-            self.begin_sweep(now);
-        } else {
-            // A node that did not answer may do so the next time, and changes that happened while marks were
-            // cleared show then.
-            let lacks_parts =
-                self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
-            let is_unsure = !self.problems.is_empty() || self.has_silent_manager;
-            if is_unsure || writing.is_cleared || lacks_parts {
-                let at = now + self.settings.watch_interval;
-                self.recheck_at = Some(self.recheck_at.unwrap_or(at));
-            }
-            self.wait_for_more(now);
-        }
-    }
-
-    /// Takes note that hosts are told these levels from now on. Those of before they use until they have asked again.
-    fn tell_levels(&mut self, levels: &Levels, now: Instant) {
-        let told = self.held.told.replace(levels.clone());
-        if told.as_ref().is_some_and(|told| told != levels) {
-            let tables = self.held.tables.clone();
-            self.under_way.leave(FormerTables { tables, told }, now + self.settings.drain);
         }
     }
 
