@@ -62,14 +62,14 @@ pub(super) fn pairs(a: &Side<'_>, b: &Side<'_>) -> Vec<(usize, usize)> {
 /// sides have the colour, if the colour takes ports into account, and if it took many rounds.
 type Closeness = (bool, bool, std::cmp::Reverse<usize>, usize, usize);
 
-/// The port of a cable at an xbar, its port at the other end, and the xbar there. Ports are 0 if they do not
-/// count; at a host there is no xbar.
-type Neighbour = (u8, u8, Option<usize>);
+/// The port of a cable at an xbar, its port at the other end, and the xbar there. Ports count from 1, whatever the fabric
+/// counts them from, so that there may be a port 256; they are 0 if they do not count. At a host there is no xbar.
+type Neighbour = (u16, u16, Option<usize>);
 
 fn neighbours(fabric: &Fabric, by_port: bool) -> Vec<Vec<Neighbour>> {
     let map = &fabric.map;
-    let first = first_port(fabric);
-    let number = |end: PortRef| if by_port { end.port - first + 1 } else { 0 };
+    let first = u16::from(first_port(fabric));
+    let number = |end: PortRef| if by_port { u16::from(end.port) + 1 - first } else { 0 };
     let mut neighbours = vec![Vec::new(); map.xbars.len()];
     for cable in &map.cables {
         for (near, far) in [(cable.a, cable.b), (cable.b, cable.a)] {
@@ -117,4 +117,30 @@ fn mix(hash: u64, number: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_fabric::generate;
+
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_port_that_there_can_be_count() {
+        let ports = |last: u8| {
+            let mut fabric = generate("ring:n=3,hosts=1").unwrap();
+            fabric.map.xbars.iter_mut().for_each(|xbar| xbar.ports = u8::MAX);
+            fabric.map.hosts[0].at = Some(PortRef { xbar: 0, port: 0 });
+            fabric.map.hosts[1].at = Some(PortRef { xbar: 1, port: last });
+            fabric
+        };
+        let (fabric, other) = (ports(255), ports(254));
+        let numbers = |fabric: &Fabric| neighbours(fabric, true).into_iter().map(|mut ends| ends.pop());
+        let seen: Vec<_> = numbers(&fabric).take(2).collect();
+        assert_eq!(seen, [Some((1, 0, None)), Some((256, 0, None))]);
+        let known = vec![Some(0), None, None];
+        let side = |fabric| Side { fabric, known: known.clone() };
+        assert!(pairs(&side(&fabric), &side(&fabric)).contains(&(1, 1)));
+        assert!(!pairs(&side(&fabric), &side(&other)).is_empty(), "with fewer rounds, or without ports");
+    }
 }
