@@ -1,9 +1,11 @@
 //! The agents of this machine: the maps that they hold, and how the hosts in them are.
 
+mod moment;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,17 +13,16 @@ use mapper_daemon::agent::status::{
     AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, naming_hosts,
     requests_socket_path, units,
 };
-use mapper_fabric::wording::plural;
 use mapper_formats as formats;
 use mapper_machine::status::{self, StatusSocketError};
+use mapper_proto::Mac;
 use mapper_proto::map::{Cable, Fabric, PortRef};
-use mapper_proto::wire::AgentState;
 
 use super::file::changes;
 use super::gone::with_gone;
 use super::past;
 use super::traffic::Traffic;
-use crate::view::feed::{CableState, Feed, HostState, Moment};
+use crate::view::feed::Feed;
 
 /// How often the agents are asked.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -163,9 +164,8 @@ impl Known {
     /// The xbars of the map of this version, by their ids in that map.
     pub(super) fn xbars_of(&self, version: &str) -> Option<BTreeMap<&str, u32>> {
         let at = self.maps.iter().position(|map| map.version == version)?;
-        let HeldMap { first: [_, first, _], prefix, .. } = &self.maps[at];
-        let end = self.maps.get(at + 1).map_or(self.fabric.xbars.len(), |next| next.first[1]);
-        let labels = (0..).zip(&self.fabric.xbars).take(end).skip(*first);
+        let (xbars, prefix) = (self.xbars_in(at), &self.maps[at].prefix);
+        let labels = (0..).zip(&self.fabric.xbars).take(xbars.end).skip(xbars.start);
         Some(
             labels
                 .filter_map(|(xbar, label)| Some((label.name.strip_prefix(prefix.as_str())?, xbar)))
@@ -173,107 +173,50 @@ impl Known {
         )
     }
 
-    /// How the fabric is, as boards say.
-    pub(crate) fn moment(&self, boards: &Boards, what: String) -> Moment {
-        let (map, shown) = (&self.fabric.map, &self.shown.map);
-        let mut moment = Moment {
-            what,
-            hosts: vec![HostState::Unknown; map.hosts.len()],
-            cables: vec![CableState::Whole; map.cables.len()],
-            troubles: boards.why_not.iter().cloned().collect(),
-            ..Moment::default()
-        };
-        let by_mac: BTreeMap<String, usize> =
-            map.hosts.iter().enumerate().map(|(at, host)| (host.mac.to_string(), at)).collect();
-        let mut complete = 0;
-        for board in &boards.boards {
-            complete += usize::from(board.network_configured);
-            self.add_board(&mut moment, board, &by_mac);
-        }
-        moment.hosts.resize(shown.hosts.len().max(map.hosts.len()), HostState::Missing);
-        moment.cables.resize(shown.cables.len().max(map.cables.len()), CableState::Missing);
-        let missing: usize = moment.hosts.iter().filter(|&&state| state == HostState::Silent).count();
-        moment.says = match (boards.boards.len(), missing) {
-            (0, _) => "no agent answers".to_owned(),
-            (all, 0) if complete == all => "fully configured".to_owned(),
-            (_, 0) => "not fully configured".to_owned(),
-            (_, missing) => format!("{} silent", plural(missing, "host")),
-        };
-        moment
+    /// The map that a board holds; `None` if it holds none, or one that is not here.
+    fn map_of(&self, board: &Board) -> Option<usize> {
+        let version = board.map_version.as_ref().map(MapVersionDto::to_string)?;
+        self.maps.iter().position(|map| map.version == version)
     }
 
-    fn add_board(&self, moment: &mut Moment, board: &Board, by_mac: &BTreeMap<String, usize>) {
-        let unit = board.unit;
-        if let Some(why) = &board.no_answer {
-            moment.troubles.push(format!("unit {unit} does not answer: {why}"));
-            return;
-        }
-        let own = match board.state.known() {
-            Some(AgentState::Configured) => HostState::Configured,
-            Some(AgentState::Isolated) => HostState::Isolated,
-            Some(
-                AgentState::Starting
-                | AgentState::Mapping
-                | AgentState::Passive
-                | AgentState::Fetching
-                | AgentState::Routing,
-            )
-            | None => HostState::AtWork,
-        };
-        // Who is configured hears of all others that are not, as far as they are in its part of the checks.
-        let version = board.map_version.as_ref().map(MapVersionDto::to_string);
-        let at = self.maps.iter().position(|map| Some(&map.version) == version.as_ref());
-        if let Some(at) = at.filter(|_| board.network_configured) {
-            let first = self.maps[at].first[0];
-            let end = self.maps.get(at + 1).map_or(moment.hosts.len(), |next| next.first[0]);
-            moment.hosts[first..end].iter_mut().for_each(|state| *state = HostState::Configured);
-        }
-        if let Some(&at) = board.mac.as_ref().and_then(|mac| by_mac.get(mac)) {
-            moment.hosts[at] = own;
-        }
-        for host in &board.unreachable {
-            if let Some(&at) = by_mac.get(&host.mac) {
-                moment.hosts[at] = HostState::Silent;
-            }
-            moment.reasons.insert(host.mac.clone(), host.why.clone());
-            moment.troubles.push(format!("{}: {}", board.called(&host.mac), host.why));
-        }
-        for cable in &board.dead_cables {
-            let xbar = cable.tag.as_ref().and_then(|tag| self.xbar_of_tag(tag));
-            if let Some(place) = xbar.and_then(|xbar| self.cable_at(PortRef { xbar, port: cable.port })) {
-                moment.cables[place] = CableState::Dead;
-            }
-            moment.troubles.push(format!("the cable at {} is dead: {}", board.end_of_dead(cable), cable.why));
-        }
-        for cable in board.narrow_cables.iter().flat_map(|cable| &cable.ends) {
-            let xbar = by_mac.get(&cable.host).and_then(|&at| self.fabric.map.hosts[at].at).map(|at| at.xbar);
-            let end = xbar.zip(cable.port).map(|(xbar, port)| PortRef { xbar, port });
-            if let Some(place) = end.and_then(|end| self.cable_at(end)) {
-                moment.cables[place] = CableState::Narrow;
-            }
-        }
-        moment.troubles.extend(board.gone_hosts.iter().map(|mac| format!("{} is gone", board.called(mac))));
-        moment.troubles.extend(board.gone_cable_ends().map(|[a, b]| format!("the cable {a} - {b} is gone")));
-        if let Some(plan) = &board.plan {
-            let unreadable =
-                plan.failure.iter().map(|why| format!("unit {unit}: the plan cannot be used: {why}"));
-            moment.troubles.extend(unreadable);
-            let advice = plan.differences.iter();
-            moment
-                .troubles
-                .extend(advice.map(|it| format!("not as planned: {} ({})", it.advice, it.severity)));
-        }
-        moment.troubles.extend(board.warnings.iter().map(|warning| format!("unit {unit}: {warning}")));
-        moment
-            .troubles
-            .extend(board.routing_failure.iter().map(|why| format!("unit {unit}: routing failed: {why}")));
+    /// The hosts of one of the maps.
+    fn hosts_in(&self, map: usize) -> Range<usize> {
+        let end = self.maps.get(map + 1).map_or(self.fabric.map.hosts.len(), |next| next.first[0]);
+        self.maps[map].first[0]..end
     }
 
-    /// The xbar of a tag in hexadecimal digits.
+    /// The xbars of one of the maps.
+    fn xbars_in(&self, map: usize) -> Range<usize> {
+        let end = self.maps.get(map + 1).map_or(self.fabric.map.xbars.len(), |next| next.first[1]);
+        self.maps[map].first[1]..end
+    }
+
+    /// The hosts that a board speaks of: those of its own map, as other maps may have the same. While its map is not here they are
+    /// those of all maps, but for addresses that several hosts have, since nobody knows which of them is meant.
+    pub(super) fn hosts_known_to(&self, board: &Board) -> BTreeMap<Mac, usize> {
+        let hosts = &self.fabric.map.hosts;
+        let told_of = self.map_of(board).map_or(0..hosts.len(), |map| self.hosts_in(map));
+        let mut places: BTreeMap<Mac, Option<usize>> = BTreeMap::new();
+        for host in told_of {
+            places.entry(hosts[host].mac).and_modify(|place| *place = None).or_insert(Some(host));
+        }
+        places.into_iter().filter_map(|(mac, place)| Some((mac, place?))).collect()
+    }
+
+    /// The xbar of a tag in hexadecimal digits, in any of the maps.
     pub(super) fn xbar_of_tag(&self, tag: &str) -> Option<u32> {
-        let tag = u64::from_str_radix(tag.trim_start_matches("0x"), 16).ok();
-        let found = self.fabric.map.xbars.iter().position(|xbar| tag.is_some() && xbar.tag == tag)?;
-        Some(found as u32)
+        self.xbar_among(0..self.fabric.map.xbars.len(), tag)
+    }
+
+    /// The xbar of this tag in a board's own map; while that is not here, in any.
+    fn xbar_known_to(&self, board: &Board, tag: &str) -> Option<u32> {
+        let told_of = self.map_of(board).map_or(0..self.fabric.map.xbars.len(), |map| self.xbars_in(map));
+        self.xbar_among(told_of, tag)
+    }
+
+    fn xbar_among(&self, mut xbars: Range<usize>, tag: &str) -> Option<u32> {
+        let tag = u64::from_str_radix(tag.trim_start_matches("0x"), 16).ok()?;
+        xbars.find(|&xbar| self.fabric.map.xbars[xbar].tag == Some(tag)).map(|xbar| xbar as u32)
     }
 
     fn cable_at(&self, end: PortRef) -> Option<usize> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::Board;
 use mapper_daemon::xbar::{PortTraffic, XbarStatus, socket};
+use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
 use serde::{Serialize, Serializer};
 
@@ -143,13 +144,13 @@ impl Flows {
 /// Everybody who counts, where that is in the fabric, and what was counted.
 fn counters(known: &Known, boards: &[Board], xbars: &[XbarStatus]) -> Vec<(Counter, End, PortTraffic)> {
     let map = &known.fabric.map;
-    let macs: BTreeMap<String, u32> =
-        (0..).zip(&map.hosts).map(|(host, it)| (it.mac.to_string(), host)).collect();
     let mut all = Vec::new();
     for board in boards {
-        let Some(&host) = board.mac.as_ref().and_then(|mac| macs.get(mac)) else { continue };
-        all.extend(board.traffic.map(|traffic| (Counter::Agent(board.unit), End::Host(host), traffic)));
-        if let Some(at) = map.hosts[host as usize].at {
+        let Some(mac) = board.mac.as_ref().and_then(|mac| mac.parse::<Mac>().ok()) else { continue };
+        let Some(&host) = known.hosts_known_to(board).get(&mac) else { continue };
+        let of_host = End::Host(host as u32);
+        all.extend(board.traffic.map(|traffic| (Counter::Agent(board.unit), of_host, traffic)));
+        if let Some(at) = map.hosts[host].at {
             let end = |port: u8| End::Port(PortRef { xbar: at.xbar, port });
             let ports = board.ports.iter();
             all.extend(
@@ -186,7 +187,7 @@ mod tests {
     use mapper_fabric::generate;
 
     use super::*;
-    use mapper_daemon::agent::status::BoardPort;
+    use mapper_daemon::agent::status::{BoardPort, MapVersionDto};
     use mapper_daemon::xbar::PortStatus;
 
     fn bytes(received: u64, sent: u64) -> PortTraffic {
@@ -246,5 +247,23 @@ mod tests {
         // A daemon that began anew counts from zero.
         let (boards, xbars) = look(0);
         assert_eq!(traffic.count(began + Duration::from_secs(3), &known, &boards, &xbars), Flows::default());
+    }
+
+    #[test]
+    fn an_agent_counts_in_its_own_map_though_others_have_a_host_of_its_address() {
+        let mut known = Known::default();
+        let ring = generate("ring:n=3").unwrap();
+        let boards = [0_u8, 1].map(|unit| Board {
+            map_version: Some(MapVersionDto { mac: "a".to_owned(), counter: unit.into() }),
+            mac: Some(ring.map.hosts[unit as usize].mac.to_string()),
+            traffic: Some(bytes(1, 1)),
+            ..Board::silent(unit, String::new())
+        });
+        for board in &boards {
+            let version = board.map_version.as_ref().unwrap().to_string();
+            known.add(version, ring.clone(), Some(board.unit));
+        }
+        let ends: Vec<End> = counters(&known, &boards, &[]).into_iter().map(|(_, end, _)| end).collect();
+        assert_eq!(ends, [End::Host(0), End::Host(4)]);
     }
 }

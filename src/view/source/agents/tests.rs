@@ -1,10 +1,12 @@
 //! What boards and maps of agents come to in a picture.
 
-use mapper_daemon::agent::status::{DeadCable, MapVersionDto, Reason};
+use mapper_daemon::agent::status::{CableEnd, DeadCable, MapVersionDto, NarrowCable, Reason};
 use mapper_fabric::generate;
 use mapper_proto::Mac;
+use mapper_proto::wire::AgentState;
 
 use super::*;
+use crate::view::feed::{CableState, HostState};
 
 fn board(unit: u8, counter: u32) -> Board {
     let version = MapVersionDto { mac: Mac::from_position(1).to_string(), counter };
@@ -43,8 +45,54 @@ fn two_maps_stand_beside_each_other_and_each_board_speaks_of_its_own() {
     let moment = known.moment(&boards, String::new());
     assert_eq!(moment.cables[0], CableState::Dead);
     assert_eq!(moment.hosts[1], HostState::Configured);
-    assert!(moment.hosts[..3].contains(&HostState::Silent) || moment.hosts[3..].contains(&HostState::Silent));
+    let (of_one, of_other) = moment.hosts.split_at(3);
+    assert_eq!(of_one, [HostState::Configured, HostState::Configured, HostState::Silent]);
+    assert_eq!(of_other, [HostState::Unknown; 4], "the other map has a host of the same address");
     assert_eq!(moment.says, "1 host silent");
+}
+
+#[test]
+fn narrow_and_dead_cables_are_those_of_the_map_of_whoever_names_them() {
+    let (one, mut other) = (board(0, 1), board(1, 2));
+    let ring = generate("ring:n=3").unwrap();
+    let mut known = Known::default();
+    let version = |board: &Board| board.map_version.as_ref().unwrap().to_string();
+    known.add(version(&one), ring.clone(), Some(0));
+    known.add(version(&other), ring.clone(), Some(1));
+    let (dead, narrow) = (ring.map.cables[0].a, ring.map.cables[1].b);
+    let tag = ring.map.xbars[dead.xbar as usize].tag.unwrap();
+    other.dead_cables =
+        vec![DeadCable { tag: Some(format!("{tag:016x}")), port: dead.port, ..DeadCable::default() }];
+    let host = ring.map.hosts.iter().find(|host| host.at.unwrap().xbar == narrow.xbar).unwrap();
+    let end = CableEnd { host: host.mac.to_string(), port: Some(narrow.port), interface: None, mtu: 1500 };
+    other.narrow_cables = vec![NarrowCable { mtu: 1500, longest: 9000, ends: vec![end] }];
+    let moment = known.moment(&Boards { boards: vec![one, other], why_not: None }, String::new());
+    assert_eq!(moment.cables[..3], [CableState::Whole; 3]);
+    assert_eq!(moment.cables[3..], [CableState::Dead, CableState::Narrow, CableState::Whole]);
+}
+
+#[test]
+fn who_has_no_map_is_shown_where_only_one_host_can_be_meant() {
+    let (one, other) = (board(0, 1), board(1, 2));
+    let last = Mac::from_position(4).to_string();
+    let lost = |mac: &str| Board {
+        map_version: None,
+        mac: Some(mac.to_owned()),
+        state: AgentState::Isolated.into(),
+        network_configured: false,
+        ..board(2, 0)
+    };
+    let mut known = Known::default();
+    let version = |board: &Board| board.map_version.as_ref().unwrap().to_string();
+    known.add(version(&one), generate("ring:n=3").unwrap(), Some(0));
+    known.add(version(&other), generate("ring:n=4").unwrap(), Some(1));
+    let isolated = |board: Board| {
+        let moment = known.moment(&Boards { boards: vec![board], why_not: None }, String::new());
+        let hosts = moment.hosts.iter().enumerate();
+        hosts.filter(|&(_, &state)| state == HostState::Isolated).map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    assert_eq!(isolated(lost(&last)), [6]);
+    assert!(isolated(lost(&Mac::from_position(1).to_string())).is_empty(), "both maps have it");
 }
 
 #[test]
