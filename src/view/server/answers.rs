@@ -20,6 +20,7 @@ use mapper_formats::page;
 use super::access::{Access, Refusal};
 use super::body::{Answer, Pace};
 use super::engines::Engines;
+use super::turns::Turns;
 use crate::view::feed::{Feed, Seen};
 
 /// The most bytes of a request's body.
@@ -43,7 +44,7 @@ pub(super) struct Answers {
     engines: Engines,
     followers: Arc<Semaphore>,
     /// One fabric of before is asked for at a time.
-    recalls: Semaphore,
+    recalls: Turns,
 }
 
 impl Answers {
@@ -56,7 +57,7 @@ impl Answers {
                 .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'")),
             engines: Engines::new(Arc::clone(&feed)),
             followers: Arc::new(Semaphore::new(MOST_FOLLOWERS)),
-            recalls: Semaphore::new(1),
+            recalls: Turns::new(),
             feed,
         }
     }
@@ -114,11 +115,8 @@ impl Answers {
         let told = match self.feed.scene(number) {
             Some(told) => Some(told),
             None => {
-                let turn = self.recalls.acquire().await;
                 let feed = Arc::clone(&self.feed);
-                let told = tokio::task::spawn_blocking(move || feed.recall(number)).await;
-                drop(turn);
-                told.ok().flatten()
+                self.recalls.next().await?.work(move || feed.recall(number)).await?
             }
         };
         match told {

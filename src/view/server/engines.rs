@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hyper::StatusCode;
 use mapper_routing::engines::Engine;
 use mapper_routing::tables::SlotEnd;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::answers::{NoAnswer, bad, busy, gone};
+use super::turns::{Turn, Turns};
 use crate::consequences::Routed;
 use crate::view::feed::Feed;
 
@@ -69,7 +69,7 @@ type Kept = VecDeque<(RoutingAsked, Arc<Routed>)>;
 pub(super) struct Engines {
     feed: Arc<Feed>,
     /// One engine computes at a time.
-    turn: Arc<Semaphore>,
+    turns: Turns,
     waiting: Arc<Semaphore>,
     kept: Mutex<Kept>,
 }
@@ -78,7 +78,7 @@ impl Engines {
     pub(super) fn new(feed: Arc<Feed>) -> Self {
         Self {
             feed,
-            turn: Arc::new(Semaphore::new(1)),
+            turns: Turns::new(),
             waiting: Arc::new(Semaphore::new(MOST_WAITING)),
             kept: Mutex::default(),
         }
@@ -176,7 +176,7 @@ impl Engines {
             return Ok(routed);
         }
         let cuts = asked.cuts.clone();
-        let computed = computed(turn, move || Routed::new(&told.fabric, engine, &cuts)).await?;
+        let computed = turn.work(move || Routed::new(&told.fabric, engine, &cuts)).await?;
         let routed = Arc::new(computed.map_err(|error| bad(&error.to_string()))?);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back((asked.clone(), Arc::clone(&routed)));
@@ -192,28 +192,16 @@ impl Engines {
     /// The effective bisection of a routing, which is measured when its turn comes, unless it was before.
     async fn bisection(&self, routed: Arc<Routed>) -> Result<Option<f64>, NoAnswer> {
         let turn = self.turn().await?;
-        computed(turn, move || routed.bisection()).await
+        turn.work(move || routed.bisection()).await
     }
 
     /// Waits for its turn.
-    async fn turn(&self) -> Result<OwnedSemaphorePermit, NoAnswer> {
+    async fn turn(&self) -> Result<Turn, NoAnswer> {
         let Ok(_waits) = Arc::clone(&self.waiting).try_acquire_owned() else {
             return Err(busy("too many ask for routes at once; try again"));
         };
-        Arc::clone(&self.turn).acquire_owned().await.map_err(|_| busy("the server ends"))
+        self.turns.next().await
     }
-}
-
-/// Has something computed on another thread. The turn is over when that has ended, even if the client that asked is gone before.
-async fn computed<T: Send + 'static>(
-    turn: OwnedSemaphorePermit,
-    compute: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, NoAnswer> {
-    let computed = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        compute()
-    });
-    computed.await.map_err(|_| NoAnswer(StatusCode::INTERNAL_SERVER_ERROR, "the engine failed".to_owned()))
 }
 
 /// The tables that change: each xbar with how many of its entries do, the most first.

@@ -7,6 +7,7 @@ pub(crate) mod access;
 mod answers;
 mod body;
 mod engines;
+mod turns;
 
 use std::collections::VecDeque;
 use std::io;
