@@ -10,14 +10,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, ask, naming_hosts,
-    requests_socket_path, units,
+    self as agent_status, AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RoutesInForce, naming_hosts,
+    units,
 };
 use mapper_formats as formats;
-use mapper_machine::status::{self, StatusSocketError};
+use mapper_machine::status::{Question, StatusSocketError};
 use mapper_proto::Mac;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
+use super::asking::{ask, at_once};
 use super::file::changes;
 use super::gone::with_gone;
 use super::past;
@@ -67,8 +68,8 @@ pub(crate) fn boards(run_dir: &Path) -> Boards {
         Err(error) => return Boards { boards: Vec::new(), why_not: Some(error.to_string()) },
     };
     let deadline = Instant::now() + PATIENCE;
-    let asked: Vec<_> = found.into_iter().map(|unit| (unit, ask(run_dir, unit))).collect();
-    let answer = |(unit, question): (u8, Result<Option<status::Question<Board>>, StatusSocketError>)| {
+    let asked: Vec<_> = found.into_iter().map(|unit| (unit, agent_status::ask(run_dir, unit))).collect();
+    let answer = |(unit, question): (u8, Result<Option<Question<Board>>, StatusSocketError>)| {
         let answer = question.and_then(|question| question.map(|it| it.answer(deadline)).transpose());
         match answer {
             Ok(answer) => answer,
@@ -114,12 +115,12 @@ impl Known {
         let mut known = Self::default();
         let deadline = Instant::now() + MAP_PATIENCE;
         let versions = versions(boards);
-        for (version, unit) in &versions {
-            let question = status::ask::<RoutesInForce>(requests_socket_path(run_dir, *unit));
-            let question = question
-                .and_then(|question| question.map(|it| it.request(&AgentRequest::Routes)).transpose());
-            let Ok(Some(question)) = question else { continue };
-            let Ok(routes) = question.answer_json(deadline, MAX_ROUTES_BYTES, "routes") else { continue };
+        let request = AgentRequest::Routes;
+        let told = at_once(&versions, |(_, unit)| {
+            ask::<RoutesInForce>(run_dir, *unit, &request, (deadline, MAX_ROUTES_BYTES))
+        });
+        for ((version, unit), routes) in versions.iter().zip(told) {
+            let Some(routes) = routes else { continue };
             let held = routes.map_version.as_ref().map(MapVersionDto::to_string);
             let Some(map) = routes.map.filter(|_| held.as_ref() == Some(version)) else { continue };
             let Ok(text) = serde_json::to_string(&map) else { continue };

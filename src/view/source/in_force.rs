@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::status::{
-    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RouteUse, RoutesInForce, requests_socket_path,
+    AgentRequest, Board, MAX_ROUTES_BYTES, MapVersionDto, RouteUse, RoutesInForce,
 };
-use mapper_machine::status;
 use mapper_proto::map::{Map, PortRef};
 
 use super::agents::Known;
+use super::asking::{ask, at_once};
 
 /// How long agents may take to send their routes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,8 +41,11 @@ impl InForce {
         let deadline = Instant::now() + PATIENCE;
         let cables = cables(&known.fabric.map);
         *self = Self { of, ..Self::default() };
-        for board in boards.iter().filter(|board| board.map_version.is_some()) {
-            let routes = ask(run_dir, board.unit, deadline);
+        let with_map: Vec<&Board> = boards.iter().filter(|board| board.map_version.is_some()).collect();
+        let told = at_once(&with_map, |board| {
+            ask::<RoutesInForce>(run_dir, board.unit, &AgentRequest::Routes, (deadline, MAX_ROUTES_BYTES))
+        });
+        for routes in told {
             let Some(routes) = routes.filter(|routes| self.add(known, &cables, routes)) else {
                 // A new map is on its way, so the routes are asked for again at the next look.
                 self.of.clear();
@@ -67,12 +70,6 @@ impl InForce {
         }
         true
     }
-}
-
-fn ask(run_dir: &Path, unit: u8, deadline: Instant) -> Option<RoutesInForce> {
-    let question = status::ask::<RoutesInForce>(requests_socket_path(run_dir, unit)).ok()??;
-    let question = question.request(&AgentRequest::Routes).ok()?;
-    question.answer_json(deadline, MAX_ROUTES_BYTES, "routes").ok()
 }
 
 /// The cable behind each port of an xbar, and which way one goes who leaves by it: 0 from the first end, 1 back.

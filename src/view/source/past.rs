@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mapper_daemon::agent::history::{History, MAX_HISTORY_BYTES, MapEvent};
-use mapper_daemon::agent::status::{AgentRequest, Board, MAX_ROUTES_BYTES, requests_socket_path};
+use mapper_daemon::agent::status::{AgentRequest, Board, MAX_ROUTES_BYTES};
 use mapper_formats as formats;
-use mapper_machine::status;
 use mapper_proto::Mac;
 use mapper_proto::map::Fabric;
 use serde_json::Value;
 
 use super::agents::{Known, boards, name_xbars};
+use super::asking::{ask, at_once};
 use crate::view::feed::{Moment, Recall};
 
 /// How long agents may take to answer.
@@ -26,13 +26,12 @@ const SAYS: &str = "from the log of maps, which has no states of hosts";
 /// The maps in the logs of all agents, the oldest first, each once, with a unit that has it. An agent that does not tell has none.
 pub(super) fn maps(run_dir: &Path, boards: &[Board]) -> Vec<(u8, MapEvent)> {
     let deadline = Instant::now() + PATIENCE;
-    let ask = |board: &Board| {
-        let question = status::ask::<History>(requests_socket_path(run_dir, board.unit)).ok()??;
-        let question = question.request(&AgentRequest::History).ok()?;
-        let history = question.answer_json(deadline, MAX_HISTORY_BYTES, "the history of maps").ok()?;
-        Some(history.events.into_iter().map(|event| (board.unit, event)).collect::<Vec<_>>())
-    };
-    let mut events: Vec<(u8, MapEvent)> = boards.iter().filter_map(ask).flatten().collect();
+    let told = at_once(boards, |board| {
+        ask::<History>(run_dir, board.unit, &AgentRequest::History, (deadline, MAX_HISTORY_BYTES))
+    });
+    let told = boards.iter().zip(told).filter_map(|(board, history)| Some((board.unit, history?)));
+    let mut events: Vec<(u8, MapEvent)> =
+        told.flat_map(|(unit, history)| history.events.into_iter().map(move |event| (unit, event))).collect();
     events.sort_by_key(|(_, event)| event.unix_ms);
     events.dedup_by(|(_, next), (_, event)| next.version == event.version && next.what == event.what);
     events
@@ -70,9 +69,8 @@ fn names(fabric: &Fabric) -> HostNames {
 /// A map that an agent has kept. Hosts that had told no name then have that of now.
 fn kept_map(run_dir: &Path, unit: u8, unix_ms: u64, names: &HostNames) -> Option<Fabric> {
     let deadline = Instant::now() + PATIENCE;
-    let question = status::ask::<Option<Value>>(requests_socket_path(run_dir, unit)).ok()??;
-    let question = question.request(&AgentRequest::PastMap { unix_ms }).ok()?;
-    let map = question.answer_json(deadline, MAX_ROUTES_BYTES, "a map of before").ok()??;
+    let request = AgentRequest::PastMap { unix_ms };
+    let map = ask::<Option<Value>>(run_dir, unit, &request, (deadline, MAX_ROUTES_BYTES))??;
     let mut fabric = formats::parse("the map of then", &map.to_string()).ok()?;
     for (host, label) in fabric.map.hosts.iter().zip(&mut fabric.hosts) {
         if let Some(name) = names.get(&host.mac).filter(|_| label.name == host.mac.to_string()) {
@@ -109,6 +107,11 @@ pub(super) fn moment(event: &MapEvent) -> Moment {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use mapper_daemon::agent::status::requests_socket_path;
+
     use super::*;
     use crate::view::feed::{Feed, Seen};
 
@@ -130,6 +133,27 @@ mod tests {
             line(&["02:00:00:00:00:01/1", "02:00:00:00:00:01/2"]).unwrap().contains("node1 is gone; map")
         );
         assert_eq!(line(&["02:00:00:00:00:01/3"]), None);
+    }
+
+    #[test]
+    fn an_agent_that_answers_late_takes_no_time_from_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let bind = |unit| UnixListener::bind(requests_socket_path(dir.path(), unit)).unwrap();
+        let (late, prompt) = (bind(0), bind(1));
+        let answer = |mut client: UnixStream, number| {
+            BufReader::new(&client).read_line(&mut String::new()).unwrap();
+            let history = History { events: vec![event(number)] };
+            client.write_all(&serde_json::to_vec(&history).unwrap()).unwrap();
+        };
+        // The first answers once the other has.
+        let agents = std::thread::spawn(move || {
+            let first = late.accept().unwrap().0;
+            answer(prompt.accept().unwrap().0, 2);
+            answer(first, 1);
+        });
+        let maps = maps(dir.path(), &[0, 1].map(|unit| Board::silent(unit, String::new())));
+        assert_eq!(maps, [(0, event(1)), (1, event(2))]);
+        agents.join().unwrap();
     }
 
     #[test]
