@@ -17,6 +17,7 @@
 //! - [`notify`]: what a daemon tells its service manager.
 //! - [`log`]: where log lines go, and how many are written.
 //! - [`status`]: the status socket: its bytes, its server and its client.
+//! - [`places`]: how many clients of a server are served at once, and who makes room for another.
 //! - [`metrics`]: OpenMetrics text, served over HTTP and written to a file.
 //! - [`foreign_file`]: changes of files that others change too.
 //! - [`whole_file`]: files that are replaced as a whole.
@@ -36,6 +37,7 @@ pub mod metrics;
 mod netlink;
 pub mod notify;
 pub mod options;
+pub mod places;
 pub mod privileges;
 pub mod process;
 pub mod service;

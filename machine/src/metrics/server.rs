@@ -4,24 +4,22 @@
 //! 9112) that no library is used. A request is bounded in bytes and time, each connection serves one request,
 //! and few connections are served at once.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::debug;
 
 use super::text::Dialect;
 use crate::options::MetricsAddress;
+use crate::places::{HasAsked, Places};
 
 /// The most bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 4096;
@@ -106,19 +104,19 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 }
 
 async fn serve(listener: Listener, scrapes: mpsc::Sender<Scrape>) {
-    let mut clients = Clients { places: Arc::new(Semaphore::new(MAX_CLIENTS)), seated: VecDeque::new() };
+    let mut places = Places::new("the metrics", MAX_CLIENTS);
     loop {
         let accepted = match &listener {
             Listener::Tcp(listener) => match listener.accept().await {
                 Ok((stream, _)) => {
-                    clients.seat(stream, &scrapes).await;
+                    places.seat(|has_asked| answer(stream, scrapes.clone(), has_asked)).await;
                     Ok(())
                 }
                 Err(error) => Err(error),
             },
             Listener::Unix(listener) => match listener.accept().await {
                 Ok((stream, _)) => {
-                    clients.seat(stream, &scrapes).await;
+                    places.seat(|has_asked| answer(stream, scrapes.clone(), has_asked)).await;
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -132,59 +130,18 @@ async fn serve(listener: Listener, scrapes: mpsc::Sender<Scrape>) {
     }
 }
 
-/// The clients that are being served, the oldest first.
-#[derive(Debug)]
-struct Clients {
-    places: Arc<Semaphore>,
-    seated: VecDeque<Client>,
-}
-
-#[derive(Debug)]
-struct Client {
-    serving: AbortHandle,
-    has_asked: Arc<AtomicBool>,
-}
-
-impl Clients {
-    /// Starts serving a client, once there is a place for it.
-    async fn seat(
-        &mut self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        scrapes: &mpsc::Sender<Scrape>,
-    ) {
-        self.seated.retain(|client| !client.serving.is_finished());
-        if self.places.available_permits() == 0 {
-            self.close_oldest_idle();
-        }
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-        let has_asked = Arc::new(AtomicBool::new(false));
-        let answered = answer(stream, scrapes.clone(), Arc::clone(&has_asked), place);
-        let serving = tokio::spawn(answered).abort_handle();
-        self.seated.push_back(Client { serving, has_asked });
-    }
-
-    fn close_oldest_idle(&mut self) {
-        let idle = self.seated.iter().position(|client| !client.has_asked.load(Ordering::Relaxed));
-        if let Some(client) = idle.and_then(|idle| self.seated.remove(idle)) {
-            debug!("a client of the metrics does not ask, and another waits for its place");
-            client.serving.abort();
-        }
-    }
-}
-
-/// Serves one client. Its place is free when this ends or is aborted.
+/// Serves one client.
 async fn answer(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     scrapes: mpsc::Sender<Scrape>,
-    has_asked: Arc<AtomicBool>,
-    _place: OwnedSemaphorePermit,
+    has_asked: HasAsked,
 ) {
     let head = match timeout(ASK_LIMIT, read_head(&mut stream)).await {
         Ok(Ok(head)) => head,
         Ok(Err(error)) => return debug!(%error, "a client of the metrics went away"),
         Err(_) => return debug!("a client of the metrics does not ask"),
     };
-    has_asked.store(true, Ordering::Relaxed);
+    has_asked.note();
     let response = match request_of(&head) {
         Ok(wants_body) => {
             let (reply, text) = oneshot::channel();
@@ -349,15 +306,13 @@ mod tests {
     fn one_client_more_takes_the_place_of_the_oldest_that_does_not_ask() {
         runtime().block_on(async {
             let (sender, mut scrapes) = mpsc::channel(MAX_CLIENTS);
-            let places = Arc::new(Semaphore::new(MAX_CLIENTS));
-            let mut clients = Clients { places, seated: VecDeque::new() };
+            let mut places = Places::new("the metrics", MAX_CLIENTS);
             let mut ends = Vec::new();
             for _ in 0..=MAX_CLIENTS {
                 let (end, served) = tokio::io::duplex(MAX_HEAD_BYTES);
-                clients.seat(served, &sender).await;
+                places.seat(|has_asked| answer(served, sender.clone(), has_asked)).await;
                 ends.push(end);
             }
-            assert_eq!(clients.seated.len(), MAX_CLIENTS);
             assert_eq!(ends[0].read(&mut [0]).await.unwrap(), 0, "the oldest is hung up on");
             let newest = &mut ends[MAX_CLIENTS];
             newest.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").await.unwrap();

@@ -18,7 +18,6 @@ pub(crate) struct Pace {
 
 #[derive(Debug, Default, Clone, Copy)]
 struct PaceState {
-    has_asked: bool,
     /// When the answer was begun, or a piece of it last taken.
     last: Option<Instant>,
     /// Whether the answer has no end.
@@ -32,14 +31,6 @@ impl Pace {
 
     fn get(&self) -> PaceState {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn has_asked(&self) -> bool {
-        self.get().has_asked
-    }
-
-    pub(super) fn note_asked(&self) {
-        self.change(|state| state.has_asked = true);
     }
 
     /// The answer is ready, or a piece of it was taken.

@@ -9,7 +9,6 @@ mod body;
 mod engines;
 mod turns;
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +16,8 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use mapper_machine::places::{HasAsked, Places};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::AbortHandle;
 use tracing::debug;
 
 pub(crate) use access::Access;
@@ -44,10 +42,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Serves clients for ever.
 pub(crate) async fn serve(listener: TcpListener, feed: Arc<Feed>, access: Access) {
     let answers = Arc::new(Answers::new(feed, access));
-    let mut clients = Clients { places: Arc::new(Semaphore::new(MAX_CLIENTS)), seated: VecDeque::new() };
+    let mut places = Places::new("the page", MAX_CLIENTS);
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => clients.seat(stream, &answers).await,
+            Ok((stream, _)) => {
+                places.seat(|has_asked| answer(stream, Arc::clone(&answers), has_asked)).await;
+            }
             Err(error) => {
                 debug!(%error, "cannot accept a client of the page");
                 // The connection still waits, so without a pause the same error would come at once.
@@ -57,34 +57,11 @@ pub(crate) async fn serve(listener: TcpListener, feed: Arc<Feed>, access: Access
     }
 }
 
-/// The clients that are being served, the oldest first.
-struct Clients {
-    places: Arc<Semaphore>,
-    seated: VecDeque<(AbortHandle, Arc<Pace>)>,
-}
-
-impl Clients {
-    /// Starts serving a client, once there is a place for it.
-    async fn seat(&mut self, stream: TcpStream, answers: &Arc<Answers>) {
-        self.seated.retain(|(serving, _)| !serving.is_finished());
-        if self.places.available_permits() == 0 {
-            let idle = self.seated.iter().position(|(_, pace)| !pace.has_asked());
-            if let Some((serving, _)) = idle.and_then(|idle| self.seated.remove(idle)) {
-                debug!("a client of the page does not ask, and another waits for its place");
-                serving.abort();
-            }
-        }
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-        let pace = Arc::new(Pace::default());
-        let serving = tokio::spawn(answer(stream, Arc::clone(answers), Arc::clone(&pace), place));
-        self.seated.push_back((serving.abort_handle(), pace));
-    }
-}
-
-/// Serves one client. Its place is free when this ends or is aborted.
-async fn answer(stream: TcpStream, answers: Arc<Answers>, pace: Arc<Pace>, _place: OwnedSemaphorePermit) {
+/// Serves one client.
+async fn answer(stream: TcpStream, answers: Arc<Answers>, has_asked: HasAsked) {
+    let pace = Arc::new(Pace::default());
     let service = service_fn(|request| {
-        pace.note_asked();
+        has_asked.note();
         let (answers, pace) = (Arc::clone(&answers), Arc::clone(&pace));
         async move { Ok::<_, std::convert::Infallible>(answers.answer(request, &pace).await) }
     });
