@@ -19,6 +19,7 @@ mod irregular;
 pub mod machine;
 pub mod names;
 mod now;
+pub mod parts;
 mod random;
 mod service;
 pub mod shape;

@@ -2,27 +2,14 @@
 
 use mapper_proto::map::Fabric;
 
+use crate::parts::Parts;
+
 /// How many parts a fabric has that no cable joins. Each host without a cable is a part.
 pub fn parts(fabric: &Fabric) -> usize {
-    // Finds the representative of an xbar's part, and halves the path to it on the way.
-    fn root(parent: &mut [usize], mut xbar: usize) -> usize {
-        while parent[xbar] != xbar {
-            parent[xbar] = parent[parent[xbar]];
-            xbar = parent[xbar];
-        }
-        xbar
-    }
     let map = &fabric.map;
-    let mut parent: Vec<usize> = (0..map.xbars.len()).collect();
-    let mut parts = map.xbars.len();
-    for cable in &map.cables {
-        let (a, b) = (root(&mut parent, cable.a.xbar as usize), root(&mut parent, cable.b.xbar as usize));
-        if a != b {
-            parent[a] = b;
-            parts -= 1;
-        }
-    }
-    parts + fabric.isolated().len() + usize::from(fabric.face_to_face().is_some())
+    let mut parts = Parts::new(map.xbars.len());
+    let joins = map.cables.iter().filter_map(|cable| parts.join(cable.a.xbar, cable.b.xbar)).count();
+    map.xbars.len() - joins + fabric.isolated().len() + usize::from(fabric.face_to_face().is_some())
 }
 
 #[cfg(test)]

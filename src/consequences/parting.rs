@@ -1,7 +1,6 @@
 //! Which hosts a change parts from the others.
 
-use std::collections::BTreeMap;
-
+use mapper_fabric::parts::largest_pieces;
 use mapper_routing::{Attachment, Topology};
 
 /// The hosts that a change parts from most others that they were joined with: of each part of the fabric before, all but
@@ -19,17 +18,7 @@ pub(crate) fn cut_off(before: &Topology, after: &Topology) -> Vec<u32> {
             Attachment::Host(_) | Attachment::Nothing => None,
         })
     };
-    let mut pieces: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-    for (_, part, piece) in hosts() {
-        piece.into_iter().for_each(|piece| *pieces.entry((part, piece)).or_default() += 1);
-    }
-    let mut largest: BTreeMap<u32, (usize, u32)> = BTreeMap::new();
-    for (&(part, piece), &count) in &pieces {
-        let best = largest.entry(part).or_insert((count, piece));
-        if count > best.0 {
-            *best = (count, piece);
-        }
-    }
-    let stays = |part: u32, piece: Option<u32>| largest.get(&part).is_some_and(|best| Some(best.1) == piece);
+    let largest = largest_pieces(hosts().filter_map(|(_, part, piece)| Some((part, piece?))));
+    let stays = |part: u32, piece: Option<u32>| largest.get(&part).is_some_and(|it| Some(it.piece) == piece);
     hosts().filter(|&(_, part, piece)| !stays(part, piece)).map(|(host, ..)| host).collect()
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::advice::Action;
 use super::sockets::{NodeKind, Socket, Wiring, Wirings};
+use mapper_fabric::parts::{Parts, largest_pieces};
 use mapper_fabric::wording::plural;
 
 /// What hurts most comes first.
@@ -149,37 +150,23 @@ impl<'a> Losses<'a> {
 
 /// The connected part of each node, as its smallest node.
 fn parts(nodes: usize, wiring: &Wiring) -> Vec<u32> {
-    let mut parent: Vec<u32> = (0..nodes as u32).collect();
-    fn root(parent: &mut [u32], mut node: u32) -> u32 {
-        while parent[node as usize] != node {
-            parent[node as usize] = parent[parent[node as usize] as usize];
-            node = parent[node as usize];
-        }
-        node
-    }
+    let mut parts = Parts::new(nodes);
     for (a, b) in wiring.cables() {
-        let (a, b) = (root(&mut parent, a.node), root(&mut parent, b.node));
-        parent[a.max(b) as usize] = a.min(b);
+        parts.join(a.node, b.node);
     }
-    (0..nodes as u32).map(|node| root(&mut parent, node)).collect()
+    (0..nodes as u32).map(|node| parts.of(node)).collect()
 }
 
 /// For each planned node whether it is apart from most hosts of its part of the plan.
 fn apart(wirings: &Wirings, planned_parts: &[u32], wiring: &Wiring) -> Vec<bool> {
     let now = parts(wirings.nodes.len(), wiring);
-    let mut hosts: BTreeMap<u32, BTreeMap<u32, usize>> = BTreeMap::new();
-    for (node, about) in wirings.nodes.iter().enumerate() {
-        if about.is_planned && matches!(about.kind, NodeKind::Host { .. }) {
-            *hosts.entry(planned_parts[node]).or_default().entry(now[node]).or_default() += 1;
-        }
-    }
-    let mut main: BTreeMap<u32, u32> = BTreeMap::new();
-    for (part, sizes) in &hosts {
-        let largest = sizes.iter().max_by_key(|&(now, count)| (*count, std::cmp::Reverse(*now)));
-        main.extend(largest.filter(|_| sizes.values().sum::<usize>() > 1).map(|(now, _)| (*part, *now)));
-    }
+    let nodes = wirings.nodes.iter().enumerate();
+    let hosts = nodes.filter(|(_, it)| it.is_planned && matches!(it.kind, NodeKind::Host { .. }));
+    let mut main = largest_pieces(hosts.map(|(node, _)| (planned_parts[node], now[node])));
+    // A single host is apart from nobody.
+    main.retain(|_, largest| largest.all_hosts > 1);
     let is_apart = |(node, about): (usize, &super::sockets::Node)| {
-        about.is_planned && main.get(&planned_parts[node]).is_some_and(|main| *main != now[node])
+        about.is_planned && main.get(&planned_parts[node]).is_some_and(|main| main.piece != now[node])
     };
     wirings.nodes.iter().enumerate().map(is_apart).collect()
 }

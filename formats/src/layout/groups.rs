@@ -1,6 +1,8 @@
 //! Groups that are cabled within far more densely than between, as a dragonfly's are.
 
-use super::part::{Part, Placed, Sets};
+use mapper_fabric::parts::Parts;
+
+use super::part::{Part, Placed};
 use super::{Frame, GAP, Point, Rect, Shape};
 
 /// Most groups that stand on a circle; more stand in lines.
@@ -53,15 +55,15 @@ fn find(part: &Part<'_>) -> Option<Vec<Vec<u32>>> {
             near
         })
         .collect();
-    let mut sets = Sets::new(part.len());
+    let mut parts = Parts::new(part.len());
     for &(a, b, _) in &part.pairs {
         let (near_a, near_b) = (&sorted[a as usize], &sorted[b as usize]);
         if 4 * common(near_a, near_b) >= near_a.len().min(near_b.len()) {
-            sets.join(a, b);
+            parts.join(a, b);
         }
     }
     let mut by_root: Vec<Vec<u32>> = vec![Vec::new(); part.len()];
-    (0..part.len() as u32).for_each(|xbar| by_root[sets.root(xbar) as usize].push(xbar));
+    (0..part.len() as u32).for_each(|xbar| by_root[parts.of(xbar) as usize].push(xbar));
     let mut groups: Vec<Vec<u32>> = by_root.into_iter().filter(|group| !group.is_empty()).collect();
     let is_group =
         |group: &Vec<u32>| group.len() >= 3 && 3 * group.len() <= part.len() && is_dense(part, group);

@@ -1,43 +1,23 @@
 //! A part of a fabric: xbars that cables join.
 
+use mapper_fabric::parts::Parts;
 use mapper_routing::{Tiers, Topology};
 
 use super::{Bundle, Frame, Rect, Shape, Size, Sizes, grid, groups, rows};
 
 /// The xbars of each part, in rising order; the largest part first, then the one with the first xbar.
 pub(super) fn split(xbars: usize, bundles: &[Bundle]) -> Vec<Vec<u32>> {
-    let mut sets = Sets::new(xbars);
-    bundles.iter().for_each(|bundle| sets.join(bundle.a, bundle.b));
+    let mut joined = Parts::new(xbars);
+    for bundle in bundles {
+        joined.join(bundle.a, bundle.b);
+    }
     let mut parts: Vec<Vec<u32>> = vec![Vec::new(); xbars];
     for xbar in 0..xbars as u32 {
-        parts[sets.root(xbar) as usize].push(xbar);
+        parts[joined.of(xbar) as usize].push(xbar);
     }
     parts.retain(|part| !part.is_empty());
     parts.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
     parts
-}
-
-/// Sets that are joined: union and find.
-pub(super) struct Sets(Vec<u32>);
-
-impl Sets {
-    pub(super) fn new(count: usize) -> Self {
-        Self((0..count as u32).collect())
-    }
-
-    /// The least member of the set that this one is in.
-    pub(super) fn root(&mut self, mut of: u32) -> u32 {
-        while self.0[of as usize] != of {
-            self.0[of as usize] = self.0[self.0[of as usize] as usize];
-            of = self.0[of as usize];
-        }
-        of
-    }
-
-    pub(super) fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.root(a), self.root(b));
-        self.0[a.max(b) as usize] = a.min(b);
-    }
 }
 
 /// A part, its xbars numbered from 0.

@@ -3,7 +3,9 @@
 //! A row that is too long takes several lines. It is filled column by column, so what belongs together in two rows, as
 //! the leaves and the spines of a pod do, makes blocks that stand above each other.
 
-use super::part::{Part, Placed, Sets};
+use mapper_fabric::parts::Parts;
+
+use super::part::{Part, Placed};
 use super::{GAP, Point, Rect, Shape};
 
 /// Least and greatest height between a row and the next.
@@ -29,20 +31,20 @@ pub(super) fn tree(part: &Part<'_>, heights: &[u32]) -> Placed {
 /// For each tier but the top, from the second on: which block each xbar is in, if only cables up to this tier join
 /// xbars. A block is called by the least rank in it. Xbars above the tier are no part of any, and have 0.
 fn blocks(part: &Part<'_>, heights: &[u32], top: u32) -> Vec<Vec<u32>> {
-    let mut sets = Sets::new(part.len());
+    let mut parts = Parts::new(part.len());
     let mut all = Vec::new();
     for tier in 1..top {
         let height = |xbar: u32| heights[xbar as usize];
         for &(a, b, _) in part.pairs.iter().filter(|pair| height(pair.0).max(height(pair.1)) == tier) {
-            sets.join(a, b);
+            parts.join(a, b);
         }
         let mut least = vec![u32::MAX; part.len()];
         for xbar in 0..part.len() as u32 {
-            let root = sets.root(xbar) as usize;
+            let root = parts.of(xbar) as usize;
             least[root] = least[root].min(part.ranks[xbar as usize]);
         }
         let block = (0..part.len() as u32)
-            .map(|xbar| if height(xbar) <= tier { least[sets.root(xbar) as usize] } else { 0 });
+            .map(|xbar| if height(xbar) <= tier { least[parts.of(xbar) as usize] } else { 0 });
         all.push(block.collect());
     }
     all

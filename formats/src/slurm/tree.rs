@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::machine::{self, Natural};
+use mapper_fabric::parts::Parts;
 use mapper_proto::map::Fabric;
 use sha2::{Digest, Sha256};
 
@@ -103,14 +104,14 @@ fn groups(fabric: &Fabric, names: &[String], leaves: impl Iterator<Item = usize>
     for (tier, row) in tiers(&fabric.map).into_iter().enumerate() {
         row.into_iter().for_each(|xbar| reached[xbar] = true);
         for cable in &fabric.map.cables {
-            let (a, b) = (cable.a.xbar as usize, cable.b.xbar as usize);
-            if reached[a] && reached[b] {
+            let (a, b) = (cable.a.xbar, cable.b.xbar);
+            if reached[a as usize] && reached[b as usize] {
                 parts.join(a, b);
             }
         }
         let mut joined: BTreeMap<usize, Vec<(String, String)>> = BTreeMap::new();
         for (xbar, top) in std::mem::take(&mut tops) {
-            joined.entry(parts.part(xbar)).or_default().push(top);
+            joined.entry(parts.of(xbar as u32) as usize).or_default().push(top);
         }
         let mut of_tier = Vec::new();
         for (part, mut below) in joined {
@@ -136,29 +137,6 @@ fn groups(fabric: &Fabric, names: &[String], leaves: impl Iterator<Item = usize>
 
 fn sort_by_name(switches: &mut [Switch]) {
     switches.sort_by_cached_key(|switch| (Natural::of(&switch.name), switch.name.clone()));
-}
-
-/// Which xbars are joined.
-struct Parts(Vec<usize>);
-
-impl Parts {
-    fn new(count: usize) -> Self {
-        Self((0..count).collect())
-    }
-
-    fn part(&mut self, xbar: usize) -> usize {
-        let mut at = xbar;
-        while self.0[at] != at {
-            self.0[at] = self.0[self.0[at]];
-            at = self.0[at];
-        }
-        at
-    }
-
-    fn join(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.part(one), self.part(other));
-        self.0[one.max(other)] = one.min(other);
-    }
 }
 
 /// A name as long as Slurm takes them. What is left out of a longer one is told by its digest. The name is of ASCII.

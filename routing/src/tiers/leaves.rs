@@ -1,5 +1,7 @@
 //! Which xbars with hosts are leaves.
 
+use mapper_fabric::parts::Parts;
+
 use super::{cabled_hosts, distances, neighbours};
 use crate::Topology;
 
@@ -104,14 +106,6 @@ impl<'a> Many<'a> {
 /// For each part, named by its first xbar, the lowest height up to which cables join all its xbars of height
 /// 0.
 fn joined_at(topology: &Topology, heights: &[u32]) -> Vec<u32> {
-    /// The representative of an xbar's class; the path to it is halved on the way.
-    fn root(parent: &mut [u32], mut xbar: u32) -> u32 {
-        while parent[xbar as usize] != xbar {
-            parent[xbar as usize] = parent[parent[xbar as usize] as usize];
-            xbar = parent[xbar as usize];
-        }
-        xbar
-    }
     let higher = |from: u32, to: u32| heights[from as usize].max(heights[to as usize]);
     let mut cables: Vec<(u32, u32)> = (0..heights.len() as u32)
         .flat_map(|xbar| {
@@ -119,20 +113,16 @@ fn joined_at(topology: &Topology, heights: &[u32]) -> Vec<u32> {
         })
         .collect();
     cables.sort_unstable_by_key(|&(from, to)| (higher(from, to), from, to));
-    let mut parent: Vec<u32> = (0..heights.len() as u32).collect();
+    let mut parts = Parts::new(heights.len());
     let mut has_many: Vec<bool> = heights.iter().map(|&height| height == 0).collect();
     let mut joined_at = vec![0; heights.len()];
     for (from, to) in cables {
-        let (a, b) = (root(&mut parent, from), root(&mut parent, to));
-        if a == b {
-            continue;
-        }
-        parent[a as usize] = b;
+        let Some((a, b)) = parts.join(from, to) else { continue };
         if has_many[a as usize] && has_many[b as usize] {
             let part = topology.component(from) as usize;
             joined_at[part] = higher(from, to);
         }
-        has_many[b as usize] |= has_many[a as usize];
+        has_many[a as usize] |= has_many[b as usize];
     }
     joined_at
 }
