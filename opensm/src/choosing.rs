@@ -2,8 +2,8 @@
 
 use mapper_fabric::wording::plural;
 use mapper_routing::engines::{
-    Engine, NotRouted, Refusal, Selection, Setting, Settings, TooManyLayers, Tried, WhyNotServed, best,
-    select,
+    Engine, NotRouted, Proof, Refusal, Selection, Setting, Settings, TooManyLayers, Tried, WhyNotServed,
+    best, select,
 };
 use mapper_routing::{Subnet, Tables};
 
@@ -75,7 +75,7 @@ impl Choosing<'_> {
     /// The first of some engines that serves. What is right of the tables in force stays, if the engine can keep it.
     fn by(&self, engines: &[Engine], settings: &Settings) -> Result<Selection, NotRouted> {
         let settings = Settings { previous: self.in_force.cloned(), ..settings.clone() };
-        select(self.subnet, engines, &settings, false)
+        select(self.subnet, engines, &settings, Proof::Required)
     }
 
     /// The engine that served at the last sweep, if hosts wait for tables and it can serve again.

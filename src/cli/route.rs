@@ -25,7 +25,7 @@ use super::{CliError, Format, UsageError, best, engine_names};
 use answer::proof_of;
 use cache::{CacheUse, Request};
 use compare::Comparison;
-use mapper_routing::engines::{self, Answer, Engine, Settings};
+use mapper_routing::engines::{self, Answer, Engine, Proof, Settings};
 use mapper_routing::{Subnet, Tables};
 use options::EngineOptions;
 use outputs::{Outputs, no_tables};
@@ -212,7 +212,8 @@ impl Args {
         engines: Option<&[Engine]>,
         progress: &Progress,
     ) -> Result<(Answer<'a>, Option<CacheUse>), CliError> {
-        let why_not = match self.cache_file().map(|path| request.reuse(path, self.unproved)) {
+        let proof = if self.unproved { Proof::Reported } else { Proof::Required };
+        let why_not = match self.cache_file().map(|path| request.reuse(path, proof)) {
             Some(Ok(answer)) => return Ok((answer, Some(CacheUse::Used))),
             Some(Err(why_not)) => Some(why_not),
             None => None,
@@ -221,7 +222,7 @@ impl Args {
         let answer = match engines {
             Some(engines) => {
                 progress.begin("computing and proving");
-                engines::answer(subnet, engines, settings, self.unproved)
+                engines::answer(subnet, engines, settings, proof)
             }
             None => {
                 engines::best::choose(subnet, settings, progress).map(|best| Answer::Tables(Box::new(best)))

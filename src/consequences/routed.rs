@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::best::{self, Watch};
-use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings};
+use mapper_routing::engines::{self, Answer, Engine, NotRouted, Proof, Settings};
 use mapper_routing::{
     Attachment, HostRoutes, Orientation, PairRoutes, Quality, RouteOptions, Subnet, TableRoutes, Tables,
     Topology,
@@ -157,7 +157,7 @@ impl Routed {
         let answer = match by {
             By::Best => best::choose(&self.subnet, settings, watch)
                 .map(|selection| Answer::Tables(Box::new(selection))),
-            By::Engine(engine) => engines::answer(&self.subnet, &[engine], settings, false),
+            By::Engine(engine) => engines::answer(&self.subnet, &[engine], settings, Proof::Required),
         };
         let (engine, tables, loads, bisection) = match answer {
             Ok(Answer::Tables(selection)) => {

@@ -1,7 +1,7 @@
 //! Tests of how good our tables are, compared with those of OpenSM's engine of the same name.
 
 use mapper_formats::{self as formats, lfts};
-use mapper_routing::engines::{Engine, Settings, select};
+use mapper_routing::engines::{Engine, Proof, Settings, select};
 use mapper_routing::{Quality, Subnet, TableRoutes};
 
 use crate::peers::{Simulation, are_there};
@@ -22,7 +22,7 @@ fn at_least_this_share(engine: Engine, spec: &str, share: f64) {
     let fabric = simulation.found();
     let subnet = Subnet::new(&fabric, None).unwrap();
     let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &fabric, &subnet).unwrap().found;
-    let ours = select(&subnet, &[engine], &Settings::default(), false).unwrap().routing.tables;
+    let ours = select(&subnet, &[engine], &Settings::default(), Proof::Required).unwrap().routing.tables;
     let bisection = |tables| Quality::measure(&TableRoutes::new(&subnet, tables), 1).effective_bisection;
     let (theirs, ours) = (bisection(&theirs), bisection(&ours));
     assert!(ours >= share * theirs, "{engine} on {spec}: {theirs:.3} theirs, {ours:.3} ours");

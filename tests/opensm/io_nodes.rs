@@ -3,7 +3,7 @@
 use mapper_formats::{self as formats, lfts};
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
-use mapper_routing::engines::{Engine, Settings, select};
+use mapper_routing::engines::{Engine, Proof, Settings, select};
 use mapper_routing::tables::Layers;
 use mapper_routing::{ProofRules, Subnet, prove_tables};
 
@@ -63,7 +63,7 @@ fn as_many_steps_the_wrong_way_serve_as_with_opensm() {
             max_reverse_hops,
             ..Settings::default()
         };
-        let ours = select(&subnet, &[Engine::Ftree], &settings, false);
+        let ours = select(&subnet, &[Engine::Ftree], &settings, Proof::Required);
         assert_eq!(ours.is_ok(), theirs.reachable, "{most} steps: {theirs}; {ours:?}");
         if let Ok(ours) = ours {
             // OpenSM's steps the wrong way close circles of channels here, while ours are proved to close

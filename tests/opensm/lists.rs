@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mapper_formats::{self as formats, lfts};
-use mapper_routing::engines::{Engine, Settings, select};
+use mapper_routing::engines::{Engine, Proof, Settings, select};
 use mapper_routing::{Quality, Subnet, TableRoutes, Tables};
 
 use crate::exact::served;
@@ -64,7 +64,8 @@ fn at_least_as_good(spec: &str, list: List, (what, names): Pattern) {
         List::Compute => Settings { compute_nodes: Some(named), ..Settings::default() },
         List::Io => Settings { io_nodes: named, ..Settings::default() },
     };
-    let ours = measured(&select(&subnet, &[Engine::Ftree], &settings, false).unwrap().routing.tables);
+    let ours =
+        measured(&select(&subnet, &[Engine::Ftree], &settings, Proof::Required).unwrap().routing.tables);
     let Some(theirs) = theirs else { return };
     let figures = |quality: &Quality| (quality.edge_forwarding_index, quality.effective_bisection);
     let said =

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use mapper_formats::{self as formats, lfts};
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
-use mapper_routing::engines::{Balance, Engine, Selection, Settings, select};
+use mapper_routing::engines::{Balance, Engine, Proof, Selection, Settings, select};
 
 use crate::dumps::{assert_same, entries, of_tables};
 use crate::peers::{Simulation, are_there, text};
@@ -21,7 +21,7 @@ fn round_trip(engine: Engine, spec: &str, settings: impl Fn(&Fabric, &Subnet, &S
     let fabric = simulation.found();
     let subnet = Subnet::new(&fabric, None).unwrap();
     let settings = settings(&fabric, &subnet, &simulation);
-    let selection = select(&subnet, &[engine], &settings, false).unwrap();
+    let selection = select(&subnet, &[engine], &settings, Proof::Required).unwrap();
     assert_loads(&simulation, &fabric, &subnet, &selection);
     assert_proved(&simulation, &subnet, &selection);
     assert_walked(&simulation, &subnet);
@@ -95,7 +95,7 @@ const SOME_FABRICS: [&str; 3] = ["clos:hosts=32,ports=8", "mesh:x=4,y=3", "torus
 fn some_fabric(engine: Engine) -> &'static str {
     let serves = |spec: &&str| {
         let subnet = Subnet::new(&formats::resolve(spec).unwrap(), None).unwrap();
-        select(&subnet, &[engine], &Settings::default(), false).is_ok()
+        select(&subnet, &[engine], &Settings::default(), Proof::Required).is_ok()
     };
     SOME_FABRICS
         .into_iter()

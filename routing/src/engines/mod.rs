@@ -29,7 +29,7 @@ mod weighing;
 
 pub use opensm::{HopMatrix, hop_matrix};
 pub use refusal::{EngineError, Instead, OwnReason, Refusal, TooManyLayers, WhyNotServed};
-pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
+pub use selection::{Answer, NotRouted, Proof, Selection, SourceSelection, Tried, answer, select};
 pub use setting::Setting;
 pub use settings::{Balance, Settings, SubnetNode};
 

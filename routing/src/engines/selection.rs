@@ -105,10 +105,17 @@ pub enum Answer<'a> {
     SourceRoutes(Box<SourceSelection<'a>>),
 }
 
-/// The answer of the first engine whose answer passes the proof: tables, or source routes if it is
-/// [`Engine::Dispersive`].
-///
-/// With `unproved`, the first engine that computes anything serves; the proof says what is wrong with it.
+/// Whether only what is proved may serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// An engine serves only if the proof of its answer holds.
+    Required,
+    /// The first engine that computes anything serves; the proof says what is wrong with it. Packets may wait for each other for
+    /// ever by such tables, so they are to be looked at, and not to be used.
+    Reported,
+}
+
+/// The answer of the first engine that serves: tables, or source routes if it is [`Engine::Dispersive`].
 ///
 /// # Errors
 /// If no engine serves.
@@ -116,35 +123,26 @@ pub fn answer<'a>(
     subnet: &'a Subnet,
     engines: &[Engine],
     settings: &Settings,
-    unproved: bool,
+    proof: Proof,
 ) -> Result<Answer<'a>, NotRouted> {
-    let mut tried = Vec::new();
-    for &engine in engines {
-        let served = if engine == Engine::Dispersive {
-            source_routes(subnet, settings, unproved)
-                .map(|selection| Answer::SourceRoutes(Box::new(selection)))
-                .map_err(|why_not| Tried { engine, why_not })
-        } else {
-            tables(subnet, engine, settings, unproved).map(|selection| Answer::Tables(Box::new(selection)))
-        };
-        match served {
-            Ok(mut answer) => {
-                match &mut answer {
-                    Answer::Tables(selection) => selection.tried = tried,
-                    Answer::SourceRoutes(selection) => selection.tried = tried,
-                }
-                return Ok(answer);
-            }
-            Err(refused) => tried.push(refused),
+    let (mut answer, refused) = first_that_serves(engines, |engine| match engine {
+        Engine::Dispersive => {
+            let served = source_routes(subnet, settings, proof);
+            served.map(|selection| Answer::SourceRoutes(Box::new(selection)))
         }
+        _ => {
+            let served = tables(subnet, engine, settings, proof);
+            served.map(|selection| Answer::Tables(Box::new(selection)))
+        }
+    })?;
+    match &mut answer {
+        Answer::Tables(selection) => selection.tried = refused,
+        Answer::SourceRoutes(selection) => selection.tried = refused,
     }
-    Err(NotRouted { tried })
+    Ok(answer)
 }
 
-/// The tables of the first engine that computes some which pass the proof. [`Engine::Dispersive`] computes
-/// none: [`answer`] takes it, too.
-///
-/// With `unproved`, the first engine that computes any serves; the proof says what is wrong with them.
+/// The tables of the first engine that serves. [`Engine::Dispersive`] computes none: [`answer`] takes it, too.
 ///
 /// # Errors
 /// If no engine serves.
@@ -152,28 +150,41 @@ pub fn select(
     subnet: &Subnet,
     engines: &[Engine],
     settings: &Settings,
-    unproved: bool,
+    proof: Proof,
 ) -> Result<Selection, NotRouted> {
+    let (selection, tried) = first_that_serves(engines, |engine| tables(subnet, engine, settings, proof))?;
+    Ok(Selection { tried, ..selection })
+}
+
+/// What the first engine that serves gives, and why those before it do not.
+fn first_that_serves<T>(
+    engines: &[Engine],
+    try_engine: impl Fn(Engine) -> Result<T, WhyNotServed>,
+) -> Result<(T, Vec<Tried>), NotRouted> {
     let mut tried = Vec::new();
     for &engine in engines {
-        match tables(subnet, engine, settings, unproved) {
-            Ok(selection) => return Ok(Selection { tried, ..selection }),
-            Err(refused) => tried.push(refused),
+        match try_engine(engine) {
+            Ok(served) => return Ok((served, tried)),
+            Err(why_not) => tried.push(Tried { engine, why_not }),
         }
     }
     Err(NotRouted { tried })
 }
 
 /// An engine's tables, or why it does not serve.
-fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
+fn tables(
+    subnet: &Subnet,
+    engine: Engine,
+    settings: &Settings,
+    proof: Proof,
+) -> Result<Selection, WhyNotServed> {
     let shared = Shared::new(subnet, settings);
-    let computed =
-        compute(subnet, engine, settings, &shared, unproved).map_err(|why_not| Tried { engine, why_not })?;
-    let proof = computed.prove(subnet, settings);
-    if !unproved && !proof.holds() {
-        return Err(Tried { engine, why_not: WhyNotServed::Unproved(Box::new(proof)) });
+    let computed = compute(subnet, engine, settings, &shared, proof)?;
+    let proved = computed.prove(subnet, settings);
+    if proof == Proof::Required && !proved.holds() {
+        return Err(WhyNotServed::Unproved(Box::new(proved)));
     }
-    Ok(computed.selected(engine, proof))
+    Ok(computed.selected(engine, proved))
 }
 
 /// What an engine computed, which is not proved yet.
@@ -186,18 +197,20 @@ pub(super) struct Computed {
 /// Has an engine compute tables, with what it shares with others.
 ///
 /// # Errors
-/// If the engine cannot serve; unless `unproved`, also if no engine can, as hosts are too far apart.
+/// If the engine cannot serve; if proof is required, also if no engine can, as hosts are too far apart.
 pub(super) fn compute(
     subnet: &Subnet,
     engine: Engine,
     settings: &Settings,
     shared: &Shared<'_>,
-    unproved: bool,
+    proof: Proof,
 ) -> Result<Computed, WhyNotServed> {
     if engine == Engine::Dispersive {
         return Err(WhyNotServed::Refused(Refusal::NoTables));
     }
-    if !unproved && let Some(violation) = too_far(subnet, settings.max_hops) {
+    if proof == Proof::Required
+        && let Some(violation) = too_far(subnet, settings.max_hops)
+    {
         let proof = TablesProof { violations: vec![violation], violation_count: 1, ..TablesProof::default() };
         return Err(WhyNotServed::Unproved(Box::new(proof)));
     }
@@ -278,26 +291,34 @@ fn search(topology: &Topology, from: u32, hops: &mut [u32]) -> Vec<u32> {
 fn source_routes<'a>(
     subnet: &'a Subnet,
     settings: &Settings,
-    unproved: bool,
+    proof: Proof,
 ) -> Result<SourceSelection<'a>, WhyNotServed> {
     Engine::Dispersive.check(subnet, settings).map_err(|error| WhyNotServed::Refused(error.why))?;
     let max_hops = settings.max_hops.min(RouteOptions::MAX_HOPS);
-    if !unproved && let Some(violation) = too_far(subnet, max_hops) {
+    if proof == Proof::Required
+        && let Some(violation) = too_far(subnet, max_hops)
+    {
         let told = violation.describe(subnet);
         return Err(WhyNotServed::TooFar(violation, told));
     }
     let options = RouteOptions { passes: settings.passes, max_hops };
     let routes = AllHosts::new(&subnet.topology, options, false);
     let measured = routes.prove_and_measure(settings.seed);
-    let (proof, quality, computing) = measured.map_err(|error| {
+    let (proved, quality, computing) = measured.map_err(|error| {
         let told = error.describe(&subnet.names, &subnet.topology);
         WhyNotServed::NoSourceRoutes(error, told)
     })?;
-    if !unproved && !proof.holds() {
-        return Err(WhyNotServed::UnprovedRoutes(Box::new(proof)));
+    if proof == Proof::Required && !proved.holds() {
+        return Err(WhyNotServed::UnprovedRoutes(Box::new(proved)));
     }
-    let compute_ms = computing.as_secs_f64() * 1e3;
-    Ok(SourceSelection { engine: Engine::Dispersive, tried: Vec::new(), routes, proof, quality, compute_ms })
+    Ok(SourceSelection {
+        engine: Engine::Dispersive,
+        tried: Vec::new(),
+        routes,
+        proof: proved,
+        quality,
+        compute_ms: computing.as_secs_f64() * 1e3,
+    })
 }
 
 #[cfg(test)]
@@ -311,12 +332,12 @@ mod tests {
         let subnet = Subnet::new(&generate("clos:hosts=16,ports=4").unwrap(), None).unwrap();
         // No tables are given to load.
         let engines = [Engine::File, Engine::Dispersive, Engine::Minhop];
-        let served = answer(&subnet, &engines, &Settings::default(), false).unwrap();
+        let served = answer(&subnet, &engines, &Settings::default(), Proof::Required).unwrap();
         let Answer::SourceRoutes(selection) = served else { panic!("{served:?}") };
         assert_eq!((selection.engine, selection.tried.len()), (Engine::Dispersive, 1));
         assert_eq!(selection.tried[0].engine, Engine::File);
         assert!(selection.proof.holds() && selection.compute_ms > 0.0);
-        let none = select(&subnet, &[Engine::Dispersive], &Settings::default(), false).unwrap_err();
+        let none = select(&subnet, &[Engine::Dispersive], &Settings::default(), Proof::Required).unwrap_err();
         assert_eq!(none.tried[0].engine, Engine::Dispersive);
     }
 
@@ -324,10 +345,10 @@ mod tests {
     fn who_cannot_serve_says_why() {
         let subnet = Subnet::new(&generate("ring:n=5").unwrap(), None).unwrap();
         let settings = Settings { max_hops: 2, ..Settings::default() };
-        let error = answer(&subnet, &[Engine::Dispersive], &settings, false).unwrap_err();
+        let error = answer(&subnet, &[Engine::Dispersive], &settings, Proof::Required).unwrap_err();
         assert!(error.to_string().contains("at most 2 are allowed"), "{error}");
         let settings = Settings { passes: 65, ..Settings::default() };
-        let error = answer(&subnet, &[Engine::Dispersive], &settings, false).unwrap_err();
+        let error = answer(&subnet, &[Engine::Dispersive], &settings, Proof::Required).unwrap_err();
         assert!(error.to_string().contains("give 1 to 64"), "{error}");
     }
 }

@@ -57,7 +57,7 @@ fn serves(engine: Engine, spec: &str) -> bool {
     let hosts = subnet.topology.host_count() as u32;
     let loaded = Engine::Updn.compute(&subnet, &Settings::default()).ok().map(|routing| routing.tables);
     let settings = Settings { file: loaded, ..Settings::default() };
-    match answer(&subnet, &[engine], &settings, false) {
+    match answer(&subnet, &[engine], &settings, Proof::Required) {
         Ok(Answer::Tables(selection)) => {
             assert!(selection.proof.holds(), "{engine} on {spec}: {}", selection.proof);
             let tables = &selection.routing.tables;
@@ -94,7 +94,7 @@ proptest! {
             let Ok(routing) = engine.compute(&subnet, &Settings::default()) else { continue };
             let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: false };
             let proof = prove_tables(&subnet, &routing.tables, &routing.layers, &rules);
-            let served = select(&subnet, &[engine], &Settings::default(), false);
+            let served = select(&subnet, &[engine], &Settings::default(), Proof::Required);
             prop_assert_eq!(served.is_ok(), proof.holds(), "{}", engine);
         }
     }
@@ -111,7 +111,7 @@ proptest! {
         let spec = format!("irregular:h=3;x={leaves},{mids},{tops};up={up},{};hosts={hosts};seed={seed}", up + 1);
         let subnet = Subnet::new(&generate(&spec).unwrap(), None).unwrap();
         for engine in [Engine::Dnup, Engine::Ftree, Engine::Dmodc, Engine::Updn, Engine::Nue] {
-            let served = select(&subnet, &[engine], &Settings::default(), false);
+            let served = select(&subnet, &[engine], &Settings::default(), Proof::Required);
             let Err(refused) = served else { continue };
             prop_assert!(engine != Engine::Updn && engine != Engine::Nue, "{spec}: {refused}");
             let why_not = &refused.tried[0].why_not;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{CliError, output};
 use mapper_routing::cache::{CacheFileError, UnicastCache};
-use mapper_routing::engines::{Answer, Engine, Selection, Settings};
+use mapper_routing::engines::{Answer, Engine, Proof, Selection, Settings};
 use mapper_routing::{ProofRules, Subnet, prove_tables};
 
 /// What the first line of a cache begins with, whatever its version.
@@ -76,7 +76,7 @@ impl CacheUse {
 impl<'a> Request<'a> {
     /// The tables of the cache in this file, if they still fit the fabric and pass the proof; otherwise the
     /// reason why they are not used. A damaged file is no failure, as it is written anew.
-    pub(super) fn reuse(self, path: &Path, unproved: bool) -> Result<Answer<'a>, String> {
+    pub(super) fn reuse(self, path: &Path, needed: Proof) -> Result<Answer<'a>, String> {
         let cache = match UnicastCache::read(path) {
             Ok(Some(cache)) => cache,
             Ok(None) => return Err("there is no file yet".to_owned()),
@@ -91,7 +91,7 @@ impl<'a> Request<'a> {
         let rules = ProofRules { max_hops, xbar_destinations };
         let routing = reused.routing;
         let proof = prove_tables(self.subnet, &routing.tables, &routing.layers, &rules);
-        if !unproved && !proof.holds() {
+        if needed == Proof::Required && !proof.holds() {
             let what = proof.describe_failure(self.subnet).unwrap_or_default();
             return Err(format!("its tables fail the proof: {what}"));
         }

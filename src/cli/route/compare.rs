@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::judgement::{ProofReport, nothing_to_prove, quality};
 use mapper_fabric::wording::plural;
-use mapper_routing::engines::{self, Answer, Engine, Settings};
+use mapper_routing::engines::{self, Answer, Engine, Proof, Settings};
 use mapper_routing::{Quality, Subnet, TableRoutes};
 
 /// The name of the schema.
@@ -124,7 +124,7 @@ matchings; then the flows on the busiest channel at worst: all-to-all, random pe
 
 impl Row {
     fn of(fabric: &Fabric, subnet: &Subnet, engine: Engine, settings: &Settings) -> Self {
-        match engines::answer(subnet, &[engine], settings, true) {
+        match engines::answer(subnet, &[engine], settings, Proof::Reported) {
             Ok(answer) => {
                 let mut computed = Computed::of(&answer, fabric, subnet, settings);
                 computed.notes.extend(engine.without_effect(settings));

@@ -9,7 +9,7 @@ mod model;
 use mapper_fabric::generate;
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
-use mapper_routing::engines::{Engine, Settings, select};
+use mapper_routing::engines::{Engine, Proof, Settings, select};
 
 /// The ports that lead along X in the generator's tori.
 const X: [u8; 2] = [1, 2];
@@ -18,7 +18,7 @@ const X: [u8; 2] = [1, 2];
 /// error, too.
 fn route(fabric: &Fabric) -> Result<u8, String> {
     let subnet = Subnet::new(fabric, None).unwrap();
-    let selection = select(&subnet, &[Engine::Torus], &Settings::default(), false);
+    let selection = select(&subnet, &[Engine::Torus], &Settings::default(), Proof::Required);
     selection.map(|selection| selection.routing.layers.count).map_err(|refused| format!("{refused:?}"))
 }
 

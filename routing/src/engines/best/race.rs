@@ -16,7 +16,7 @@ use super::Watch;
 use super::alike::{Passed, lead_hosts_alike};
 use super::choice::{self, KEPT_SHARE, NEARLY, TablesCandidate};
 use super::plan::Plan;
-use crate::engines::selection::{self, Computed, Selection, Tried};
+use crate::engines::selection::{self, Computed, Proof, Selection, Tried};
 use crate::engines::shared::Shared;
 use crate::engines::{Engine, Routing, WhyNotServed};
 use crate::{Bisection, Matchings, Measured, Subnet, TableRoutes};
@@ -104,7 +104,7 @@ impl<'a> Race<'a> {
     fn compute(&mut self, engines: &[Engine], watch: &impl Watch) -> Vec<Entrant> {
         let (subnet, settings) = (self.subnet, self.plan.settings());
         let compute = |&engine: &Engine| {
-            let computed = selection::compute(subnet, engine, settings, &self.shared, false);
+            let computed = selection::compute(subnet, engine, settings, &self.shared, Proof::Required);
             watch.end_attempt();
             (engine, computed)
         };

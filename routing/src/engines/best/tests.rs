@@ -1,7 +1,7 @@
 use super::choice::{self, NEARLY, TablesCandidate};
 use super::plan::{Effort, Size};
 use super::*;
-use crate::engines::Setting;
+use crate::engines::{Proof, Setting};
 use crate::fabrics::random;
 use crate::{Bisection, Mean, Quality, TableRoutes};
 use mapper_fabric::generate;
@@ -103,7 +103,8 @@ fn candidate(
     bisection: f64,
     changed: Option<u64>,
 ) -> TablesCandidate {
-    let mut selection = crate::engines::select(subnet, &[Engine::Updn], &Settings::default(), false).unwrap();
+    let mut selection =
+        crate::engines::select(subnet, &[Engine::Updn], &Settings::default(), Proof::Required).unwrap();
     selection.engine = engine;
     selection.routing.layers.count = layers;
     let bisection = Bisection { mean: bisection, error: 0.001, of_others: bisection, of_hosts: None };
@@ -177,11 +178,12 @@ fn the_best_and_the_next_are_measured_as_the_report_measures_them() {
             served.tried.iter().filter_map(|tried| Some((tried.engine, tried.why_not.effective_bisection()?)))
         };
         let (next, told) = tried().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
-        let alone = crate::engines::select(&subnet, &[next], &Settings::default(), false).unwrap();
+        let alone = crate::engines::select(&subnet, &[next], &Settings::default(), Proof::Required).unwrap();
         assert_eq!(told, bisection(&subnet, &alone), "{next} on {spec}");
         let matchings = Matchings::draw(&subnet, Settings::default().seed);
         for (engine, told) in tried() {
-            let alone = crate::engines::select(&subnet, &[engine], &Settings::default(), false).unwrap();
+            let alone =
+                crate::engines::select(&subnet, &[engine], &Settings::default(), Proof::Required).unwrap();
             let routes = TableRoutes::proved(&subnet, &alone.routing.tables, alone.proof.max_hops);
             let first = matchings.begin(&routes).bisection();
             let is_far_behind = first.mean + 8.0 * first.error < told.max(served.bisection.unwrap().mean);
@@ -255,14 +257,14 @@ proptest! {
         let settings = Settings { max_layers: Some(most), ..Settings::default() };
         let Ok(served) = choose(&subnet, &settings) else {
             for engine in ORDER {
-                prop_assert!(crate::engines::select(&subnet, &[engine], &settings, false).is_err());
+                prop_assert!(crate::engines::select(&subnet, &[engine], &settings, Proof::Required).is_err());
             }
             return Ok(());
         };
         prop_assert!(served.proof.holds() && served.routing.layers.count <= most);
         let best = bisection(&subnet, &served);
         for engine in ORDER {
-            if let Ok(alone) = crate::engines::select(&subnet, &[engine], &settings, false) {
+            if let Ok(alone) = crate::engines::select(&subnet, &[engine], &settings, Proof::Required) {
                 let (alone, error) = measured(&subnet, &alone);
                 // If there are service adapters, the bandwidth of hosts alone decides among those that are
                 // hardly worse.

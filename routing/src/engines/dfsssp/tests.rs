@@ -2,7 +2,7 @@ use mapper_fabric::generate;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engines::{WhyNotServed, select};
+use crate::engines::{Proof, WhyNotServed, select};
 use crate::fabrics::random;
 use crate::{ProofRules, Topology, prove_tables};
 use mapper_proto::map::Fabric;
@@ -14,7 +14,8 @@ fn subnet(spec: &str, lmc: Option<u8>) -> Subnet {
 #[test]
 fn trees_need_one_layer_and_rings_two() {
     for (spec, layers) in [("clos:hosts=64,ports=8", 1), ("ring:n=7,hosts=2", 2)] {
-        let served = select(&subnet(spec, None), &[Engine::Dfsssp], &Settings::default(), false).unwrap();
+        let served =
+            select(&subnet(spec, None), &[Engine::Dfsssp], &Settings::default(), Proof::Required).unwrap();
         assert_eq!(served.routing.layers.count, layers, "{spec}");
     }
 }
@@ -23,7 +24,8 @@ fn trees_need_one_layer_and_rings_two() {
 fn cubes_and_tori_need_fewer_layers_than_there_are() {
     // OpenSM's dfsssp would need nine layers for either, and has eight.
     for (spec, layers) in [("hypercube:d=7,hosts=1", 2), ("torus:x=6,y=5,z=5,hosts=1", 5)] {
-        let served = select(&subnet(spec, None), &[Engine::Dfsssp], &Settings::default(), false).unwrap();
+        let served =
+            select(&subnet(spec, None), &[Engine::Dfsssp], &Settings::default(), Proof::Required).unwrap();
         assert!(served.routing.layers.count <= layers, "{spec}: {}", served.routing.layers.count);
     }
 }
@@ -32,7 +34,7 @@ fn cubes_and_tori_need_fewer_layers_than_there_are() {
 fn several_addresses_a_host_are_served() {
     let subnet = subnet("torus:x=5,y=5,hosts=2", Some(1));
     let settings = Settings { xbar_destinations: true, ..Settings::default() };
-    let served = select(&subnet, &[Engine::Dfsssp], &settings, false).unwrap();
+    let served = select(&subnet, &[Engine::Dfsssp], &settings, Proof::Required).unwrap();
     assert!(served.proof.holds() && served.routing.layers.count > 1);
 }
 
@@ -55,10 +57,12 @@ fn too_few_layers_are_refused_with_the_number_that_is_needed() {
 #[test]
 fn sssp_is_refused_where_its_routes_close_a_circle() {
     let settings = Settings::default();
-    let error = select(&subnet("ring:n=7,hosts=1", None), &[Engine::Sssp], &settings, false).unwrap_err();
+    let error =
+        select(&subnet("ring:n=7,hosts=1", None), &[Engine::Sssp], &settings, Proof::Required).unwrap_err();
     let WhyNotServed::Unproved(proof) = &error.tried[0].why_not else { panic!("{error}") };
     assert!(!proof.deadlock_free);
-    let served = select(&subnet("clos:hosts=64,ports=8", None), &[Engine::Sssp], &settings, false).unwrap();
+    let served =
+        select(&subnet("clos:hosts=64,ports=8", None), &[Engine::Sssp], &settings, Proof::Required).unwrap();
     assert_eq!(served.proof.max_hops, 5);
 }
 

@@ -3,7 +3,7 @@ use mapper_proto::map::Fabric;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engines::{Engine, select};
+use crate::engines::{Engine, Proof, select};
 use crate::{ProofRules, Quality, TableRoutes, Tables, prove_tables};
 
 fn serve(fabric: &Fabric, lmc: Option<u8>) -> (Subnet, Result<Routing, EngineError>) {
@@ -38,7 +38,7 @@ fn roots_that_are_given_say_what_is_up() {
     // Each xbar has a host, so hosts do not show which way is up.
     let subnet = Subnet::new(&generate("ring:n=6,hosts=1").unwrap(), None).unwrap();
     let settings = Settings { roots: Some(vec![0]), ..Settings::default() };
-    let served = select(&subnet, &[Engine::Dmodc], &settings, false).unwrap();
+    let served = select(&subnet, &[Engine::Dmodc], &settings, Proof::Required).unwrap();
     assert_eq!(served.proof.max_hops, 5, "no route passes the xbar that is opposite to the root");
 }
 
@@ -134,8 +134,8 @@ fn trees_that_lost_switches_are_served_as_well_as_by_engines_that_count() {
         for count in 1..=gone.len() {
             let subnet = Subnet::new(&without_xbars(&whole, &gone[..count]), None).unwrap();
             let bisection = |engine: Engine| {
-                let served =
-                    select(&subnet, &[engine], &Settings::default(), false).map_err(|why| why.to_string());
+                let served = select(&subnet, &[engine], &Settings::default(), Proof::Required)
+                    .map_err(|why| why.to_string());
                 let tables = served.unwrap().routing.tables;
                 Quality::bisection(&TableRoutes::new(&subnet, &tables), 1)
             };

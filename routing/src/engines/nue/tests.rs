@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::engines::select;
+use crate::engines::{Proof, select};
 use crate::fabrics::random;
 use crate::{ProofRules, prove_tables};
 
@@ -25,7 +25,8 @@ fn one_layer_serves_whatever_the_shape() {
         "dragonfly:a=4,p=2,h=2",
     ];
     for spec in specs {
-        let served = select(&subnet(spec, None), &[Engine::Nue], &Settings::default(), false).unwrap();
+        let served =
+            select(&subnet(spec, None), &[Engine::Nue], &Settings::default(), Proof::Required).unwrap();
         assert_eq!(served.routing.layers.count, 1, "{spec}");
     }
 }
@@ -33,7 +34,8 @@ fn one_layer_serves_whatever_the_shape() {
 #[test]
 fn no_address_of_a_tree_is_left_to_the_escape_tree() {
     for spec in ["clos:hosts=128,ports=8", "xgft:h=3;m=4,4,6;w=1,4,4"] {
-        let served = select(&subnet(spec, None), &[Engine::Nue], &Settings::default(), false).unwrap();
+        let served =
+            select(&subnet(spec, None), &[Engine::Nue], &Settings::default(), Proof::Required).unwrap();
         assert_eq!(served.routing.notes, [""; 0], "{spec}");
         assert_eq!(served.proof.max_hops, 5, "{spec}: all routes are shortest");
     }
@@ -41,7 +43,7 @@ fn no_address_of_a_tree_is_left_to_the_escape_tree() {
 
 /// The effective bisection of an engine's tables.
 fn bisection(subnet: &Subnet, engine: Engine) -> f64 {
-    let served = select(subnet, &[engine], &Settings::default(), false).unwrap();
+    let served = select(subnet, &[engine], &Settings::default(), Proof::Required).unwrap();
     Quality::measure(&TableRoutes::new(subnet, &served.routing.tables), 1).effective_bisection
 }
 
@@ -66,7 +68,7 @@ fn one_layer_is_no_worse_than_an_order_of_xbars() {
 fn turns_that_no_tree_makes_any_more_block_nothing() {
     // When they were, a channel of this mesh had 432 routes.
     let subnet = subnet("mesh:x=6,y=6,hosts=2", None);
-    let served = select(&subnet, &[Engine::Nue], &Settings::default(), false).unwrap();
+    let served = select(&subnet, &[Engine::Nue], &Settings::default(), Proof::Required).unwrap();
     let quality = Quality::measure(&TableRoutes::new(&subnet, &served.routing.tables), 1);
     assert!(quality.edge_forwarding_index <= 300.0, "{}", quality.edge_forwarding_index);
 }
@@ -127,10 +129,10 @@ fn map_host() -> Host {
 #[test]
 fn a_tree_without_legal_ways_up_and_down_is_not_left_to_the_escape_tree() {
     let subnet = Subnet::new(&irregular_tree(), None).unwrap();
-    assert!(select(&subnet, &[Engine::Dnup], &Settings::default(), false).is_err());
+    assert!(select(&subnet, &[Engine::Dnup], &Settings::default(), Proof::Required).is_err());
     for most in [1, 2] {
         let settings = Settings { max_layers: Some(most), ..Settings::default() };
-        let routing = select(&subnet, &[Engine::Nue], &settings, false).unwrap().routing;
+        let routing = select(&subnet, &[Engine::Nue], &settings, Proof::Required).unwrap().routing;
         assert_eq!(routing.notes, [""; 0], "{most} layers");
     }
 }
@@ -140,7 +142,7 @@ fn as_many_layers_as_are_allowed_are_used() {
     let ring = subnet("ring:n=9,hosts=1", None);
     for most in [1, 2, 4, 16] {
         let settings = Settings { max_layers: Some(most), ..Settings::default() };
-        let served = select(&ring, &[Engine::Nue], &settings, false).unwrap();
+        let served = select(&ring, &[Engine::Nue], &settings, Proof::Required).unwrap();
         assert!(served.routing.layers.count <= most, "{most}");
     }
     let settings = Settings { first_layer: 4, max_layers: Some(6), ..Settings::default() };
@@ -185,7 +187,7 @@ proptest! {
         };
         for engine in [Engine::Nue, Engine::Updn, Engine::Dnup, Engine::Minhop] {
             let settings = Settings { max_layers: Some(most), ..Settings::default() };
-            let Ok(served) = select(&whole, &[engine], &settings, false) else { continue };
+            let Ok(served) = select(&whole, &[engine], &settings, Proof::Required) else { continue };
             let in_force = served.routing.tables;
             let (again, proof) = after(&whole, &in_force);
             prop_assert!(proof.holds(), "{engine}: {}", proof);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rayon::prelude::*;
 
 use crate::engines::dispersive::AllHosts;
-use crate::engines::{Engine, Selection, Settings, best, select};
+use crate::engines::{Engine, Proof, Selection, Settings, best, select};
 use crate::tables::{Layers, Tables};
 use crate::{
     HostRoutes, ProofRules, Quality, RouteOptions, Shape, SourceRoutes, Subnet, TableRoutes, TableViolation,
@@ -20,7 +20,7 @@ const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine
 const SHORTEST: [Engine; 3] = [Engine::Lash, Engine::Sssp, Engine::Dfsssp];
 
 fn serve(subnet: &Subnet, engine: Engine) -> Result<Selection, String> {
-    select(subnet, &[engine], &Settings::default(), false).map_err(|why| why.to_string())
+    select(subnet, &[engine], &Settings::default(), Proof::Required).map_err(|why| why.to_string())
 }
 
 /// The fabric without the service adapters of its spines.
@@ -131,7 +131,7 @@ fn reverse_hops_that_join_no_service_adapter_take_no_route_from_one() {
     for (io_nodes, is_told) in [(Vec::new(), true), (vec![0], false)] {
         let settings =
             Settings { max_reverse_hops: 1, io_nodes: io_nodes.into_iter().collect(), ..Settings::default() };
-        let served = select(&subnet, &[Engine::Ftree], &settings, false).unwrap();
+        let served = select(&subnet, &[Engine::Ftree], &settings, Proof::Required).unwrap();
         assert_eq!(
             served.routing.notes.iter().any(|note| note.contains("no effect without I/O nodes")),
             is_told

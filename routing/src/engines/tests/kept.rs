@@ -13,7 +13,7 @@ fn is_anew(routing: &Routing) -> bool {
 /// What an engine computes when tables were in force.
 fn after(engine: Engine, subnet: &Subnet, previous: &Tables) -> Result<Selection, NotRouted> {
     let settings = Settings { previous: Some(previous.clone()), ..Settings::default() };
-    select(subnet, &[engine], &settings, false)
+    select(subnet, &[engine], &settings, Proof::Required)
 }
 
 #[test]
@@ -27,7 +27,9 @@ fn a_fabric_that_did_not_change_keeps_all_entries() {
     ] {
         let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
         for engine in KEEPING {
-            let Ok(before) = select(&subnet, &[engine], &Settings::default(), false) else { continue };
+            let Ok(before) = select(&subnet, &[engine], &Settings::default(), Proof::Required) else {
+                continue;
+            };
             let again = after(engine, &subnet, &before.routing.tables).unwrap();
             assert!(again.routing.tables == before.routing.tables, "{engine} on {spec}");
             served += 1;

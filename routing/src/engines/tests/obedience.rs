@@ -127,7 +127,7 @@ fn changed(setting: Setting, from: &Settings, subnet: &Subnet) -> Vec<Settings> 
 
 /// What an engine answers, as far as it matters to frames: its routes, or that it does not serve.
 fn answered(engine: Engine, subnet: &Subnet, settings: &Settings) -> String {
-    match answer(subnet, &[engine], settings, true) {
+    match answer(subnet, &[engine], settings, Proof::Reported) {
         Ok(Answer::Tables(selection)) => {
             let Routing { tables, layers, notes: _ } = selection.routing;
             format!("{:?} {layers:?}", tables.to_ports())
