@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use mapper_proto::Mac;
 
 use crate::object::{IpPrefix, Objects, Route, RouteKey, Rule, Strips, Table};
-use crate::segments::{self, BLOCK_BITS, ELEMENT_BITS, Element};
+use crate::segments::{self, BLOCK_BITS, ELEMENT_BITS, Element, Packing};
 
 /// A port of the fabric whose neighbour is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +46,20 @@ pub struct Delivery {
     pub agent_port: Option<u8>,
 }
 
+/// What a machine does with packets that come in by segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// They go on to other machines, or are delivered.
+    Crossbar,
+    /// It is an agent without a crossbar, which only takes what is for itself.
+    AgentAlone,
+}
+
 /// What packets by segments need: the neighbour for each port, rules where segments come in, and how each element is obeyed.
 ///
-/// `forwards` says whether packets go on to other machines, as at a crossbar; an agent alone only takes what is
-/// for itself. `compressed` says whether the kernel knows several elements in one address. Then it also gets routes for
-/// elements that it would obey one after the other, as looking a packet up once more is much of what a hop costs.
-pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, compressed: bool) -> Objects {
+/// `packing` is the closest one that the kernel knows. With several elements in one address it also gets routes for elements that
+/// it would obey one after the other, as looking a packet up once more is much of what a hop costs.
+pub fn by_segments(ports: &[CabledPort], role: Role, delivery: Delivery, packing: Packing) -> Objects {
     let mut objects = neighbours(ports);
     let Some(first) = ports.first() else { return objects };
     let interface = first.interface;
@@ -61,7 +69,7 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
             objects.rules.insert(Rule::Segments { interface: port.name.clone(), to: segments::all() });
             objects.rules.insert(Rule::Unknown { interface: port.name.clone(), to: segments::all() });
         }
-        if forwards {
+        if role == Role::Crossbar {
             let towards = of_address(segments::towards_port(port.port));
             objects.routes.insert(key(Table::Segments, towards), gateway(port));
         }
@@ -69,25 +77,28 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     let mut here = |elements: &[Element], route| {
         objects.routes.insert(key(Table::Segments, segments::beginning_with(elements)), route);
     };
-    let senders = if compressed { first_elements(ports) } else { BTreeSet::new() };
-    for port in ports.iter().filter(|_| forwards) {
+    let (senders, strips) = match packing {
+        Packing::Compressed => (first_elements(ports), Strips::Element),
+        Packing::Full => (BTreeSet::new(), Strips::Segment),
+    };
+    for port in ports.iter().filter(|_| role == Role::Crossbar) {
         let leave = |strips| {
             let towards = segments::towards_port(port.port);
             Route::StripAndLeave { interface: port.interface, towards, strips }
         };
         let last = Element::Port(port.port);
-        here(&[last], leave(if compressed { Strips::Element } else { Strips::Segment }));
+        here(&[last], leave(strips));
         senders.iter().for_each(|&sender| here(&[sender, last], leave(Strips::TwoElements)));
     }
     let own = delivery.agent_port.map(Element::Port);
     if let Some(own) = own {
-        here(&[own], Route::Strip { interface, compressed });
+        here(&[own], Route::Strip { interface, packing });
     }
     let v4 = delivery.v4.map(|to| (Element::DeliverV4, Route::DeliverV4 { interface, to }));
     let v6 = delivery.v6.then_some((Element::DeliverV6, Route::DeliverV6 { interface }));
     for (last, route) in [v4, v6].into_iter().flatten() {
         here(&[last], route.clone());
-        if compressed {
+        if packing == Packing::Compressed {
             let own: Vec<Element> = own.into_iter().chain([last]).collect();
             here(&own, route.clone());
             senders.iter().for_each(|&sender| here(&[&[sender], &own[..]].concat(), route.clone()));
@@ -95,7 +106,7 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     }
     objects
         .routes
-        .insert(key(Table::Segments, segments::all_first_ports()), Route::Strip { interface, compressed });
+        .insert(key(Table::Segments, segments::all_first_ports()), Route::Strip { interface, packing });
     objects
 }
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use mapper_proto::Mac;
 
 use crate::object::{GroupId, IpPrefix, Nexthop, Objects, Route, RouteKey, Rule, Strips, Table};
-use crate::segments::{BLOCK_BITS, ELEMENT_BITS};
+use crate::segments::{BLOCK_BITS, ELEMENT_BITS, Packing};
 
 /// A packet of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,8 +92,11 @@ impl Machine<'_> {
                 Route::DeliverV4 { .. } | Route::DeliverV6 { .. } => {
                     return Step::Dropped("another version of IP inside");
                 }
-                Route::Strip { compressed, .. } => {
-                    let strips = if compressed { Strips::Element } else { Strips::Segment };
+                Route::Strip { packing, .. } => {
+                    let strips = match packing {
+                        Packing::Compressed => Strips::Element,
+                        Packing::Full => Strips::Segment,
+                    };
                     if !strip(&mut packet, strips) {
                         return Step::Dropped("no further segment");
                     }
@@ -196,9 +199,9 @@ const fn deliver(packet: &Packet) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crossbar::{CabledPort, Delivery, by_segments, neighbours};
+    use crate::crossbar::{CabledPort, Delivery, Role, by_segments, neighbours};
     use crate::object::NexthopId;
-    use crate::segments::{Element, Packing, segments, towards_port};
+    use crate::segments::{Element, segments, towards_port};
 
     /// Two ports of a machine; what leaves by port n goes to the address n.
     fn ports() -> [CabledPort; 2] {
@@ -213,9 +216,9 @@ mod tests {
     }
 
     /// A machine with these ports that obeys segments.
-    fn machine(compressed: bool) -> Objects {
+    fn machine(packing: Packing) -> Objects {
         let delivery = Delivery { v4: Some([10, 1, 0, 1].into()), v6: true, agent_port: Some(3) };
-        by_segments(&ports(), true, delivery, compressed)
+        by_segments(&ports(), Role::Crossbar, delivery, packing)
     }
 
     fn packet(route: &[Element], packing: Packing) -> Packet {
@@ -238,7 +241,7 @@ mod tests {
         {
             for last in [Element::DeliverV4, Element::DeliverV6] {
                 let route = [Element::FirstPort(sender), Element::Port(1), Element::Port(3), last];
-                let objects = machine(packing == Packing::Compressed);
+                let objects = machine(packing);
                 let packet = packet(&route, packing);
                 if sender == 2 {
                     let left = step(&objects, None, packet.clone());
@@ -256,7 +259,7 @@ mod tests {
 
     #[test]
     fn elements_that_are_obeyed_at_one_machine_are_looked_up_at_once() {
-        let objects = machine(true);
+        let objects = machine(Packing::Compressed);
         let looked_up = |elements: &[Element]| {
             let [address] = segments(elements, Packing::Compressed).unwrap()[..] else {
                 panic!("one address")
@@ -298,7 +301,7 @@ mod tests {
     fn what_a_crossbar_does_not_know_goes_by_no_other_route_of_it() {
         // Among the routes of this machine's own packets is one for it, too. That leads back to the neighbour that sent it, whose
         // kernel would deliver it there.
-        let mut objects = machine(true);
+        let mut objects = machine(Packing::Compressed);
         objects.routes.retain(|key, _| key.table != Table::Segments);
         let route = [Element::FirstPort(1), Element::Port(3), Element::DeliverV4];
         let packet = packet(&route, Packing::Compressed);
@@ -312,7 +315,7 @@ mod tests {
         let route = [Element::Port(1), Element::Port(3), Element::DeliverV4];
         let packet = packet(&route, Packing::Compressed);
         for other in [None, Some("lo"), Some("e3")] {
-            assert_eq!(step(&machine(true), other, packet.clone()), Step::Dropped("no route"));
+            assert_eq!(step(&machine(Packing::Compressed), other, packet.clone()), Step::Dropped("no route"));
         }
     }
 
@@ -336,6 +339,9 @@ mod tests {
     fn a_kernel_that_knows_no_compressed_elements_drops_them() {
         let route = [Element::Port(1), Element::Port(3), Element::DeliverV4];
         let compressed = packet(&route, Packing::Compressed);
-        assert_eq!(step(&machine(false), Some("e1"), compressed), Step::Dropped("no further segment"));
+        assert_eq!(
+            step(&machine(Packing::Full), Some("e1"), compressed),
+            Step::Dropped("no further segment")
+        );
     }
 }

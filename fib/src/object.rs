@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mapper_proto::Mac;
 
+use crate::segments::Packing;
+
 /// The protocol number of all that this project installs (`proto` of iproute2, the field `rtm_protocol` of
 /// rtnetlink and its likes). By it the objects of a daemon that crashed are found, and nothing else is touched.
 pub const PROTOCOL: u8 = 109;
@@ -259,8 +261,8 @@ pub enum Route {
     Strip {
         /// An interface that exists. The kernel wants one and does not use it.
         interface: u32,
-        /// Whether several elements stand in one address (NEXT-C-SID).
-        compressed: bool,
+        /// How elements stand in the address: compressed, what is stripped is one of them (NEXT-C-SID).
+        packing: Packing,
     },
     /// This element of the route is stripped, and the packet leaves the way that this address leads (End.X).
     StripAndLeave {

@@ -135,6 +135,13 @@ pub enum Packing {
     Full,
 }
 
+impl Packing {
+    /// The closest packing of a kernel that knows several elements in one address, or does not.
+    pub const fn closest(knows_compressed: bool) -> Self {
+        if knows_compressed { Self::Compressed } else { Self::Full }
+    }
+}
+
 /// A route as segments, the first one first; `None` if it has no element or takes more than [`MOST_SEGMENTS`].
 pub fn segments(elements: &[Element], packing: Packing) -> Option<Vec<Ipv6Addr>> {
     let per_address = match packing {

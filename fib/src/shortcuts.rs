@@ -58,7 +58,8 @@ fn leaving_by(objects: &Objects, port: u8) -> Option<(u16, (u32, Mac))> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crossbar::{CabledPort, Delivery, by_segments};
+    use crate::crossbar::{CabledPort, Delivery, Role, by_segments};
+    use crate::segments::Packing;
 
     fn ports() -> Vec<CabledPort> {
         let port = |port: u8| CabledPort {
@@ -74,17 +75,24 @@ mod tests {
 
     #[test]
     fn a_crossbar_sends_on_by_the_elements_of_its_cabled_ports_and_an_agent_alone_by_none() {
-        let shortcuts = Shortcuts::of(&by_segments(&ports(), true, Delivery::default(), true));
+        let shortcuts =
+            Shortcuts::of(&by_segments(&ports(), Role::Crossbar, Delivery::default(), Packing::Compressed));
         assert_eq!(shortcuts.from, ["e0", "e3"].map(str::to_owned).into());
         let to = [(0x100, (10, Mac([2, 0, 0, 0, 0, 0]))), (3, (13, Mac([2, 0, 0, 0, 0, 3])))];
         assert_eq!(shortcuts.to, to.into());
-        assert!(Shortcuts::of(&by_segments(&ports(), false, Delivery::default(), true)).is_empty());
+        assert!(
+            Shortcuts::of(&by_segments(&ports(), Role::AgentAlone, Delivery::default(), Packing::Compressed))
+                .is_empty()
+        );
     }
 
     #[test]
     fn full_segments_and_ports_whose_neighbour_is_not_known_have_no_shortcut() {
-        assert!(Shortcuts::of(&by_segments(&ports(), true, Delivery::default(), false)).is_empty());
-        let mut objects = by_segments(&ports(), true, Delivery::default(), true);
+        assert!(
+            Shortcuts::of(&by_segments(&ports(), Role::Crossbar, Delivery::default(), Packing::Full))
+                .is_empty()
+        );
+        let mut objects = by_segments(&ports(), Role::Crossbar, Delivery::default(), Packing::Compressed);
         objects.neighbours.remove(&(13, NEIGHBOUR.into()));
         assert_eq!(Shortcuts::of(&objects).to.keys().collect::<Vec<_>>(), [&0x100]);
     }

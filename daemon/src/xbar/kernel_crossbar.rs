@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 
-use mapper_fib::crossbar::{Delivery, by_segments};
+use mapper_fib::crossbar::{Delivery, Role, by_segments};
+use mapper_fib::segments::Packing;
 use mapper_fib::{Objects, changes};
 use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
@@ -93,7 +94,8 @@ impl KernelCrossbar {
         }
         self.forwarding.keep_settings_of(names);
         let ports: Vec<_> = cabled.into_iter().map(|port| port.cabled).collect();
-        let wanted = by_segments(&ports, true, Delivery::default(), self.forwarding.compressed());
+        let packing = Packing::closest(self.forwarding.compressed());
+        let wanted = by_segments(&ports, Role::Crossbar, Delivery::default(), packing);
         self.forwarding.carry_out(&changes(&self.wanted, &wanted));
         self.wanted = wanted;
     }

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapper_fib::crossbar::{self, CabledPort, Delivery};
+use mapper_fib::crossbar::{self, CabledPort, Delivery, Role};
+use mapper_fib::segments::Packing;
 use mapper_fib::{Objects, RouteKey, Rule, changes};
 use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
@@ -29,10 +30,10 @@ impl KernelPath {
         let ports: Vec<CabledPort> = self.ports.values().map(|port| port.cabled.clone()).collect();
         let delivery =
             Delivery { v4: self.own.first_v4(), v6: self.own.has_v6(), agent_port: self.agent_port };
-        let forwards = self.agent_port.is_some();
+        let role = if self.agent_port.is_some() { Role::Crossbar } else { Role::AgentAlone };
         let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
         let mut wanted = match (segments, by_destination) {
-            (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
+            (true, _) => crossbar::by_segments(&ports, role, delivery, Packing::closest(compressed)),
             (false, it) if it.is_needed() => crossbar::neighbours(&ports),
             (false, _) => Objects::default(),
         };

@@ -237,6 +237,7 @@ fn remove_nexthop(bytes: &mut Vec<u8>, header: Header, number: u32) {
 mod tests {
     use std::net::{IpAddr, Ipv6Addr};
 
+    use mapper_fib::segments::Packing;
     use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Strips, Table};
     use mapper_proto::Mac;
     use proptest::collection::vec;
@@ -276,8 +277,10 @@ mod tests {
             (0..GroupId::BIT, ipv6(), any::<bool>(), 0..10_000u32).prop_map(|(group, ip, has, mtu)| {
                 Route::Group { group: GroupId(group), source: has.then_some(ip.into()), mtu }
             }),
-            (interface.clone(), any::<bool>())
-                .prop_map(|(interface, compressed)| Route::Strip { interface, compressed }),
+            (interface.clone(), any::<bool>()).prop_map(|(interface, compressed)| Route::Strip {
+                interface,
+                packing: Packing::closest(compressed)
+            }),
             (interface.clone(), ipv6(), strips()).prop_map(|(interface, towards, strips)| {
                 Route::StripAndLeave { interface, towards, strips }
             }),

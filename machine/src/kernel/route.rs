@@ -134,7 +134,7 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
         attributes.nest(RTA_ENCAP, |inside| tunnel::put_local(inside, local));
     };
     match *route {
-        Route::Strip { interface, compressed } => obey(interface, Local::End { compressed }),
+        Route::Strip { interface, packing } => obey(interface, Local::End { packing }),
         Route::StripAndLeave { interface, towards, strips } => {
             obey(interface, Local::EndX { towards, strips });
         }
@@ -254,7 +254,7 @@ impl Read {
                 Some(Route::Link { interface, source: self.source, mtu: self.mtu })
             }
             (tunnel::LOCAL, Some(local), None) => Some(match local {
-                Local::End { compressed } => Route::Strip { interface, compressed },
+                Local::End { packing } => Route::Strip { interface, packing },
                 Local::EndX { towards, strips } => Route::StripAndLeave { interface, towards, strips },
                 Local::EndDx4 { to } => Route::DeliverV4 { interface, to },
                 Local::EndDt6 => Route::DeliverV6 { interface },

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use mapper_fib::Strips;
-use mapper_fib::segments::{BLOCK_BITS, ELEMENT_BITS};
+use mapper_fib::segments::{BLOCK_BITS, ELEMENT_BITS, Packing};
 
 use crate::netlink::message::{Attributes, attributes, ipv6, u32_at};
 
@@ -42,7 +42,7 @@ const RT_TABLE_LOCAL: u32 = 255;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Local {
     /// The next one is looked up.
-    End { compressed: bool },
+    End { packing: Packing },
     /// The next one is sent where this address leads.
     EndX { towards: Ipv6Addr, strips: Strips },
     /// An IPv4 packet is taken out, for this address.
@@ -78,9 +78,9 @@ pub(super) fn segments(tunnel: &[u8]) -> Option<Vec<Ipv6Addr>> {
 /// Puts how a segment is obeyed.
 pub(super) fn put_local(attributes: &mut Attributes<'_>, local: Local) {
     match local {
-        Local::End { compressed } => {
+        Local::End { packing } => {
             attributes.put_u32(SEG6_LOCAL_ACTION, SEG6_LOCAL_ACTION_END);
-            put_flavor(attributes, compressed.then_some(ELEMENT_BITS));
+            put_flavor(attributes, (packing == Packing::Compressed).then_some(ELEMENT_BITS));
         }
         Local::EndX { towards, strips } => {
             attributes.put_u32(SEG6_LOCAL_ACTION, SEG6_LOCAL_ACTION_END_X);
@@ -135,8 +135,8 @@ pub(super) fn local(tunnel: &[u8]) -> Option<Local> {
     let strips = strips?;
     match action {
         SEG6_LOCAL_ACTION_END => match strips {
-            Strips::Segment => Some(Local::End { compressed: false }),
-            Strips::Element => Some(Local::End { compressed: true }),
+            Strips::Segment => Some(Local::End { packing: Packing::Full }),
+            Strips::Element => Some(Local::End { packing: Packing::Compressed }),
             Strips::TwoElements => None,
         },
         SEG6_LOCAL_ACTION_END_X => towards.map(|towards| Local::EndX { towards, strips }),

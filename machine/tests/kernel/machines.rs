@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use mapper_fib::crossbar::{self, CabledPort, Delivery};
+use mapper_fib::crossbar::{self, CabledPort, Delivery, Role};
 use mapper_fib::segments::{Element, Packing, segments};
 use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table, changes};
 use mapper_machine::kernel::{Abilities, Kernel};
@@ -133,7 +133,7 @@ pub(crate) fn routes_to(
 
 /// What a machine's ports need, if it forwards for others too.
 pub(crate) fn ports(machine: &Machine, ports: &[CabledPort], packing: Packing) -> Objects {
-    crossbar::by_segments(ports, true, machine.delivery(), packing == Packing::Compressed)
+    crossbar::by_segments(ports, Role::Crossbar, machine.delivery(), packing)
 }
 
 /// Waits until the kernel has made all addresses that it makes by itself, with their routes.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use mapper_fib::NexthopId;
-use mapper_fib::crossbar;
+use mapper_fib::crossbar::{self, Role};
 use mapper_fib::segments::{Element, Packing};
 use mapper_fib::shortcuts::Shortcuts;
 use mapper_proto::Mac;
@@ -44,8 +44,7 @@ fn star(arms: u8, packing: Packing, force_forwarding: bool) -> (Machine, Vec<Mac
         let own = [machines[at].port(0, "eth0", (&middle, at as u8, &cabled[at].name))];
         machines[at].forward(&own, false, force_forwarding);
         let interface = own[0].interface;
-        let compressed = packing == Packing::Compressed;
-        let mut wanted = crossbar::by_segments(&own, false, machines[at].delivery(), compressed);
+        let mut wanted = crossbar::by_segments(&own, Role::AgentAlone, machines[at].delivery(), packing);
         for to in (0..machines.len()).filter(|&to| to != at) {
             let route = vec![Element::FirstPort(0), Element::Port(to as u8)];
             let (from, to) = (&machines[at], (&machines[to], to as u32));
