@@ -7,7 +7,7 @@ mod write;
 use mapper_proto::map::host_type;
 use serde::{Deserialize, Serialize};
 
-pub use names::Names;
+pub use names::NamesByAddress;
 pub(super) use read::parse;
 pub(super) use write::write;
 pub use write::{fabric_to_json, map_to_json};

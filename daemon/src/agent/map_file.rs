@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mapper_proto::map::Map;
 
-use mapper_formats::json::{Names, map_to_json};
+use mapper_formats::json::{NamesByAddress, map_to_json};
 use mapper_machine::whole_file;
 
 /// Writes the map as `mapper.map/1`, with the names that are known. Whoever reads the file meanwhile sees the
@@ -13,7 +13,7 @@ use mapper_machine::whole_file;
 ///
 /// # Errors
 /// If the file cannot be replaced, or the temporary file beside it cannot be written.
-pub(crate) fn write(path: &Path, map: &Map, names: &Names) -> io::Result<()> {
+pub(crate) fn write(path: &Path, map: &Map, names: &NamesByAddress) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(&map_to_json(map, names))?;
     text.push('\n');
     whole_file::replace(path, &text)
@@ -36,7 +36,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("map.json");
         std::fs::write(&path, "old").unwrap();
-        write(&path, &Map::default(), &Names::default()).unwrap();
+        write(&path, &Map::default(), &NamesByAddress::default()).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(json["schema"], "mapper.map/1");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -47,11 +47,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let taken = dir.path().join("map.json");
         std::fs::create_dir(&taken).unwrap();
-        assert!(write(&taken, &Map::default(), &Names::default()).is_err());
+        assert!(write(&taken, &Map::default(), &NamesByAddress::default()).is_err());
         assert!(check(&taken).is_err());
         assert!(check(Path::new("/nonexistent/map.json")).is_err());
         check(&dir.path().join("new.json")).unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-        assert!(write(Path::new("/nonexistent/map.json"), &Map::default(), &Names::default()).is_err());
+        assert!(
+            write(Path::new("/nonexistent/map.json"), &Map::default(), &NamesByAddress::default()).is_err()
+        );
     }
 }

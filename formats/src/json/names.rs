@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, Host, HostLabel, Map, Xbar, XbarLabel};
 
-/// What people call the hosts and xbars of a map that agents explored: hosts by address, xbars
-/// by tag.
+/// What people call the hosts and xbars of a map that agents explored: hosts by their MAC addresses, xbars by their tags.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub struct NamesByAddress {
     hosts: BTreeMap<Mac, String>,
     xbars: BTreeMap<u64, String>,
 }
 
-impl Names {
+impl NamesByAddress {
     /// The names in a fabric.
     pub fn of(fabric: &Fabric) -> Self {
         let hosts = fabric.map.hosts.iter().zip(&fabric.hosts);

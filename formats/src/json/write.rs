@@ -3,14 +3,14 @@
 use mapper_proto::map::{Cable, Fabric, Host, HostLabel, LinkSpeed, Map, PortRef, Xbar, XbarLabel};
 use serde::Serialize;
 
-use super::{CableJson, HostJson, HostLabelJson, MapJson, Names, SCHEMA, VersionJson, XbarJson};
+use super::{CableJson, HostJson, HostLabelJson, MapJson, NamesByAddress, SCHEMA, VersionJson, XbarJson};
 
 fn hex(number: u64) -> String {
     format!("{number:#018x}")
 }
 
 /// A map that agents explored as JSON, with the names that are known.
-pub fn map_to_json(map: &Map, names: &Names) -> MapJson {
+pub fn map_to_json(map: &Map, names: &NamesByAddress) -> MapJson {
     fabric_to_json(&names.label(map))
 }
 

@@ -117,7 +117,7 @@ fn maps_are_read_back_whatever_hosts_say_that_they_are_called() {
     let mac = |host: usize| map.hosts[host].mac;
     // Two of one name, one that is called like another's address, and one like a crossbar.
     let said = [(mac(0), "node".to_owned()), (mac(1), "node".to_owned()), (mac(2), mac(3).to_string())];
-    let names = json::Names::of_hosts(said.into_iter().chain([(mac(3), "x1".to_owned())]).collect());
+    let names = json::NamesByAddress::of_hosts(said.into_iter().chain([(mac(3), "x1".to_owned())]).collect());
     let written = json::map_to_json(&map, &names);
     let called: Vec<&str> = written.hosts.iter().map(|host| host.name.as_deref().unwrap()).collect();
     let with_address = |host: usize| format!("node {}", mac(host));

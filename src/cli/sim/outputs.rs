@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use mapper_formats::json::{Names, map_to_json};
+use mapper_formats::json::{NamesByAddress, map_to_json};
 use mapper_formats::routes::{file_name, table_to_json};
 use mapper_proto::map::Fabric;
 use mapper_sim::world::World;
@@ -32,13 +32,13 @@ fn failure(path: &Path, error: &io::Error) -> CliError {
 pub(super) fn write_map(world: &mut World, fabric: &Fabric, path: &Path) -> Result<(), CliError> {
     let leader = world.verdict().leaders.first().map(|leader| leader.host);
     let map = leader.and_then(|host| world.map(host)).ok_or("no map to write: not all are configured")?;
-    let json = serde_json::to_string_pretty(&map_to_json(&map, &Names::of(fabric)))?;
+    let json = serde_json::to_string_pretty(&map_to_json(&map, &NamesByAddress::of(fabric)))?;
     output::write_file(path, &(json + "\n"))
 }
 
 /// Writes the routes of every host that has a table.
 pub(super) fn write_routes(world: &World, fabric: &Fabric, dir: &Path) -> Result<(), CliError> {
-    let names = Names::of(fabric);
+    let names = NamesByAddress::of(fabric);
     // Hosts of one part have the same map, so its names are looked up only once.
     let mut labelled: Option<Fabric> = None;
     for host in 0..world.plant().hosts() as u32 {

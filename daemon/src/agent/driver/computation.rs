@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mapper_formats::json::Names;
+use mapper_formats::json::NamesByAddress;
 use mapper_host::{Computed, Task};
 use mapper_proto::map::Map;
 use tokio::runtime::Handle;
@@ -26,7 +26,7 @@ pub(super) struct Computation {
 
 impl Computation {
     /// Begins a computation. The map is also stored in `map_file`, if there is one, with these names.
-    pub(super) fn begin(&mut self, task: Task, map_file: Option<PathBuf>, names: Names) {
+    pub(super) fn begin(&mut self, task: Task, map_file: Option<PathBuf>, names: NamesByAddress) {
         let storing = self.storing.take();
         self.running = Some(tokio::task::spawn_blocking(move || {
             // The map before must be stored by now, or it could replace this one.
@@ -37,7 +37,7 @@ impl Computation {
     }
 
     /// Begins to store a map again, with these names. Returns false if a map is being stored already.
-    pub(super) fn begin_storing(&mut self, path: PathBuf, map: Arc<Map>, names: Names) -> bool {
+    pub(super) fn begin_storing(&mut self, path: PathBuf, map: Arc<Map>, names: NamesByAddress) -> bool {
         let is_free = self.running.is_none() && self.storing.as_ref().is_none_or(JoinHandle::is_finished);
         if is_free {
             self.storing = Some(tokio::task::spawn_blocking(move || map_file::write(&path, &map, &names)));

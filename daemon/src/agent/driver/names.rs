@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
-use mapper_formats::json::Names;
+use mapper_formats::json::NamesByAddress;
 use mapper_host::directory::HostName;
 use mapper_host::routes::RouteTableError;
 use mapper_proto::Mac;
@@ -121,9 +121,9 @@ impl Driver {
     }
 
     /// The names of all hosts, for the map file.
-    pub(super) fn names_of_map(&self) -> Names {
+    pub(super) fn names_of_map(&self) -> NamesByAddress {
         let named = self.host.directory().iter();
-        Names::of_hosts(named.map(|(mac, name)| (mac, name.to_string())).collect::<BTreeMap<_, _>>())
+        NamesByAddress::of_hosts(named.map(|(mac, name)| (mac, name.to_string())).collect::<BTreeMap<_, _>>())
     }
 
     /// Takes in that names or addresses have come or changed, and has the map file written again with the names.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
-use mapper_formats::json::Names;
+use mapper_formats::json::NamesByAddress;
 use mapper_formats::{self as formats, FormatError};
 use mapper_proto::Instant;
 use mapper_proto::map::Map;
@@ -182,7 +182,7 @@ impl Driver {
 }
 
 /// Compares a map with the plan.
-fn check(file: &str, map: &Map, names: &Names) -> Checked {
+fn check(file: &str, map: &Map, names: &NamesByAddress) -> Checked {
     let found = names.label(map);
     let plan = formats::resolve_plan(file, Some(&found))?;
     Ok((PlanCheck::of(&plan, &found), map.version.to_string()))

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use mapper_formats::json::Names;
+use mapper_formats::json::NamesByAddress;
 use mapper_proto::map::Map;
 
 use super::MapEvent;
@@ -17,7 +17,7 @@ pub(super) const MOST_MAPS: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub(in crate::agent) struct MapToKeep {
     pub(in crate::agent) map: Arc<Map>,
-    pub(in crate::agent) names: Names,
+    pub(in crate::agent) names: NamesByAddress,
 }
 
 /// A map that waits.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use mapper_formats::json::{MapJson, Names, map_to_json};
+use mapper_formats::json::{MapJson, NamesByAddress, map_to_json};
 use mapper_formats::routes::ObjectDiffersJson;
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
@@ -138,7 +138,7 @@ pub struct RoutesAsked {
     /// The map that the routes belong to, if the agent still holds it.
     pub map: Option<Arc<Map>>,
     /// The names that hosts have told.
-    pub names: Names,
+    pub names: NamesByAddress,
     /// The agent's parent and children, to whom it sends messages of its own.
     pub neighbours: Vec<Mac>,
     /// The routes that the kernel sends packets along.
@@ -282,7 +282,7 @@ mod tests {
             host,
             table: Some(Arc::new(table)),
             map: Some(map),
-            names: Names::default(),
+            names: NamesByAddress::default(),
             neighbours: Vec::new(),
             carried: Vec::new(),
             kernel: None,
@@ -323,7 +323,7 @@ mod tests {
         let ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
         let mut cut_off = asked(&ends.filter(|end| end.xbar == at).collect::<Vec<_>>());
         assert_eq!(cut_off.answer().names, BTreeMap::new());
-        cut_off.names = Names::of_hosts([(lost.mac, "n3".to_owned())].into());
+        cut_off.names = NamesByAddress::of_hosts([(lost.mac, "n3".to_owned())].into());
         let answer = cut_off.answer();
         assert_eq!(answer.without_route[0].mac, lost.mac.to_string());
         assert_eq!(answer.names, [(lost.mac.to_string(), "n3".to_owned())].into());

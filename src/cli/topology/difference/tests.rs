@@ -30,7 +30,7 @@ fn explored(fabric: &Fabric) -> Fabric {
     for xbar in &mut map.xbars {
         (xbar.tag, xbar.ports_known) = (None, false);
     }
-    json::Names::default().label(&map)
+    json::NamesByAddress::default().label(&map)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use mapper_fabric::wording::with_causes;
 use mapper_fib::segments::{Element, way};
-use mapper_formats::json::Names;
+use mapper_formats::json::NamesByAddress;
 use mapper_formats::routes::{DifferenceJson, ObjectDiffersJson};
 use mapper_host::kernel_path::{self, CarriedRoute, Difference, HeldSegments, ObjectDiffers, SegmentsTold};
 use mapper_machine::kernel::object_name;
@@ -68,7 +68,11 @@ pub(super) struct Answer {
 }
 
 /// Reads the kernel, and waits for it. `carried` are the routes that it was told.
-pub(super) fn answer(kernel: Option<&KernelAsked>, carried: &[CarriedRoute], names: &Names) -> Answer {
+pub(super) fn answer(
+    kernel: Option<&KernelAsked>,
+    carried: &[CarriedRoute],
+    names: &NamesByAddress,
+) -> Answer {
     let by_segments = told(carried, names);
     let Some(KernelAsked { told, read_back }) = kernel else {
         return Answer { by_segments, ..Answer::default() };
@@ -97,7 +101,7 @@ pub(super) fn answer(kernel: Option<&KernelAsked>, carried: &[CarriedRoute], nam
 }
 
 /// The segments of all routes that have some.
-fn told(carried: &[CarriedRoute], names: &Names) -> Vec<BySegments> {
+fn told(carried: &[CarriedRoute], names: &NamesByAddress) -> Vec<BySegments> {
     let with_segments = carried.iter().filter(|it| !it.segments.is_empty());
     let told = with_segments.map(|CarriedRoute { to, port, segments, packets, .. }| BySegments {
         to: to.to_string(),
@@ -110,7 +114,7 @@ fn told(carried: &[CarriedRoute], names: &Names) -> Vec<BySegments> {
 }
 
 /// The segments that were read back, those of both kinds of packets together. `told` has the packets that were counted.
-fn read(held: &[HeldSegments], told: &[BySegments], names: &Names) -> Vec<BySegments> {
+fn read(held: &[HeldSegments], told: &[BySegments], names: &NamesByAddress) -> Vec<BySegments> {
     type Way = Result<Vec<Element>, Vec<Ipv6Addr>>;
     let way_of = |segments: &[Ipv6Addr]| -> Way { way(segments).ok_or_else(|| segments.to_vec()) };
     let mut counted: BTreeMap<(&str, u8, Way), u64> = BTreeMap::new();
@@ -132,7 +136,7 @@ fn read(held: &[HeldSegments], told: &[BySegments], names: &Names) -> Vec<BySegm
 }
 
 impl SegmentsDiffer {
-    fn of(differ: kernel_path::SegmentsDiffer, names: &Names) -> Self {
+    fn of(differ: kernel_path::SegmentsDiffer, names: &NamesByAddress) -> Self {
         let kernel_path::SegmentsDiffer { segments, is_held } = differ;
         let HeldSegments { to, addresses, port, segments } = segments;
         Self {
@@ -155,7 +159,7 @@ fn object_differs(ObjectDiffers { change, how }: &ObjectDiffers) -> ObjectDiffer
     ObjectDiffersJson { object: object_name(change), how }
 }
 
-fn called(host: Mac, names: &Names) -> String {
+fn called(host: Mac, names: &NamesByAddress) -> String {
     names.of_host(host).map_or_else(|| host.to_string(), str::to_owned)
 }
 
@@ -178,7 +182,7 @@ mod tests {
             port,
             packets: 7,
         };
-        let told = told(&[route(1, &["fcbb:bb00:f101:3:fff4::"]), route(2, &[])], &Names::default());
+        let told = told(&[route(1, &["fcbb:bb00:f101:3:fff4::"]), route(2, &[])], &NamesByAddress::default());
         let expected = BySegments {
             to: "02:00:00:00:00:02".to_owned(),
             name: "02:00:00:00:00:02".to_owned(),
@@ -204,14 +208,14 @@ mod tests {
             port: 1,
             packets: 7,
         };
-        let told = told(&[carried], &Names::default());
+        let told = told(&[carried], &NamesByAddress::default());
         let all = [
             held(1, "fcbb:bb00:f101:3:fff4::"),
             held(1, "fcbb:bb00:f101:3:fff6::"),
             held(2, "fcbb:bb00:f102:2:3:fff6::"),
             held(2, "fd00::1"),
         ];
-        let shown: Vec<_> = read(&all, &told, &Names::default())
+        let shown: Vec<_> = read(&all, &told, &NamesByAddress::default())
             .into_iter()
             .map(|it| (it.port, it.segments.join(" "), it.packets))
             .collect();
