@@ -81,19 +81,37 @@ struct CheckReport {
     hosts: usize,
     xbars: usize,
     layers: u8,
-    /// The engine, where the best tables were computed, and those that do not serve.
-    best: Option<(Engine, Vec<Other>)>,
-    /// How many source routes there are, if source routes were checked.
-    routes: Option<u64>,
-    /// How many hosts have a file of source routes, if source routes were checked.
-    hosts_given: Option<usize>,
-    /// From how many hosts to how many others, in pairs, kernels forward by the destination alone, if routes were checked.
-    by_destination: Option<u64>,
-    /// Along how many routes of segments kernels send, if routes were checked.
-    by_segments: Option<u64>,
+    judged: Judged,
     proof: ProofReport,
     quality: QualityReport,
     notes: Vec<String>,
+}
+
+/// What was judged.
+enum Judged {
+    /// Tables from a file, or as switches hold them.
+    Tables,
+    /// The best tables that can be made for the fabric.
+    Best {
+        /// The engine that made them.
+        engine: Engine,
+        /// Those that do not serve.
+        others: Vec<Other>,
+    },
+    /// Routes of hosts.
+    Routes(JudgedRoutes),
+}
+
+/// Routes of hosts that were judged.
+struct JudgedRoutes {
+    /// How many source routes there are.
+    source_routes: u64,
+    /// How many hosts have a file.
+    hosts_given: usize,
+    /// From how many hosts to how many others, in pairs, kernels forward by the destination alone.
+    by_destination: u64,
+    /// Along how many routes of segments kernels send.
+    by_segments: u64,
 }
 
 /// Runs `mapper check`.
@@ -149,11 +167,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Check
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
         layers: served.routing.layers.count,
-        best: Some((served.engine, Other::all(&served.tried, &subnet))),
-        routes: None,
-        hosts_given: None,
-        by_destination: None,
-        by_segments: None,
+        judged: Judged::Best { engine: served.engine, others: Other::all(&served.tried, &subnet) },
         quality: QualityReport::of_selection(&subnet, &served, args.seed),
         proof: ProofReport::of_tables(&served.proof, &subnet, fabric),
         notes,
@@ -242,11 +256,7 @@ fn judge(
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
         layers,
-        best: None,
-        routes: None,
-        hosts_given: None,
-        by_destination: None,
-        by_segments: None,
+        judged: Judged::Tables,
         quality: QualityReport::of_tables(subnet, &loaded.found, args.seed),
         proof: ProofReport::of_tables(&proof, subnet, fabric),
         notes,
@@ -263,23 +273,64 @@ impl Args {
 
 impl CheckReport {
     fn json(&self) -> Value {
-        let others = self.best.as_ref().map_or(&[][..], |(_, others)| others);
+        let (engine, others) = match &self.judged {
+            Judged::Best { engine, others } => (Some(engine.name()), &others[..]),
+            Judged::Tables | Judged::Routes(_) => (None, &[][..]),
+        };
+        let routes = self.routes();
         json!({
             "schema": "mapper.check/1",
             "holds": self.proof.holds(),
             "xbars": self.xbars,
             "hosts": self.hosts,
             "layers": self.layers,
-            "engine": self.best.as_ref().map(|(engine, _)| engine.name()),
+            "engine": engine,
             "tried": others.iter().map(Other::json).collect::<Vec<_>>(),
-            "routes": self.routes,
-            "hosts_given": self.hosts_given,
-            "by_destination": self.by_destination,
-            "by_segments": self.by_segments,
+            "routes": routes.map(|it| it.source_routes),
+            "hosts_given": routes.map(|it| it.hosts_given),
+            "by_destination": routes.map(|it| it.by_destination),
+            "by_segments": routes.map(|it| it.by_segments),
             "proof": self.proof.json(),
             "quality": self.quality.json(),
             "notes": self.notes,
         })
+    }
+
+    fn routes(&self) -> Option<&JudgedRoutes> {
+        match &self.judged {
+            Judged::Routes(routes) => Some(routes),
+            Judged::Tables | Judged::Best { .. } => None,
+        }
+    }
+
+    /// What was judged, in lines of the report.
+    fn judged_text(&self) -> String {
+        let layers = plural(self.layers, "layer");
+        let of_routes = self.routes().map(|it| format!(", {}", plural(it.source_routes, "source route")));
+        let mut text = format!(
+            "fabric     {} on {}, {layers}{}\n",
+            plural(self.hosts, "host"),
+            plural(self.xbars, "xbar"),
+            of_routes.unwrap_or_default()
+        );
+        match &self.judged {
+            Judged::Tables => {}
+            Judged::Best { engine, others } => {
+                let measured = self.quality.0.as_ref().map(|quality| quality.effective_bisection);
+                text += &best::text(*engine, measured, others);
+            }
+            Judged::Routes(JudgedRoutes { by_destination, by_segments, .. }) => {
+                if *by_destination > 0 {
+                    let pairs = plural(*by_destination, "pair");
+                    text += &format!("kernels    forward by the destination for {pairs} of hosts\n");
+                }
+                if *by_segments > 0 {
+                    let routes = plural(*by_segments, "route");
+                    text += &format!("kernels    send by segments along {routes}\n");
+                }
+            }
+        }
+        text
     }
 
     fn quality_text(&self) -> String {
@@ -296,33 +347,6 @@ impl CheckReport {
 
     /// The report as text for a person.
     fn text(&self) -> String {
-        let text = format!(
-            "fabric     {} on {}, {}{}\n",
-            plural(self.hosts, "host"),
-            plural(self.xbars, "xbar"),
-            plural(self.layers, "layer"),
-            self.routes.map(|routes| format!(", {}", plural(routes, "source route"))).unwrap_or_default()
-        );
-        let text = match self.by_destination {
-            Some(pairs @ 1..) => {
-                format!(
-                    "{text}kernels    forward by the destination for {} of hosts\n",
-                    plural(pairs, "pair")
-                )
-            }
-            Some(0) | None => text,
-        };
-        let text = match self.by_segments {
-            Some(routes @ 1..) => {
-                format!("{text}kernels    send by segments along {}\n", plural(routes, "route"))
-            }
-            Some(0) | None => text,
-        };
-        let best = self.best.as_ref().map(|(engine, others)| {
-            let measured = self.quality.0.as_ref().map(|quality| quality.effective_bisection);
-            best::text(*engine, measured, others)
-        });
-        let text = text + &best.unwrap_or_default();
         // Writing to a String never fails.
         let notes = self.notes.iter().fold(String::new(), |mut text, note| {
             let _infallible = writeln!(text, "note       {note}");
@@ -331,6 +355,6 @@ impl CheckReport {
         let (proof, quality) = (self.proof.text(), self.quality_text());
         // If the proof fails, what is wrong with the files is probably the reason, so the notes come first.
         let parts = if self.proof.holds() { [proof, quality, notes] } else { [notes, proof, quality] };
-        text + &parts.concat()
+        self.judged_text() + &parts.concat()
     }
 }

@@ -74,30 +74,44 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
         return subnet::write(text, board, subnet);
     }
     write_troubles(text, board, interface)?;
-    if let Some(version) = &board.map_version {
-        // Two hosts without an xbar can only have heard each other over a cable between them.
-        let pair = if (board.hosts, board.xbars) == (2, 0) {
-            ", the two hosts are cabled to each other"
-        } else {
-            ""
-        };
-        let [hosts, xbars, cables, routes] =
-            [(board.hosts, "host"), (board.xbars, "xbar"), (board.cables, "cable"), (board.routes, "route")]
-                .map(|(count, thing)| plural(count, thing));
-        writeln!(
-            text,
-            "  map {}/{}: {hosts}, {xbars}, {cables} between xbars{pair}; {routes}",
-            version.mac, version.counter
-        )?;
-    }
+    write_map(text, board)?;
     write_host_types(text, board)?;
-    if let Some(leader) = &board.leader {
-        let called: Vec<_> = board.children.iter().map(|mac| board.called(mac)).collect();
-        let children = if called.is_empty() { "none".to_owned() } else { called.join(" ") };
-        let parent = board.parent.as_deref().map_or_else(|| "none".to_owned(), |mac| board.called(mac));
-        let leader = board.called(leader);
-        writeln!(text, "  global mapper {leader}, parent {parent}, children {children}")?;
+    write_tree(text, board)?;
+    write_addresses(text, board)?;
+    match &board.data_path {
+        Some(path) => write_data_path(text, board, path),
+        None => Ok(()),
     }
+}
+
+/// Writes which map the agent holds, and what is in it.
+fn write_map(text: &mut String, board: &Board) -> fmt::Result {
+    let Some(version) = &board.map_version else { return Ok(()) };
+    // Two hosts without an xbar can only have heard each other over a cable between them.
+    let pair =
+        if (board.hosts, board.xbars) == (2, 0) { ", the two hosts are cabled to each other" } else { "" };
+    let [hosts, xbars, cables, routes] =
+        [(board.hosts, "host"), (board.xbars, "xbar"), (board.cables, "cable"), (board.routes, "route")]
+            .map(|(count, thing)| plural(count, thing));
+    writeln!(
+        text,
+        "  map {}/{}: {hosts}, {xbars}, {cables} between xbars{pair}; {routes}",
+        version.mac, version.counter
+    )
+}
+
+/// Writes where in the tree of hosts the agent is by which maps come.
+fn write_tree(text: &mut String, board: &Board) -> fmt::Result {
+    let Some(leader) = &board.leader else { return Ok(()) };
+    let called: Vec<_> = board.children.iter().map(|mac| board.called(mac)).collect();
+    let children = if called.is_empty() { "none".to_owned() } else { called.join(" ") };
+    let parent = board.parent.as_deref().map_or_else(|| "none".to_owned(), |mac| board.called(mac));
+    let leader = board.called(leader);
+    writeln!(text, "  global mapper {leader}, parent {parent}, children {children}")
+}
+
+/// Writes the addresses of IP that the host has on the fabric, and those that it looks for.
+fn write_addresses(text: &mut String, board: &Board) -> fmt::Result {
     let addresses: String = board.addresses.iter().map(|address| format!(", {address}")).collect();
     if board.tap.is_none() && !addresses.is_empty() {
         writeln!(text, "  others are told of the addresses{}", addresses.trim_start_matches(','))?;
@@ -111,10 +125,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     for network in &board.picking {
         writeln!(text, "  an address of {network} is being picked")?;
     }
-    match &board.data_path {
-        Some(path) => write_data_path(text, board, path),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Writes what users' packets go by, and what does not go by the kernel.

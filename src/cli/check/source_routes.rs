@@ -9,9 +9,9 @@ use mapper_proto::map::Fabric;
 use mapper_proto::quote;
 use rayon::prelude::*;
 
-use super::CheckReport;
 use super::by_destination::{Forwarded, Kernels};
 use super::by_segments::Senders;
+use super::{CheckReport, Judged, JudgedRoutes};
 use crate::cli::CliError;
 use crate::cli::judgement::{ApartReport, Describer, ProofReport, QualityReport, nothing_to_prove};
 use mapper_fabric::wording::counted;
@@ -256,49 +256,25 @@ impl<'a> Checked<'a> {
 
     fn finish(self, seed: u64) -> Result<CheckReport, CliError> {
         let shown = mapper_fabric::names::Names::of(self.fabric);
-        let mut notes: Vec<String> = nothing_to_prove(self.topology).into_iter().collect();
-        let hosts = (0..self.topology.host_count() as u32).filter(|&host| !self.topology.is_phantom(host));
-        let all = hosts.count();
-        let given = self.seen.iter().filter(|&&seen| seen).count();
-        if given < all {
-            notes.push(format!(
-                "routes of {given} of {all} hosts given: only pairs from hosts with a file are judged, and only \
-                 their routes are proved together"
-            ));
-        }
-        notes.extend(self.passed_over());
         let names = Describer { fabric: self.fabric, topology: self.topology, shown: &shown };
-        let mut violations: Vec<String> =
-            self.proof.violations.iter().map(|wrong| wrong.describe(&names)).collect();
-        let circles: Vec<_> = (self.layers.par_iter())
-            .map(|union| union.as_ref().and_then(|union| union.prove_acyclic().err()))
-            .collect();
-        let mut cycles = circles.iter().flatten().count();
-        for (layer, cycle) in (0..).zip(&circles) {
-            violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
-        }
-        let Part { unreachable, mut loops, mut other, mut longest, .. } = self.proof;
+        let given = self.seen.iter().filter(|&&seen| seen).count();
+        let of_some_hosts = given < self.real_hosts();
+        let mut notes = self.notes(given);
+        let mut found = self.proof_of_frames(&names);
         // Segments say nothing of layers, so packets by them wait in layer 0, where a circle of frames alone is told already.
-        let of_agents = (self.layers[0].as_ref()).filter(|_| circles[0].is_none());
+        let of_agents = (self.layers[0].as_ref()).filter(|_| !found.circle_in_first_layer);
         let by_segments = self.senders.prove(&names, of_agents);
         let by_destination = self.kernels.prove(&names);
-        let (segment_lists, pairs) = (by_segments.count, by_destination.count);
-        for Forwarded {
-            count: _,
-            loops: more_loops,
-            broken,
-            cycle,
-            longest: of_kernels,
-            violations: told,
-            notes: more,
-        } in [by_destination, by_segments]
-        {
-            violations.extend(told);
-            notes.extend(more);
-            cycles += usize::from(cycle);
-            (loops, other, longest) = (loops + more_loops, other + broken, longest.max(of_kernels));
+        let judged = JudgedRoutes {
+            source_routes: self.routes,
+            hosts_given: given,
+            by_destination: by_destination.count,
+            by_segments: by_segments.count,
+        };
+        for forwarded in [by_destination, by_segments] {
+            notes.extend(found.add(forwarded));
         }
-        let (quality, note) = match given < all {
+        let (quality, note) = match of_some_hosts {
             false => self.quality.measure(seed),
             true => (QualityReport::default(), None),
         };
@@ -307,25 +283,95 @@ impl<'a> Checked<'a> {
             hosts: self.topology.host_count(),
             xbars: self.topology.xbar_count(),
             layers: self.layers.iter().flatten().count().max(1) as u8,
-            best: None,
-            routes: Some(self.routes),
-            hosts_given: Some(given),
-            by_destination: Some(pairs),
-            by_segments: Some(segment_lists),
+            judged: Judged::Routes(judged),
             proof: ProofReport {
-                reachable: unreachable == 0,
-                loop_free: loops == 0,
-                deadlock_free: cycles == 0,
-                max_hops: longest,
-                violation_count: unreachable + loops + other + cycles as u64,
-                told: violations.len() as u64,
-                violations,
                 apart: ApartReport::of(self.topology, self.fabric, &shown),
-                of_some_hosts: given < all,
+                of_some_hosts,
+                ..found.report(self.proof.unreachable)
             },
             quality,
             notes,
         })
+    }
+
+    /// How many hosts the fabric has without those that only inflate its map.
+    fn real_hosts(&self) -> usize {
+        (0..self.topology.host_count() as u32).filter(|&host| !self.topology.is_phantom(host)).count()
+    }
+
+    /// What a user should know of what was given: files of so many hosts.
+    fn notes(&self, given: usize) -> Vec<String> {
+        let mut notes: Vec<String> = nothing_to_prove(self.topology).into_iter().collect();
+        let all = self.real_hosts();
+        if given < all {
+            notes.push(format!(
+                "routes of {given} of {all} hosts given: only pairs from hosts with a file are judged, and only \
+                 their routes are proved together"
+            ));
+        }
+        notes.extend(self.passed_over());
+        notes
+    }
+
+    /// What is wrong with the routes of agents' frames: each by itself, and all of a layer together.
+    fn proof_of_frames(&self, names: &Describer<'_>) -> Found {
+        let mut violations: Vec<String> =
+            self.proof.violations.iter().map(|wrong| wrong.describe(names)).collect();
+        let circles: Vec<_> = (self.layers.par_iter())
+            .map(|union| union.as_ref().and_then(|union| union.prove_acyclic().err()))
+            .collect();
+        for (layer, cycle) in (0..).zip(&circles) {
+            violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
+        }
+        let Part { loops, other, longest, .. } = self.proof;
+        Found {
+            violations,
+            loops,
+            other,
+            longest,
+            cycles: circles.iter().flatten().count(),
+            circle_in_first_layer: circles[0].is_some(),
+        }
+    }
+}
+
+/// What was found wrong with routes, of frames and of packets that kernels forward.
+struct Found {
+    violations: Vec<String>,
+    loops: u64,
+    other: u64,
+    longest: usize,
+    cycles: usize,
+    /// Whether frames of agents wait for each other in layer 0, where packets by segments wait, too.
+    circle_in_first_layer: bool,
+}
+
+impl Found {
+    /// Adds what was found wrong with what kernels forward, and gives the notes on it.
+    fn add(&mut self, forwarded: Forwarded) -> Vec<String> {
+        let Forwarded { count: _, loops, broken, cycle, longest, violations, notes } = forwarded;
+        self.violations.extend(violations);
+        self.cycles += usize::from(cycle);
+        self.loops += loops;
+        self.other += broken;
+        self.longest = self.longest.max(longest);
+        notes
+    }
+
+    /// The same as a report, with so many pairs that have no route.
+    fn report(self, unreachable: u64) -> ProofReport {
+        let Self { violations, loops, other, longest, cycles, .. } = self;
+        ProofReport {
+            reachable: unreachable == 0,
+            loop_free: loops == 0,
+            deadlock_free: cycles == 0,
+            max_hops: longest,
+            violation_count: unreachable + loops + other + cycles as u64,
+            told: violations.len() as u64,
+            violations,
+            apart: ApartReport::default(),
+            of_some_hosts: false,
+        }
     }
 }
 

@@ -53,31 +53,8 @@ pub(crate) fn advice(action: &Action, wirings: &Wirings) -> String {
         Action::Disconnect(a, b) => {
             format!("take out the cable from {} to {}: the plan has none there", port(a), port(b))
         }
-        Action::Move { from, to, far } => {
-            let what = format!(
-                "move the plug at {} to {}; it is that of the cable from {}",
-                port(from),
-                port(to),
-                port(far)
-            );
-            match rails(wirings, *from, *to) {
-                Some([is, belongs]) => format!("rail {is} is plugged where rail {belongs} belongs: {what}"),
-                None => what,
-            }
-        }
-        Action::Swap { plugs: [one, other], fars: [of_one, of_other] } => {
-            let what = format!(
-                "swap the plugs at {} and {}: the first is now cabled to {}, the second to {}",
-                port(one),
-                port(other),
-                port(of_one),
-                port(of_other)
-            );
-            match rails(wirings, *one, *other) {
-                Some([is, belongs]) => format!("rail {is} is plugged where rail {belongs} belongs: {what}"),
-                None => what,
-            }
-        }
+        Action::Move { from, to, far } => moved(wirings, *from, *to, *far),
+        Action::Swap { plugs, fars } => swapped(wirings, *plugs, *fars),
         Action::Turn { xbar, turn, first, count } => turned(called(xbar), *turn, *first, *count),
         Action::ExchangeXbars(one, other) => format!(
             "{} and {} stand in each other's place: exchange the two, or what they are called",
@@ -91,22 +68,7 @@ pub(crate) fn advice(action: &Action, wirings: &Wirings) -> String {
             plural(one.len(), "plug")
         ),
         Action::Missing { node, cables } => missing(wirings, *node, cables),
-        Action::Foreign { node, cables } => match cables.first() {
-            Some((_, far)) if cables.len() == 1 => {
-                format!(
-                    "unplug {} from {}, or add it to the plan: the plan does not have it",
-                    called(node),
-                    port(far)
-                )
-            }
-            Some((_, far)) => format!(
-                "unplug {} ({}, the first to {}), or add it to the plan: the plan does not have it",
-                called(node),
-                plural(cables.len(), "cable"),
-                port(far)
-            ),
-            None => format!("add {} to the plan, which does not have it, or take it away", called(node)),
-        },
+        Action::Foreign { node, cables } => foreign(wirings, *node, cables),
         Action::Rename { found, planned, at } => format!(
             "call {} at {} {}, or exchange it: so the plan calls what is there",
             called(found),
@@ -118,6 +80,35 @@ pub(crate) fn advice(action: &Action, wirings: &Wirings) -> String {
             wirings.nodes[*xbar as usize].found_as.as_deref().unwrap_or_default(),
             called(xbar)
         ),
+    }
+}
+
+fn moved(wirings: &Wirings, from: Socket, to: Socket, far: Socket) -> String {
+    let what = format!(
+        "move the plug at {} to {}; it is that of the cable from {}",
+        wirings.port(from),
+        wirings.port(to),
+        wirings.port(far)
+    );
+    of_rails(rails(wirings, from, to), what)
+}
+
+fn swapped(wirings: &Wirings, [one, other]: [Socket; 2], [of_one, of_other]: [Socket; 2]) -> String {
+    let what = format!(
+        "swap the plugs at {} and {}: the first is now cabled to {}, the second to {}",
+        wirings.port(one),
+        wirings.port(other),
+        wirings.port(of_one),
+        wirings.port(of_other)
+    );
+    of_rails(rails(wirings, one, other), what)
+}
+
+/// What to do, and first, where plugs are those of two rails of a machine, that they are.
+fn of_rails(rails: Option<[usize; 2]>, what: String) -> String {
+    match rails {
+        Some([is, belongs]) => format!("rail {is} is plugged where rail {belongs} belongs: {what}"),
+        None => what,
     }
 }
 
@@ -157,6 +148,22 @@ fn missing(wirings: &Wirings, node: u32, cables: &[(Socket, Socket)]) -> String 
             "switch {name} on, and see that its {} are in, the first from {} to {}: it is not there",
             plural(cables.len(), "cable"),
             wirings.port(*near),
+            wirings.port(*far)
+        ),
+    }
+}
+
+fn foreign(wirings: &Wirings, node: u32, cables: &[(Socket, Socket)]) -> String {
+    let name = wirings.called(node);
+    match cables.first() {
+        None => format!("add {name} to the plan, which does not have it, or take it away"),
+        Some((_, far)) if cables.len() == 1 => format!(
+            "unplug {name} from {}, or add it to the plan: the plan does not have it",
+            wirings.port(*far)
+        ),
+        Some((_, far)) => format!(
+            "unplug {name} ({}, the first to {}), or add it to the plan: the plan does not have it",
+            plural(cables.len(), "cable"),
             wirings.port(*far)
         ),
     }

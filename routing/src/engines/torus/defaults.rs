@@ -1,6 +1,8 @@
 //! The default routes by rule R1, all at once: the dependencies that they make, and a table of those to one
 //! destination.
 
+use std::cmp::Ordering;
+
 use super::dependencies::{ClassSet, TorusDependencies};
 use super::heading::Heading;
 use super::lattice::{Lattice, NOWHERE};
@@ -58,7 +60,7 @@ impl Runs {
     }
 
     fn add(&mut self, lattice: &Lattice, from: u8, to: u8, heading: Heading) {
-        let way = usize::from(!heading.is_plus());
+        let way = way(heading);
         let mut left = Vec::new();
         let mut at = from;
         let mut crossings = NO_RUN;
@@ -96,34 +98,43 @@ pub(super) fn dependencies(lattice: &Lattice) -> TorusDependencies {
     for router in 0..lattice.router_count() as u32 {
         let at = lattice.coordinates(router).map(usize::from);
         for heading in Heading::ALL {
-            let (dimension, way) = (heading.dimension(), usize::from(!heading.is_plus()));
-            let last = runs[dimension].last[way][at[dimension]];
-            let going_on = runs[dimension].going_on[way][at[dimension]];
-            // Dimensions before this one are done, those behind it are to come.
-            let around = |own: Crossings, onward: Option<Heading>| {
-                let mut each = [NO_RUN; 3];
-                for other in 0..3 {
-                    each[other] = match other.cmp(&dimension) {
-                        std::cmp::Ordering::Less => runs[other].ending[at[other]],
-                        std::cmp::Ordering::Equal => own,
-                        std::cmp::Ordering::Greater => match onward {
-                            Some(onward) if onward.dimension() == other => {
-                                runs[other].first[usize::from(!onward.is_plus())][at[other]]
-                            }
-                            Some(onward) if onward.dimension() > other => NO_RUN,
-                            _ => runs[other].starting[at[other]],
-                        },
-                    };
-                }
-                classes(each[0], each[1], each[2])
-            };
-            all.add_turn(router, heading, heading, around(going_on, None));
-            for &onward in &Heading::ALL[2 * dimension + 2..] {
-                all.add_turn(router, heading, onward, around(last, Some(onward)));
+            all.add_turn(router, heading, heading, classes_on(&runs, at, heading));
+            for &onward in &Heading::ALL[2 * heading.dimension() + 2..] {
+                all.add_turn(router, heading, onward, classes_of_turn(&runs, at, heading, onward));
             }
         }
     }
     all
+}
+
+/// The classes of routes that go on at a place the way they came in.
+fn classes_on(runs: &[Runs; 3], at: [usize; 3], heading: Heading) -> ClassSet {
+    let dimension = heading.dimension();
+    let [x, y, z] = [0, 1, 2].map(|other| match other.cmp(&dimension) {
+        Ordering::Less => runs[other].ending[at[other]],
+        Ordering::Equal => runs[other].going_on[way(heading)][at[other]],
+        Ordering::Greater => runs[other].starting[at[other]],
+    });
+    classes(x, y, z)
+}
+
+/// The classes of routes that end a run at a place and begin one along a later dimension. Runs along dimensions before the first
+/// have ended here, those between the two are none, as the place is right in these, and those behind the second are to come.
+fn classes_of_turn(runs: &[Runs; 3], at: [usize; 3], heading: Heading, onward: Heading) -> ClassSet {
+    let (ends, begins) = (heading.dimension(), onward.dimension());
+    let [x, y, z] = [0, 1, 2].map(|other| match (other.cmp(&ends), other.cmp(&begins)) {
+        (Ordering::Less, _) => runs[other].ending[at[other]],
+        (Ordering::Equal, _) => runs[other].last[way(heading)][at[other]],
+        (Ordering::Greater, Ordering::Less) => NO_RUN,
+        (Ordering::Greater, Ordering::Equal) => runs[other].first[way(onward)][at[other]],
+        (Ordering::Greater, Ordering::Greater) => runs[other].starting[at[other]],
+    });
+    classes(x, y, z)
+}
+
+/// The number of a heading's way along its dimension.
+fn way(heading: Heading) -> usize {
+    usize::from(!heading.is_plus())
 }
 
 /// A table of the default heading and class of each router's route to one destination. Memory for many

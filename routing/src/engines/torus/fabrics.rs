@@ -4,7 +4,7 @@ use mapper_fabric::generate;
 use mapper_proto::map::{Fabric, PortRef};
 
 use crate::engines::{Routing, Settings};
-use crate::tables::SlotEnd;
+use crate::tables::{SlotEnd, Tables};
 use crate::{Attachment, Far, Subnet, UnionProof};
 
 use super::grid::{Dimension, Grid};
@@ -146,8 +146,6 @@ pub(super) fn prove(subnet: &Subnet, routing: &Routing) -> Figures {
         .filter(|&host| matches!(topology.attachment(host), Attachment::Port(_)))
         .collect();
     for &to in &hosts {
-        let slot = subnet.destinations.slots_of_host(to).start;
-        assert_eq!(subnet.destinations.end(slot), SlotEnd::Host { host: to, path: 0 });
         let end = subnet.xbar_of_host(to).unwrap();
         let steps_to = steps(subnet, end);
         for start in (0..topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)) {
@@ -157,30 +155,12 @@ pub(super) fn prove(subnet: &Subnet, routing: &Routing) -> Figures {
                 continue;
             }
             let layer = usize::from(routing.layers.of(start, end));
-            let (mut at, mut before, mut count) = (start, None, 0);
-            loop {
-                let port = routing.tables.port(at, slot);
-                match topology.far(PortRef { xbar: at, port }) {
-                    Far::Host(host) => {
-                        assert_eq!(host, to, "frames from xbar {start} end at a wrong host");
-                        break;
-                    }
-                    Far::Nothing => panic!("no route from xbar {start} to host {to}, at xbar {at}"),
-                    Far::Channel(channel) => {
-                        if let Some(before) = before {
-                            unions[layer].add_dependency(before, channel);
-                        }
-                        used[layer] = true;
-                        loads[channel as usize] += senders;
-                        before = Some(channel);
-                        at = topology.head(channel).xbar;
-                        count += 1;
-                        assert!(count <= topology.xbar_count(), "a loop from xbar {start} to host {to}");
-                    }
-                }
-            }
+            let route = follow(subnet, &routing.tables, start, to);
+            used[layer] |= !route.is_empty();
+            route.iter().for_each(|&channel| loads[channel as usize] += senders);
+            route.windows(2).for_each(|pair| unions[layer].add_dependency(pair[0], pair[1]));
             figures.pairs += senders;
-            figures.steps += senders * count;
+            figures.steps += senders * route.len();
             figures.shortest += senders * steps_to[start as usize];
         }
     }
@@ -189,6 +169,30 @@ pub(super) fn prove(subnet: &Subnet, routing: &Routing) -> Figures {
     }
     figures.busiest = loads.into_iter().max().unwrap_or_default();
     figures
+}
+
+/// The channels of the route from an xbar to a host, which must end there.
+fn follow(subnet: &Subnet, tables: &Tables, start: u32, to: u32) -> Vec<u32> {
+    let topology = &subnet.topology;
+    let slot = subnet.destinations.slots_of_host(to).start;
+    assert_eq!(subnet.destinations.end(slot), SlotEnd::Host { host: to, path: 0 });
+    let mut route = Vec::new();
+    let mut at = start;
+    loop {
+        let port = tables.port(at, slot);
+        match topology.far(PortRef { xbar: at, port }) {
+            Far::Host(host) => {
+                assert_eq!(host, to, "frames from xbar {start} end at a wrong host");
+                return route;
+            }
+            Far::Nothing => panic!("no route from xbar {start} to host {to}, at xbar {at}"),
+            Far::Channel(channel) => {
+                route.push(channel);
+                at = topology.head(channel).xbar;
+                assert!(route.len() <= topology.xbar_count(), "a loop from xbar {start} to host {to}");
+            }
+        }
+    }
 }
 
 /// Steps from each xbar to one.
