@@ -88,14 +88,15 @@ impl<'a> Filler<'a> {
     /// That depends on the order of pairs. After some orders that often serve well, the best result is filled
     /// in again and again, layer by layer in another order of layers. Pairs of one layer fit into one again,
     /// so the number of layers never grows, and often the last layer runs empty (Culberson and Luo: Exploring
-    /// the k-colorable landscape with iterated greedy, 1996). If only one layer is allowed, that is too few,
-    /// and the search ends as soon as all pairs fit into as many layers as there can be.
+    /// the k-colorable landscape with iterated greedy, 1996).
+    ///
+    /// One layer is too few, as the routes of all pairs were seen to close a cycle. Where only one is allowed, the result just
+    /// tells the user how many would do, so the search ends as soon as all pairs fit into as many layers as there can be.
     pub(super) fn fill(&mut self, pairs: &[(u32, u32)], seed: u64) -> Layering {
         let mut current = self.first(pairs);
         let mut best = current.clone();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut patience = Self::PATIENCE;
-        // More than one layer is needed, as the routes of all pairs were seen to close a cycle.
         let enough = if self.most == 1 { usize::from(Layers::MAX) } else { 2 };
         while best.count > enough && patience > 0 && self.work() < Self::MOST_WORK {
             patience -= 1;
