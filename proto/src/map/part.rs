@@ -1,6 +1,6 @@
-//! Parts of a map: what is connected, and what exploration can know.
+//! The part of a map that exploration must find.
 
-use super::{Attached, Cable, Contested, Host, Map, PortRef, PortsInUse, host_type};
+use super::{Attached, Cable, Contested, Host, Map, PortRef, PortsInUse};
 
 /// A part of a map, and where its hosts and xbars stand in the whole.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -14,28 +14,6 @@ pub struct Part {
 }
 
 impl Map {
-    /// All that is connected to the host at `host`. Empty if there is no such host, and a phantom
-    /// is connected to nothing.
-    pub fn component_of(&self, host: usize) -> Part {
-        let Some(&start) = self.hosts.get(host) else { return Part::default() };
-        let Some(at) = start.at else {
-            let face_to_face = self.xbars.is_empty() && start.host_type != host_type::PHANTOM;
-            return self.part(&[], |index, other| {
-                index == host || (face_to_face && other.host_type != host_type::PHANTOM)
-            });
-        };
-        let ports = PortsInUse::new(self);
-        let mut keep = vec![false; self.xbars.len()];
-        let mut to_visit = vec![at.xbar];
-        while let Some(xbar) = to_visit.pop() {
-            let Some(kept) = keep.get_mut(xbar as usize) else { continue };
-            if !std::mem::replace(kept, true) {
-                to_visit.extend(neighbours(&ports, xbar));
-            }
-        }
-        self.part(&keep, |_, host| host.at.is_some())
-    }
-
     /// The map without what exploration need not find: all xbars that a single cable, or nothing
     /// at all, connects to any host.
     ///
@@ -50,12 +28,12 @@ impl Map {
             }
         }
         let keep = search.kept();
-        self.part(&keep, |_, host| host.at.is_none_or(|at| keep.get(at.xbar as usize) == Some(&true)))
+        self.part(&keep, |host| host.at.is_none_or(|at| keep.get(at.xbar as usize) == Some(&true)))
     }
 
     /// The part with the xbars marked in `keep` and, of the hosts there or nowhere, those that
     /// pass.
-    fn part(&self, keep: &[bool], passes: impl Fn(usize, &Host) -> bool) -> Part {
+    fn part(&self, keep: &[bool], passes: impl Fn(&Host) -> bool) -> Part {
         let xbars: Vec<u32> =
             (0..self.xbars.len() as u32).filter(|&x| keep.get(x as usize) == Some(&true)).collect();
         let moved = |port: PortRef| {
@@ -65,7 +43,7 @@ impl Map {
         let mut part = Part { map: Map { version: self.version, ..Map::default() }, ..Part::default() };
         for (index, host) in self.hosts.iter().enumerate() {
             let at = host.at.and_then(moved);
-            if at.is_some() == host.at.is_some() && passes(index, host) {
+            if at.is_some() == host.at.is_some() && passes(host) {
                 part.hosts.push(index as u32);
                 part.map.hosts.push(Host { at, ..*host });
             }
@@ -78,13 +56,6 @@ impl Map {
         part.xbars = xbars;
         part
     }
-}
-
-fn neighbours(ports: &PortsInUse, xbar: u32) -> impl Iterator<Item = u32> + '_ {
-    ports.of_xbar(xbar).iter().filter_map(|&(_, attached)| match attached {
-        Attached::Xbar(far) => Some(far.xbar),
-        Attached::Host(_) => None,
-    })
 }
 
 /// A depth-first search for bridges (Tarjan 1974), without recursion. It begins at an xbar with a

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Mac;
-use crate::map::Xbar;
 use crate::map::random::draws;
+use crate::map::{Xbar, host_type};
 
 fn port(xbar: u32, port: u8) -> PortRef {
     PortRef { xbar, port }
@@ -36,20 +36,6 @@ fn what_hangs_on_one_cable_without_hosts_is_no_part_of_the_core() {
     assert_eq!(row(4, 2, vec![]).reachable_core().map, Map::default());
 }
 
-#[test]
-fn a_component_is_all_that_cables_connect() {
-    let mut map = row(4, 1, vec![host(3, Some(port(0, 1))), host(2, Some(port(3, 1))), host(1, None)]);
-    map.cables.remove(1);
-    assert_eq!(map.component_of(0).xbars, [0, 1]);
-    let other = map.component_of(1);
-    assert_eq!((other.xbars, other.hosts), (vec![2, 3], vec![1]));
-    assert_eq!(other.map.check(), Ok(()));
-    assert_eq!(map.component_of(2).hosts, [2], "a host whose cable was cut");
-    assert_eq!(map.component_of(3), Part::default());
-    let face_to_face = Map { hosts: vec![host(2, None), host(1, None)], ..Map::default() };
-    assert_eq!(face_to_face.component_of(1).map, face_to_face);
-}
-
 /// Xbars connected to this one, the cables marked in `cut` left out.
 fn connected_to(map: &Map, start: u32, cut: Option<usize>) -> Vec<bool> {
     let mut reached = vec![false; map.xbars.len()];
@@ -80,20 +66,5 @@ proptest! {
         prop_assert_eq!(core.hosts.len(), map.hosts.len());
         prop_assert_eq!(core.map.check(), Ok(()));
         prop_assert_eq!(&core.map.reachable_core().map, &core.map);
-    }
-
-    #[test]
-    fn components_are_those_of_following_cables(draw in draws()) {
-        let map = draw.map();
-        for (index, host) in map.hosts.iter().enumerate() {
-            let part = map.component_of(index);
-            prop_assert!(part.hosts.contains(&(index as u32)));
-            prop_assert_eq!(part.map.check(), Ok(()));
-            if let Some(at) = host.at {
-                let reached = connected_to(&map, at.xbar, None);
-                let expected: Vec<u32> = (0..).zip(reached).filter(|(_, r)| *r).map(|(x, _)| x).collect();
-                prop_assert_eq!(part.xbars, expected);
-            }
-        }
     }
 }

@@ -14,6 +14,11 @@ use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+#[path = "../../component/mod.rs"]
+mod component;
+
+use component::component_of;
+
 /// What is at the other end of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum OracleEnd {
@@ -263,7 +268,7 @@ impl OracleFabric {
         let mut map = self.map.clone();
         map.hosts.retain(|host| !self.mute.contains(&host.mac));
         let own = map.hosts.iter().position(|host| host.mac == mac).unwrap();
-        let mut map = map.component_of(own).map;
+        let mut map = component_of(&map, own);
         let macs: Vec<Mac> = map.hosts.iter().map(|host| host.mac).collect();
         let is_shared = |host: &Host| macs.iter().filter(|&&mac| mac == host.mac).count() > 1;
         let (contested, hosts): (Vec<_>, Vec<_>) = map.hosts.into_iter().partition(is_shared);
