@@ -124,7 +124,7 @@ impl Shortcutting {
         // The name is nobody else's, also where several daemons have ports in this namespace.
         let table = format!("mapper-{}", owner.port());
         let remove = |batch: &mut NftablesBatch<'_>| {
-            batch.add(DELTABLE, 0, |inside| inside.put_text(TABLE_NAME, &table))
+            batch.add(DELTABLE, 0, |inside| inside.put_text(TABLE_NAME, &table));
         };
         let mut batch = NftablesBatch::begin(owner, NFPROTO_NETDEV);
         if !self.there.is_empty() {

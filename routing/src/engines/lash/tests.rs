@@ -162,7 +162,7 @@ proptest! {
         seed: u64, steps in prop::collection::vec((any::<u16>(), 1..4_usize, any::<bool>()), 1..120),
     ) {
         let topology = crate::Topology::from_map(&random(seed)).unwrap();
-        let numbers = Numbers::new(&topology);
+        let numbers = DependencyNumbers::new(&topology);
         let every: Vec<(u32, u32)> = (0..topology.channel_count() as u32)
             .flat_map(|held| topology.channels_of(topology.head(held).xbar).map(move |wanted| (held, wanted)))
             .collect();
