@@ -197,6 +197,11 @@ impl Setup {
         Ok(World::new(fabric, plant, self.options(), faults))
     }
 
+    /// How much longer than by default it takes until routes are computed that a host wants while it computes others.
+    pub(crate) fn computing(&self) -> Duration {
+        2 * self.timing.compute.saturating_sub(Timing::default().compute)
+    }
+
     /// The moment after which the run ends even if what it waits for has not come.
     pub fn limit_at(&self) -> Instant {
         Instant::ZERO + self.limit

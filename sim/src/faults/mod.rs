@@ -8,9 +8,11 @@
 
 mod parse;
 mod random;
+mod setting;
 
 pub use parse::{FaultError, rate};
 pub use random::{RandomFaults, RandomKind};
+pub use setting::Setting;
 
 use std::time::Duration;
 
@@ -101,6 +103,20 @@ pub enum Fault {
         /// How many routes it computes for a destination from now on.
         passes: u8,
     },
+    /// The host is set otherwise than before, or than others. One that runs goes on with its agent.
+    Set {
+        /// Which host.
+        host: u32,
+        /// The setting that it has from now on.
+        setting: Setting,
+    },
+    /// The host announces another name, which has this number, while it runs.
+    Rename {
+        /// Which host.
+        host: u32,
+        /// The number of the name.
+        number: u16,
+    },
     /// From now on this host, and no other, has the name of this number, which is not announced.
     Alias {
         /// The number of the name.
@@ -143,7 +159,7 @@ impl Fault {
 
     /// Whether the fault is about names, so that nothing goes wrong by it.
     pub(crate) const fn is_about_names(&self) -> bool {
-        matches!(self, Self::Alias { .. } | Self::Ask { .. })
+        matches!(self, Self::Rename { .. } | Self::Alias { .. } | Self::Ask { .. })
     }
 
     /// The word that fault files have for this kind of fault.
@@ -171,6 +187,8 @@ impl Fault {
             Self::Mtu { .. } => "mtu",
             Self::Level { .. } => "level",
             Self::Passes { .. } => "passes",
+            Self::Set { .. } => "set",
+            Self::Rename { .. } => "rename",
             Self::Alias { .. } => "alias",
             Self::Ask { .. } => "ask",
             Self::Firewall(_) => "firewall",
@@ -215,8 +233,11 @@ impl Fault {
             Self::Mtu { host: h, bytes } => format!("{word} {} {bytes}", host(h)),
             Self::Level { host: h, level } => format!("{word} {} {level}", host(h)),
             Self::Passes { host: h, passes } => format!("{word} {} {passes}", host(h)),
+            Self::Set { host: h, setting } => format!("{word} {} {setting}", host(h)),
             Self::Alias { number, to } => format!("{word} {number} to {}", host(to)),
-            Self::Ask { host: h, number } => format!("{word} {} {number}", host(h)),
+            Self::Rename { host: h, number } | Self::Ask { host: h, number } => {
+                format!("{word} {} {number}", host(h))
+            }
             Self::Lose(number) | Self::LoseTries(number) => format!("{word} {number}"),
             Self::Heal => word.to_owned(),
             Self::Loss(rate) | Self::Corrupt(rate) | Self::Duplicate(rate) => {

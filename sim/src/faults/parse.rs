@@ -6,7 +6,7 @@ use mapper_proto::Instant;
 use mapper_proto::quote::{self, quoted};
 use thiserror::Error;
 
-use super::{Fault, FaultPlan, RandomFaults, RandomKind, Timed};
+use super::{Fault, FaultPlan, RandomFaults, RandomKind, Setting, Timed};
 use crate::fabric::{Plant, PlantNode, PlantPort};
 
 /// The least MTU that all frames of the mapper fit.
@@ -188,6 +188,12 @@ impl<'a> Words<'a> {
             "mtu" => Fault::Mtu { host: self.host()?, bytes: self.mtu()? },
             "level" => Fault::Level { host: self.host()?, level: self.level()? },
             "passes" => Fault::Passes { host: self.host()?, passes: self.passes()? },
+            "set" => {
+                let host = self.host()?;
+                let (name, value) = (self.expect("a setting")?, self.expect("its value")?);
+                Fault::Set { host, setting: Setting::parse(name, value)? }
+            }
+            "rename" => Fault::Rename { host: self.host()?, number: self.number_of_name()? },
             "alias" => {
                 let number = self.number_of_name()?;
                 self.keyword("to")?;

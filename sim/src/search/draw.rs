@@ -1,5 +1,9 @@
 //! Scenarios drawn from a seed.
 
+mod apart;
+
+pub use apart::APART_DRAWN_FROM;
+
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -93,6 +97,7 @@ impl Scenario {
         draw_more_settings(seed, &mut setup, healed_ms);
         draw_probing(seed, &mut setup.agents);
         draw_reloads(seed, healed_ms, &fabric, &mut setup.faults.text);
+        apart::draw(seed, healed_ms, &fabric, &mut setup);
         if kernels {
             (setup.xbars, setup.nodes, setup.kernels) = (Xbars::Tagged, true, true);
             setup.kernel_choice = draw_kernel_choice(seed);
@@ -137,11 +142,14 @@ fn draw_nodes(seed: u64, fabric: &Fabric) -> Option<Fabric> {
     Some(label(map))
 }
 
-/// In half of the scenarios with kernels some or all hosts are set to send by destination.
+/// In half of the scenarios with kernels some or all hosts are set to send by destination. From [`APART_DRAWN_FROM`] on, in
+/// one of five all kernels go by segments.
 fn draw_kernel_choice(seed: u64) -> KernelChoice {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS.rotate_left(2));
-    [KernelChoice::Auto, KernelChoice::Auto, KernelChoice::Routes, KernelChoice::Mixed]
-        [rng.random_range(0..4)]
+    let choice = [KernelChoice::Auto, KernelChoice::Auto, KernelChoice::Routes, KernelChoice::Mixed]
+        [rng.random_range(0..4)];
+    let all_by_segments = seed >= APART_DRAWN_FROM && rng.random_bool(0.2);
+    if all_by_segments { KernelChoice::Segments } else { choice }
 }
 
 /// The faults of kernels: a firewall for a while, and tables that somebody empties.

@@ -31,7 +31,7 @@ use crate::fabric::Plant;
 use crate::faults::Fault;
 use crate::setup::{FaultFile, Setup, SetupError, UserSetup};
 use crate::world::{FabricCount, Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
-use possible::{cases_of, changes_the_fabric, firsts, mendings, moves, struck};
+use possible::{cases_of, changes_the_fabric, firsts, mendings, most_gap, moves, struck};
 
 /// The most moments, with the last one among them, at which ends of cables move. There are many more such
 /// faults than others.
@@ -40,12 +40,6 @@ const MOVING_MOMENTS: usize = 6;
 const VERIFIED: Duration = Duration::from_millis(300);
 /// The longest time from the first of two faults to the second.
 const REMAPPED: Duration = Duration::from_secs(5);
-/// The longest time that users of two hosts may hear nothing of each other behind the fault of one cable or
-/// host.
-const MOST_GAP_OF_CABLE: Duration = Duration::from_millis(100);
-/// The longest time that users of two hosts may hear nothing of each other behind the fault of a whole xbar.
-/// If it is a plain one, hosts learn of its cables one by one.
-const MOST_GAP_OF_XBAR: Duration = Duration::from_millis(200);
 /// Frames a second that users send at each host unless the setup says otherwise.
 const USERS_RATE: f64 = 50.0;
 /// To how many other hosts each host's users send in turn.
@@ -289,43 +283,7 @@ impl Each {
     /// For how long a pair of hosts may lose all frames. Gaps are told from frames that are sent now and
     /// then, so they look longer by the time between two frames.
     fn most_gap(&self, case: &Case) -> Option<Duration> {
-        let promised = match case.fault {
-            // All cables of the xbar go at once.
-            Fault::Off(_) => MOST_GAP_OF_XBAR,
-            // As long as a host lies, or has the address of another, nothing is promised, and neither is it where frames are
-            // lost at random.
-            Fault::Hostile(_) | Fault::Twin { .. } => return None,
-            Fault::Lossy { .. } | Fault::Loss(_) | Fault::Corrupt(_) => return None,
-            // No other cable may lead where this one did.
-            Fault::Move { .. } if case.mended_after.is_some() => return None,
-            Fault::Cut(_)
-            | Fault::Mend(_)
-            | Fault::Silence(_)
-            | Fault::Move { .. }
-            | Fault::Kill(_)
-            | Fault::Restart(_)
-            | Fault::Mute(_)
-            | Fault::Remove(_)
-            | Fault::Insert(_)
-            | Fault::Untwin(_)
-            | Fault::On(_)
-            | Fault::Swap(_)
-            | Fault::Firewall(_)
-            | Fault::FirewallV4(_)
-            | Fault::Open(_)
-            | Fault::Flush(_)
-            | Fault::Lose(_)
-            | Fault::LoseTries(_)
-            | Fault::Duplicate(_)
-            | Fault::Jitter(_)
-            | Fault::Rekey(_)
-            | Fault::Mtu { .. }
-            | Fault::Level { .. }
-            | Fault::Passes { .. }
-            | Fault::Alias { .. }
-            | Fault::Ask { .. }
-            | Fault::Heal => MOST_GAP_OF_CABLE,
-        };
+        let promised = most_gap(case.fault, case.mended_after.is_some())?;
         let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
         let until_found = if self.setup.kernels { found_within(&case.fault) } else { Duration::ZERO };
         Some(promised + until_found + users.turn())

@@ -35,9 +35,6 @@ use super::Scenario;
 use crate::faults::Fault;
 use crate::world::{FaultEffect, TrafficReport};
 
-/// A path in use is left when it was silent for so many intervals of its checks more than the number of
-/// checks that may be missed.
-const INTERVALS_MORE: u32 = 2;
 /// The longest time after a fault that struck when all was well until all hosts have a new map, if nothing
 /// else happens. An agent leaves a parent that it met in the election after 3 s of silence, and verification
 /// goes round once a second.
@@ -59,8 +56,8 @@ impl Scenario {
         let Some(users) = self.setup.users else { return Ok(()) };
         // Gaps are told from frames that are sent now and then, so they look longer than they are.
         let between = users.turn();
-        let agents = &self.setup.agents;
-        let left_after = agents.liveness_interval * (u32::from(agents.liveness_misses) + INTERVALS_MORE);
+        // Hosts go around a path by routes that they compute then, and may be at others until then.
+        let left_after = effect.paths_left_within + self.setup.computing();
         let promised = promised(effect, left_after);
         if let (Some(gap), Some(promised)) = (effect.kept_gap, promised)
             && gap > promised + effect.left_within + between
@@ -75,7 +72,7 @@ impl Scenario {
         let undisturbed =
             effect.kept_gap.is_some() && effect.mapped_gap.is_some() && self.setup.agents.xbar_check;
         let took = effect.new_map_after.unwrap_or_else(|| until.since(effect.at));
-        if undisturbed && took > NEW_MAP {
+        if undisturbed && took > NEW_MAP + self.setup.computing() {
             return Err(format!("no new map within {took:?}"));
         }
         Ok(())
@@ -116,6 +113,8 @@ fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
         | Fault::Mtu { .. }
         | Fault::Level { .. }
         | Fault::Passes { .. }
+        | Fault::Set { .. }
+        | Fault::Rename { .. }
         | Fault::Alias { .. }
         | Fault::Ask { .. }
         | Fault::Open(_)
@@ -157,6 +156,8 @@ pub(super) const fn found_within(fault: &Fault) -> Duration {
         | Fault::Mtu { .. }
         | Fault::Level { .. }
         | Fault::Passes { .. }
+        | Fault::Set { .. }
+        | Fault::Rename { .. }
         | Fault::Alias { .. }
         | Fault::Ask { .. }
         | Fault::Open(_)

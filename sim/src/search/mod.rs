@@ -14,7 +14,7 @@ pub mod each;
 mod gaps;
 
 use circles::Watch;
-pub use draw::PROBING_DRAWN_FROM;
+pub use draw::{APART_DRAWN_FROM, PROBING_DRAWN_FROM};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -174,6 +174,7 @@ impl Scenario {
             // Whoever asked for quiet may be gone, and hosts that keep it ask each other nothing.
             let quiet = self.setup.agents.pause.then_some(LONGEST_PAUSE);
             let settled = quiet.into_iter().chain([left_within]).fold(Self::SETTLED, Duration::max);
+            let settled = settled + self.setup.computing();
             let settled_at = agreed_at + settled;
             self.run_checked(world, watch, settled_at)?;
             world.ask_for_all_names();
@@ -194,7 +195,8 @@ impl Scenario {
                 // Without keys, a host that was hostile may have told others that it has a name which it does
                 // not have.
                 if self.setup.signed || !world.was_hostile() {
-                    world.check_names().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
+                    let names = world.check_names().and_then(|()| world.check_announced_names());
+                    names.map_err(|why| Violation::Unsafe { at: world.now(), why })?;
                 }
                 let report = world.traffic().unwrap_or_default();
                 let users = Users { by_kernel: world.stats().by_kernel, ..users(&report) };
@@ -266,10 +268,13 @@ impl Scenario {
             .and_then(|()| world.check_no_forged_name())
             .and_then(|()| world.check_traffic())
             .and_then(|()| world.prove_union())
-            .and_then(|()| {
-                watch.check(&world.take_circles(), |until| self.was_last_disturbed_at(world, until))
-            });
+            .and_then(|()| self.check_circles(world, watch));
         safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
+    }
+
+    fn check_circles(&self, world: &mut World, watch: &mut Watch) -> Result<(), String> {
+        let circles = world.take_circles();
+        watch.check(&circles, |until| self.was_last_disturbed_at(world, until), self.setup.computing())
     }
 
     /// When something last happened, up to a moment, of which agents have to learn. Without keys, agents believe a hostile host

@@ -47,6 +47,10 @@ pub(super) struct HostSlot {
     /// What `mtu_bytes` was when the host's machine started. Users' frames are never longer than that, as
     /// their interface keeps its MTU.
     pub(super) mtu_at_start_bytes: u16,
+    /// The number of the name that it announces, if it has another than in the fabric.
+    pub(super) renamed: Option<u16>,
+    /// The revision of its name when that last changed.
+    pub(super) name_revision: u32,
     /// The names that it has and does not announce.
     pub(super) more_names: BTreeSet<Wanted>,
     /// How far it is in a change of keys.
@@ -79,6 +83,8 @@ impl HostSlot {
             pending: None,
             mtu_bytes: ETHERNET_MTU,
             mtu_at_start_bytes: ETHERNET_MTU,
+            renamed: None,
+            name_revision: 0,
             more_names: BTreeSet::new(),
             key_step: KeyStep::default(),
             configured: None,

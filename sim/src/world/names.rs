@@ -1,9 +1,10 @@
-//! Names that are not announced: which host has which, and which hosts ask for them.
+//! Names of hosts: those that they announce, and those that they do not, which others ask for.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use mapper_host::directory::HostName;
 use mapper_host::resolution::{Found, Patience, Wanted};
 use mapper_proto::Mac;
 
@@ -39,6 +40,48 @@ impl World {
             self.say_names(to);
             self.drain(to);
         }
+    }
+
+    /// Has a host announce the name of this number from now on.
+    pub(super) fn rename(&mut self, host: u32, number: u16) {
+        let now = self.now;
+        let slot = &mut self.hosts[host as usize];
+        // As at a start, the revision is taken from virtual time.
+        let ms = u32::try_from(now.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
+        slot.name_revision = ms.max(slot.name_revision + 1);
+        slot.renamed = Some(number);
+        let (name, revision) = (self.announced_name(host), self.hosts[host as usize].name_revision);
+        let real = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut());
+        if let Some((real, name)) = real.zip(name) {
+            real.set_name(now, name, revision);
+        }
+        self.drain(host);
+    }
+
+    /// The name that a host announces: that in the fabric, unless it has been renamed.
+    pub(super) fn announced_name(&self, host: u32) -> Option<HostName> {
+        match self.hosts[host as usize].renamed {
+            Some(number) => format!("renamed-{number}").parse().ok(),
+            None => self.plant.name(PlantNode::Host(host)).parse().ok(),
+        }
+    }
+
+    /// Checks that each live host knows each other to which cables lead by the name that it announces now.
+    ///
+    /// # Errors
+    /// In words, naming both.
+    pub fn check_announced_names(&mut self) -> Result<(), String> {
+        let joined = self.joined_hosts();
+        let live: Vec<u32> = (0..self.hosts.len() as u32).filter(|&host| joined(host, host)).collect();
+        for (&host, &other) in live.iter().flat_map(|host| live.iter().map(move |other| (host, other))) {
+            let known = self.directory(host).and_then(|directory| directory.name_of(self.mac(other)));
+            let announced = self.announced_name(other);
+            if host != other && joined(host, other) && known != announced.as_ref() {
+                let [host, other] = [host, other].map(|host| self.plant.name(PlantNode::Host(host)));
+                return Err(format!("{host} knows {other} by {known:?}, which announces {announced:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// Tells the software of a host which names it goes by that are not announced.

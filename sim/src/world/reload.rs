@@ -6,6 +6,7 @@ use mapper_host::Host;
 use mapper_proto::map::LinkMtu;
 
 use super::World;
+use crate::faults::Setting;
 
 impl World {
     /// Takes one step of the change of keys at a host.
@@ -70,6 +71,20 @@ impl World {
         slot.routes.passes = passes;
         let routes = slot.routes;
         if let Some(real) = self.real_host(host) {
+            real.set_route_options(routes);
+        }
+        self.drain(host);
+    }
+
+    /// Sets a host otherwise. An agent that runs goes on.
+    pub(super) fn set_otherwise(&mut self, host: u32, setting: Setting) {
+        let slot = &mut self.hosts[host as usize];
+        setting.apply(&mut slot.settings, &mut slot.routes);
+        let routes = slot.routes;
+        let settings = self.settings_of(host, 0);
+        let now = self.now;
+        if let Some(real) = self.real_host(host) {
+            real.set_settings(now, &settings);
             real.set_route_options(routes);
         }
         self.drain(host);

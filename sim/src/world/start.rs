@@ -5,7 +5,6 @@ use mapper_proto::agent::Settings;
 
 use super::options::derive_seed;
 use super::{World, carriers};
-use crate::fabric::PlantNode;
 use crate::node::{SimulatedHost, Start};
 
 /// Names the stream of seeds for agents.
@@ -32,19 +31,12 @@ impl World {
         let seed = self.next_seed(host);
         let settings = self.settings_at_start(host, seed);
         let secret = derive_seed(seed, SECRETS, 0);
+        let name = self.announced_name(host);
         let slot = &mut self.hosts[host as usize];
         let link_mtu = slot.mtu_bytes;
         slot.mtu_at_start_bytes = link_mtu;
         let users = self.options.traffic.map(|_| UserFrames { link_mtu: link_mtu.into(), secret });
-        let start = Start {
-            host,
-            settings,
-            routes: slot.routes,
-            users,
-            name: self.plant.name(PlantNode::Host(host)).parse().ok(),
-            seed,
-            now: self.now,
-        };
+        let start = Start { host, settings, routes: slot.routes, users, name, seed, now: self.now };
         let node = self.spawn.spawn(start);
         self.occupy(host, Some(node));
         if !self.hosts[host as usize].more_names.is_empty() {

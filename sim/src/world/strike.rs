@@ -45,10 +45,12 @@ impl World {
         let (orderly, ends_xbar) = (self.is_orderly(), self.ends_xbar(fault));
         self.note_kernels_away();
         let left_within = self.kernels_are_left_within();
+        let paths_left_within = self.paths_are_left_within();
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic
         {
-            let circumstances = Circumstances { all_well, orderly, ends_xbar, left_within };
+            let circumstances =
+                Circumstances { all_well, orderly, ends_xbar, left_within, paths_left_within };
             traffic.strike(self.now, fault, &what, circumstances);
         }
         self.capture.strike(&what);
@@ -103,12 +105,14 @@ impl World {
             Fault::Mtu { host, bytes } => self.set_mtu(host, bytes),
             Fault::Level { host, level } => self.set_level(host, level),
             Fault::Passes { host, passes } => self.set_passes(host, passes),
+            Fault::Set { host, setting } => self.set_otherwise(host, setting),
             Fault::Lose(number) => {
                 self.to_lose.insert(self.stats.frames[FabricCount::Sent].saturating_add(number), false);
             }
             Fault::LoseTries(number) => {
                 self.to_lose.insert(self.stats.frames[FabricCount::Sent].saturating_add(number), true);
             }
+            Fault::Rename { host, number } => self.rename(host, number),
             Fault::Alias { number, to } => self.move_name(&alias(number), to),
             Fault::Ask { host, number } => self.ask_who_has(host, &alias(number)),
             Fault::Loss(rate) => self.noise.loss = rate,

@@ -79,6 +79,8 @@ pub(super) struct Circumstances {
     pub(super) ends_xbar: bool,
     /// How long it may take behind it until hosts find kernels that do not forward: see [`World::kernels_are_left_within`].
     pub(super) left_within: Duration,
+    /// How long it takes at most until hosts go around a path that has broken: see [`World::paths_are_left_within`].
+    pub(super) paths_left_within: Duration,
 }
 
 impl Traffic {
@@ -119,7 +121,7 @@ impl Traffic {
         now: Instant,
         fault: Fault,
         what: &str,
-        Circumstances { all_well, orderly, ends_xbar, left_within }: Circumstances,
+        Circumstances { all_well, orderly, ends_xbar, left_within, paths_left_within }: Circumstances,
     ) {
         if self.started && self.effects.len() < MAX_EFFECTS {
             self.effects.push(FaultEffect {
@@ -135,6 +137,7 @@ impl Traffic {
                 mapped_gap: orderly.then_some(Duration::ZERO),
                 ends_xbar,
                 left_within,
+                paths_left_within,
             });
         }
     }

@@ -71,3 +71,33 @@ fn a_host_that_does_not_run_starts_as_it_was_set_meanwhile() {
     assert!(verdict.configured && verdict.map_matches_fabric, "{}", verdict.why_not);
     assert_eq!((verdict.leaders[0].host, routes_of_first(&world)), (0, 1));
 }
+
+#[test]
+fn a_mapper_that_is_set_to_other_rules_maps_again_and_the_others_obey_its_map() {
+    let mut world =
+        clos("at 0ms set h2 non-clos true\nat 1s set h8 non-clos true\nat 1s set h1 max-hops 23\n");
+    run_to(&mut world, 990);
+    let before = world.map(0).unwrap();
+    assert!(!before.rules.non_clos && before.rules.differ == [world.mac(1)], "{:?}", before.rules);
+    let time = Duration::from_secs(4);
+    world.run(Until::After(time), Instant::ZERO + time).unwrap();
+    let after = world.map(0).unwrap();
+    assert!(after.rules.non_clos && after.rules.differ.len() == 6, "{:?}", after.rules);
+    assert_eq!((after.version.mac, world.verdict().leaders[0].host), (world.mac(7), 7));
+    assert_ne!(after.version, before.version);
+}
+
+#[test]
+fn a_host_that_is_renamed_is_known_by_its_new_name() {
+    let mut world = clos("at 1s rename h1 7\nat 2s restart h1\n");
+    run_to(&mut world, 999);
+    world.check_announced_names().unwrap();
+    run_to(&mut world, 1000);
+    world.check_announced_names().unwrap_err();
+    for ms in [1900, 6000] {
+        run_to(&mut world, ms);
+        world.check_announced_names().unwrap();
+        let known = world.directory(5).unwrap().name_of(world.mac(0)).unwrap();
+        assert_eq!(known.as_str(), "renamed-7");
+    }
+}

@@ -44,6 +44,23 @@ fn reads_every_fault() {
     assert_eq!(one("at 1s mtu h1 9000").fault, Fault::Mtu { host: 0, bytes: 9000 });
     assert_eq!(one("at 1s level h1 0").fault, Fault::Level { host: 0, level: 0 });
     assert_eq!(one("at 1s passes h1 16").fault, Fault::Passes { host: 0, passes: 16 });
+    assert_eq!(one("at 1s rename h3 7").fault, Fault::Rename { host: 2, number: 7 });
+    for text in [
+        "non-clos true",
+        "max-hops 23",
+        "start-delay-ms 0",
+        "probe-tries 5",
+        "query-interval-ms 200",
+        "verify-pause-ms 100",
+        "piece-bytes 256",
+        "liveness-interval-ms 50",
+        "liveness-misses 2",
+    ] {
+        let Fault::Set { host: 2, setting } = one(&format!("at 1s set h3 {text}")).fault else {
+            panic!("{text}");
+        };
+        assert_eq!(setting.to_string(), text);
+    }
     assert_eq!(one("at 1s heal").fault, Fault::Heal);
     assert_eq!(one("at 1s loss 2%").fault, Fault::Loss(0.02));
 }
@@ -53,7 +70,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (34, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (36, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }
@@ -122,6 +139,9 @@ fn errors_name_file_line_and_what_was_expected() {
         ("at 1s lose h1", "`h1` is no number of a frame"),
         ("at 1s level h1 256", "`256` is no level"),
         ("at 1s passes h1 0", "expected 1 to 64"),
+        ("at 1s set h1 level 1", "`level` is no setting that can be changed so"),
+        ("at 1s set h1 max-hops 24", "`24` is no value of max-hops; expected 1 to 23"),
+        ("at 1s set h1 non-clos", "the line ends where its value was expected"),
         ("at 1s twin h1 h3", "expected `of`"),
         ("loss 101%", "`101%` is no rate"),
         ("loss 1% until 1s from 2s", "ends before it begins"),

@@ -26,6 +26,12 @@ const OTHER_MTU: u16 = 9000;
 const OTHER_LEVEL: u8 = 3;
 /// How many routes to a destination a host is set to compute by a fault.
 const OTHER_PASSES: u8 = 3;
+/// The longest time that users of two hosts may hear nothing of each other behind the fault of one cable or
+/// host.
+const MOST_GAP_OF_CABLE: Duration = Duration::from_millis(100);
+/// The longest time that users of two hosts may hear nothing of each other behind the fault of a whole xbar.
+/// If it is a plain one, hosts learn of its cables one by one.
+const MOST_GAP_OF_XBAR: Duration = Duration::from_millis(200);
 
 /// A fault at each of these moments, mended in each way.
 pub(super) fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item = Case> {
@@ -89,6 +95,8 @@ pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
         | Fault::Mtu { .. }
         | Fault::Level { .. }
         | Fault::Passes { .. }
+        | Fault::Set { .. }
+        | Fault::Rename { .. }
         | Fault::Alias { .. }
         | Fault::Rekey(_)
         | Fault::Flush(_) => (false, true),
@@ -116,4 +124,48 @@ pub(super) fn moves(plant: &Plant) -> Vec<Fault> {
 pub(super) fn cables(plant: &Plant) -> Vec<[PlantPort; 2]> {
     let ends = plant.ends().filter_map(|end| Some([end, plant.peer(end)?]));
     ends.filter(|[near, far]| near < far).collect()
+}
+
+/// The longest time that users of two hosts may hear nothing of each other behind a fault that strikes when all have settled, if all
+/// kernels forward; `None` if nothing is promised.
+pub(super) fn most_gap(fault: Fault, is_mended: bool) -> Option<Duration> {
+    Some(match fault {
+        // All cables of the xbar go at once.
+        Fault::Off(_) => MOST_GAP_OF_XBAR,
+        // As long as a host lies, or has the address of another, nothing is promised, and neither is it where frames are
+        // lost at random.
+        Fault::Hostile(_) | Fault::Twin { .. } => return None,
+        Fault::Lossy { .. } | Fault::Loss(_) | Fault::Corrupt(_) => return None,
+        // No other cable may lead where this one did.
+        Fault::Move { .. } if is_mended => return None,
+        Fault::Cut(_)
+        | Fault::Mend(_)
+        | Fault::Silence(_)
+        | Fault::Move { .. }
+        | Fault::Kill(_)
+        | Fault::Restart(_)
+        | Fault::Mute(_)
+        | Fault::Remove(_)
+        | Fault::Insert(_)
+        | Fault::Untwin(_)
+        | Fault::On(_)
+        | Fault::Swap(_)
+        | Fault::Firewall(_)
+        | Fault::FirewallV4(_)
+        | Fault::Open(_)
+        | Fault::Flush(_)
+        | Fault::Lose(_)
+        | Fault::LoseTries(_)
+        | Fault::Duplicate(_)
+        | Fault::Jitter(_)
+        | Fault::Rekey(_)
+        | Fault::Mtu { .. }
+        | Fault::Level { .. }
+        | Fault::Passes { .. }
+        | Fault::Set { .. }
+        | Fault::Rename { .. }
+        | Fault::Alias { .. }
+        | Fault::Ask { .. }
+        | Fault::Heal => MOST_GAP_OF_CABLE,
+    })
 }

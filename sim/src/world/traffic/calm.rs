@@ -55,7 +55,21 @@ impl Disturbances {
     }
 }
 
+/// A path in use is left when it was silent for so many intervals of its checks more than the number of
+/// checks that may be missed.
+const INTERVALS_MORE: u32 = 2;
+
 impl World {
+    /// How long it takes at most until a host goes around a path that has broken: until the checks of the host that is slowest to
+    /// see it have been missed, as it is set.
+    pub(in crate::world) fn paths_are_left_within(&self) -> Duration {
+        let of_host = |slot: &HostSlot| {
+            let settings = &slot.settings;
+            settings.liveness_interval * (u32::from(settings.liveness_misses) + INTERVALS_MORE)
+        };
+        self.hosts.iter().map(of_host).max().unwrap_or_default()
+    }
+
     /// Whether frames are neither lost, copied nor held up at random, and no host is hostile.
     pub(in crate::world) fn is_orderly(&self) -> bool {
         let hostile = |slot: &HostSlot| slot.node.as_ref().is_some_and(|node| node.replays());

@@ -50,6 +50,8 @@ pub struct FaultEffect {
     pub ends_xbar: bool,
     /// How long it may take behind it until hosts find kernels that do not forward: see [`World::kernels_are_left_within`].
     pub left_within: Duration,
+    /// How long it takes at most until hosts go around a path that has broken, by the slowest checks that one of them is set to.
+    pub paths_left_within: Duration,
 }
 
 /// What became of users' frames.

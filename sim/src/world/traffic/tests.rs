@@ -11,8 +11,13 @@ fn kept_gaps(faults: &[u64], no_safe_route_at: Option<u64>, renewed_at: Option<u
     let users = TrafficOptions { rate: 1.0, partners: 1, flows: 1, broadcasts: false, from: None };
     let mut traffic = Traffic { started: true, ..Traffic::new(&users, 2, 1) };
     for &at in faults {
-        let well =
-            Circumstances { all_well: true, orderly: true, ends_xbar: false, left_within: Duration::ZERO };
+        let well = Circumstances {
+            all_well: true,
+            orderly: true,
+            ends_xbar: false,
+            left_within: Duration::ZERO,
+            paths_left_within: Duration::ZERO,
+        };
         traffic.strike(ms(at), Fault::Heal, "heal", well);
     }
     let no_safe_route_at = no_safe_route_at.map(ms);
