@@ -159,7 +159,7 @@ impl World {
         let finds_out = !packet.segments.is_empty();
         let followed = self.follow(from, leaves, packet, bytes, flow);
         if let Carried::User(frame) = &carried {
-            self.note_leg(*frame, Leg::Packet { channels: followed.channels.clone() });
+            self.note_leg(*frame, &Leg::Packet { channels: followed.channels.clone() });
         }
         if !finds_out && matches!(leaves, Leaves::AsRouted) {
             self.count_packet(from, (meant, flow), &followed.passed, &carried);

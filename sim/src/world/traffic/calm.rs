@@ -14,7 +14,7 @@ const MOST_JITTER: Duration = Duration::from_millis(30);
 
 /// Until when something went on. It may have happened to frames that were sent before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Until(Instant);
+pub(super) struct Until(pub(super) Instant);
 
 impl Until {
     /// Notes whether it goes on from now on.

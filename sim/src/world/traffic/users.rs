@@ -135,14 +135,14 @@ impl World {
             return;
         }
         if let Some(frame) = Data::ethernet_of(frame).ok().and_then(UserFrame::decode) {
-            self.note_leg(frame, Leg::Frame { by: host, route });
+            self.note_leg(frame, &Leg::Frame { by: host, route });
         }
         let channels = self.plant.channels(host, payload);
         self.note_circle(host, &channels);
     }
 
     /// Notes a part of the way of a frame to a single host. Nothing in a copy of a broadcast says for which host it is.
-    pub(in crate::world) fn note_leg(&mut self, frame: UserFrame, leg: Leg) {
+    pub(in crate::world) fn note_leg(&mut self, frame: UserFrame, leg: &Leg) {
         let Some(traffic) = self.traffic.as_mut().filter(|_| frame.to != UserFrame::ALL) else { return };
         traffic.pairs_to(frame.from, frame.to).for_each(|pair| pair.note_leg(frame.number, leg.clone()));
     }
