@@ -30,7 +30,7 @@ const MORE_SETTINGS: u64 = 0x6d6f_7265;
 /// Names the stream of how probes and questions are tried, and of whether agents pause others.
 const PROBING: u64 = 0x0070_726f_6269_6e67;
 /// The first seed for which these are drawn. Most seeds that once failed are below, and would not be the same scenarios any more.
-pub const PROBING_DRAWN_FROM: u64 = 8_000_000_000;
+const PROBING_DRAWN_FROM: u64 = 8_000_000_000;
 /// Names the stream that says whether kernels forward.
 const KERNELS: u64 = 0x006b_6572_6e65_6c73;
 /// Names the stream of cables that lose frames.

@@ -1,12 +1,12 @@
 //! The fault search: tests of what must hold in scenarios that are drawn from seeds.
 //!
 //! `MAPPER_FAULT_SEEDS` says how many seeds are tried (100 by default), and `MAPPER_FAULT_FIRST` which is the
-//! first ([`PROBING_DRAWN_FROM`] by default, as scenarios of lower seeds are drawn with less). For each seed that fails, the test
+//! first ([`APART_DRAWN_FROM`] by default, as scenarios of lower seeds are drawn with less). For each seed that fails, the test
 //! prints the command that repeats it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mapper_sim::search::{PROBING_DRAWN_FROM, Scenario};
+use mapper_sim::search::{APART_DRAWN_FROM, Scenario};
 use rayon::prelude::*;
 
 /// A number from the environment.
@@ -29,7 +29,7 @@ fn fault_of(seed: u64) -> Option<String> {
 
 #[test]
 fn all_agree_after_every_drawn_mix_of_faults() {
-    let first = number("MAPPER_FAULT_FIRST", PROBING_DRAWN_FROM);
+    let first = number("MAPPER_FAULT_FIRST", APART_DRAWN_FROM);
     let count = number("MAPPER_FAULT_SEEDS", 100);
     assert!(count > 0, "MAPPER_FAULT_SEEDS is how many seeds are tried");
     let faults: Vec<String> = (first..first + count)
