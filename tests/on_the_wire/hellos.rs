@@ -71,13 +71,13 @@ fn both_ends_of_a_cable_know_each_other_and_name_an_mtu_that_differs() {
     let of_agent = wait_for("the agent knows the crossbar", || {
         Some(board(agents_dir.path())).filter(|board| board["cable"]["state"] == "joined")
     });
-    let neighbour =
-        json!({"mac": own, "host": null, "tag": "000000000000feed", "port": 1, "mtu": 9000, "flags": []});
+    let neighbour = json!({"mac": own, "host": null, "tag": "000000000000feed", "port": 1, "name": null, "mtu": 9000, "flags": []});
     assert_eq!(of_agent["cable"]["neighbour"], neighbour);
     let of_xbar = wait_for("the crossbar knows the agent", || {
         Some(port(dir.path(), 0)).filter(|port| port["cable"]["state"] == "joined")
     });
-    let neighbour = json!({"mac": far, "host": far, "tag": null, "port": null, "mtu": 1500, "flags": []});
+    let neighbour =
+        json!({"mac": far, "host": far, "tag": null, "port": null, "name": null, "mtu": 1500, "flags": []});
     assert_eq!(of_xbar["cable"]["neighbour"], neighbour);
     let told =
         |board: &Value| board["warnings"].to_string().contains("h1 carries 1500 bytes, and at the other end");

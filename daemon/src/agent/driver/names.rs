@@ -64,7 +64,9 @@ impl Driver {
     fn name_neighbour(&self, cable: &mut CableStatus) {
         if let Some(neighbour) = &mut cable.neighbour {
             let name_of = |mac| self.host.directory().name_of(mac).map(ToString::to_string);
-            neighbour.name_by(|tag| self.known.naming_host_at(tag), name_of);
+            // A crossbar to which this host alone is cabled would be called by this host.
+            let naming = |tag| self.known.naming_host_at(tag).filter(|&mac| mac != self.host.own());
+            neighbour.name_by(naming, name_of);
         }
     }
 
