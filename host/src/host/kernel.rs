@@ -12,6 +12,7 @@ use super::Host;
 use crate::event::HostEvent;
 use crate::kernel_path::{
     Heard, KernelAbilities, KernelPath, KernelPathStatus, KernelPort, KernelProbe, LeftRoutes, needed_by,
+    next_count_after,
 };
 
 impl Host {
@@ -134,16 +135,16 @@ impl Host {
     }
 
     /// Takes in how many packets each nexthop of the kernel has taken since it was installed, or since its group was put in
-    /// the place of itself, which the changes that follow may ask for. `counts` is empty if the kernel does not count. To be
-    /// called a few times a second: paths that carry packets are watched. Returns whether any does.
-    pub fn count_kernel_packets(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> bool {
+    /// the place of itself, which the changes that follow may ask for. `counts` is empty if the kernel does not count. Paths
+    /// that carry packets are watched. Returns when they are to be counted next.
+    pub fn count_kernel_packets(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) -> Instant {
         let mut any_is_used = false;
         if let Some(kernel) = &mut self.kernel {
             any_is_used = kernel.count(now, counts);
             self.watching.look_at_kernel(now);
         }
         self.settle(now);
-        any_is_used
+        now + next_count_after(any_is_used, counts.len())
     }
 
     /// What is to change in the kernel's tables, in this order. To be carried out before anything is sent that is

@@ -73,6 +73,7 @@ pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort, Prefer
 use tap::Tap;
 pub(crate) use trying::Heard;
 use unlisted::Unlisted;
+pub(crate) use uses::next_count_after;
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
 const MOST_DESTINATIONS: usize = 4096;

@@ -1,6 +1,7 @@
 //! Which hosts the kernel sends packets to, by its counts. Ways to these hosts are tried more often.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use mapper_fib::NexthopId;
 use mapper_proto::{Instant, Mac};
@@ -11,6 +12,24 @@ use super::{KernelPath, PROBE_PAUSE, RECHECK_USED_EVERY};
 /// The most hosts at once that connections are looked up anew to, as each costs the kernel some messages. Of more the others have their
 /// turn at the next count.
 const MOST_REFRESHED: usize = 64;
+
+/// How often the packets that the kernel sent are counted while users' packets take some of its ways. This is also how soon a
+/// further way is watched after packets begin to take it.
+const COUNT_USED_EVERY: Duration = Duration::from_millis(100);
+/// How often packets are counted while they take none of the kernel's ways. To list the nexthops is most of what an agent at rest
+/// costs. Dead cables are found without it, by the hellos that the ends of a cable send each other.
+/// [`WAY_LEFT_WITHIN`](super::WAY_LEFT_WITHIN) counts on it.
+const COUNT_UNUSED_EVERY: Duration = Duration::from_millis(250);
+/// The time between two counts is multiplied by one more for each so many nexthops, as the kernel lists all of them.
+const COUNTED_AT_ONCE: usize = 256;
+/// The most that the time between two counts is multiplied by.
+const MAX_COUNT_PAUSES: usize = 5;
+
+/// How long after a count of so many nexthops the next one is due. `any_is_used` says whether packets take any of them.
+pub(crate) fn next_count_after(any_is_used: bool, nexthops: usize) -> Duration {
+    let every = if any_is_used { COUNT_USED_EVERY } else { COUNT_UNUSED_EVERY };
+    every * nexthops.div_ceil(COUNTED_AT_ONCE).clamp(1, MAX_COUNT_PAUSES) as u32
+}
 
 impl KernelPath {
     /// Takes in how many packets each nexthop has taken since it was installed. Where the kernel does not

@@ -3,7 +3,15 @@
 use mapper_fib::{Change, GroupId, NexthopId};
 
 use super::super::destination::KernelDestination;
+use super::super::next_count_after;
 use super::*;
+
+#[test]
+fn many_nexthops_are_counted_less_often_and_unused_ones_too() {
+    let ms = |any_is_used, nexthops| next_count_after(any_is_used, nexthops).as_millis();
+    assert_eq!([ms(true, 0), ms(true, 256), ms(true, 257), ms(true, 1_000_000)], [100, 100, 200, 500]);
+    assert_eq!([ms(false, 0), ms(false, 256), ms(false, 257)], [250, 250, 500]);
+}
 
 #[test]
 fn of_many_hosts_all_have_their_turn_to_be_looked_up_anew() {

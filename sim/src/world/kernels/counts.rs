@@ -2,15 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::time::Duration;
 
 use mapper_fib::{Change, IpPrefix, NexthopId, Objects, Route, RouteKey, Table, changes};
 use mapper_proto::Instant;
-
-/// How often a daemon counts what its kernel has sent while users' packets take some of its ways.
-const USED_EVERY: Duration = Duration::from_millis(100);
-/// How often it does so while they take none.
-const UNUSED_EVERY: Duration = Duration::from_millis(250);
 
 /// What one kernel counts. Linux looks up once where packets of a connection go, until something in its tables changes, and
 /// only what is looked up is counted.
@@ -38,11 +32,6 @@ impl Counts {
             objects.groups.iter().filter(|(group, _)| !group.is_of_passing()).flat_map(|(_, ids)| ids);
         let count = |id: &NexthopId| (*id, self.packets.get(id).copied().unwrap_or_default());
         members.filter(|_| self.is_counting).map(count).collect()
-    }
-
-    /// Takes in whether any way is used, as found by the count of now.
-    pub(super) fn was_read(&mut self, now: Instant, any_is_used: bool) {
-        self.at = now + if any_is_used { USED_EVERY } else { UNUSED_EVERY };
     }
 
     /// Takes in that the kernel's objects change.

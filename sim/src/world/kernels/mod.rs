@@ -36,6 +36,8 @@ const ABILITIES: u64 = 8;
 const PROBES: u64 = 9;
 /// How often it is looked whether a kernel holds what its host wants, and who its neighbours are.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How soon a host that starts counts for the first time what its kernel has sent, at the latest.
+const FIRST_COUNT_WITHIN: Duration = Duration::from_millis(250);
 /// The number of the tap interface, which differs from those of all ports.
 const TAP: u32 = u32::MAX;
 
@@ -293,7 +295,8 @@ impl World {
         let real = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut());
         if now >= kernel.counts.at {
             let counts = kernel.counts.read(&kernel.objects);
-            kernel.counts.was_read(now, real.is_some_and(|real| real.count_kernel_packets(now, &counts)));
+            let next = real.map(|real| real.count_kernel_packets(now, &counts));
+            kernel.counts.at = next.unwrap_or(now + FIRST_COUNT_WITHIN);
         }
         self.queue.push(kernel.counts.at.min(now + LOOK_EVERY), What::Kernel { host });
         self.drain(host);
