@@ -163,3 +163,40 @@ fn the_tap_has_the_mtu_of_the_ports_that_have_a_cable_also_where_frames_go_by_it
     let log = node.end();
     assert!(!log.contains("could not set it"), "{log}");
 }
+
+#[test]
+fn an_interface_that_leads_to_another_network_is_no_port_or_named_and_nobody_hears_of_its_address() {
+    if !can_make_taps() {
+        return;
+    }
+    let [one, other] = [(); 2].map(|()| Namespace::new());
+    one.ip(&format!("link add e1 type veth peer name e1 netns {}", other.name));
+    add(&one, "e2", "02:00:00:00:00:02");
+    one.ip("address add 192.0.2.7/24 dev e2");
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let start = |namespace: &Namespace, dir: &tempfile::TempDir| {
+        let words = ["node", "--ports", "e*", "--tap", "fabric0", "--run-dir", dir.path().to_str().unwrap()];
+        Daemon::start(namespace, &words, "the agent runs")
+    };
+    let _nodes = [start(&one, &dirs[0]), start(&other, &dirs[1])];
+    let told = |board: &Value| board["addresses"].to_string().contains("192.0.2.7");
+    let warns = |board: &Value| {
+        let words = "the port e2 has the address 192.0.2.7/24, and nothing of the fabric is heard there";
+        board["warnings"].to_string().contains(words)
+    };
+    let of_one = wait_for("both hosts are configured, and the board names the port", || {
+        board(dirs[0].path())
+            .filter(|board| board["network_configured"] == true && board["hosts"] == 2 && warns(board))
+    });
+    assert!(!told(&of_one), "{of_one:#}");
+    assert_eq!(ports(&of_one), ["1=e1", "2=e2"]);
+    // An address of its own counts where a neighbour is heard.
+    one.ip("address add 10.9.1.1/32 dev e1");
+    wait_for("the address of the port with a neighbour is told", || {
+        board(dirs[0].path()).filter(|board| board["addresses"].to_string().contains("10.9.1.1/32"))
+    });
+    // A server leases it an address.
+    one.ip("address replace 192.0.2.7/24 dev e2 valid_lft 600 preferred_lft 600");
+    let of_one = wait_for_ports(dirs[0].path(), &["1=e1"]);
+    assert!(!told(&of_one) && !warns(&of_one), "{of_one:#}");
+}

@@ -25,7 +25,6 @@ use mapper_proto::map::Fabric;
 use rayon::prelude::*;
 use thiserror::Error;
 
-use super::gaps::found_within;
 use super::{Outcome, Scenario, Violation};
 use crate::fabric::Plant;
 use crate::faults::Fault;
@@ -283,10 +282,8 @@ impl Each {
     /// For how long a pair of hosts may lose all frames. Gaps are told from frames that are sent now and
     /// then, so they look longer by the time between two frames.
     fn most_gap(&self, case: &Case) -> Option<Duration> {
-        let promised = most_gap(case.fault, case.mended_after.is_some())?;
         let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
-        let until_found = if self.setup.kernels { found_within(&case.fault) } else { Duration::ZERO };
-        Some(promised + until_found + users.turn())
+        Some(most_gap(case, self.setup.kernels)? + users.turn())
     }
 
     /// Runs the cases of these numbers side by side. Calls `done` after each.

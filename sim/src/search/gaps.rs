@@ -18,7 +18,8 @@
 //! Where kernels forward users' packets, and one of them does not do so behind the fault (because of a firewall, of tables that
 //! somebody emptied until its host puts that right, or because a node's host is cabled to another crossbar than when it started;
 //! and once such a node was there, because a host that starts again goes by what its earlier run has left until it has tried its ways),
-//! all of these times are longer by [`WAY_LEFT_WITHIN`], or by [`V4_LEFT_WITHIN`] where a firewall drops IPv4 alone. No map shows such a kernel, and nobody tells of it, so each host finds it only by probes
+//! all of these times are longer by [`WAY_LEFT_WITHIN`](mapper_host::kernel_path::WAY_LEFT_WITHIN), or by
+//! [`V4_LEFT_WITHIN`](mapper_host::kernel_path::V4_LEFT_WITHIN) where a firewall drops IPv4 alone. No map shows such a kernel, and nobody tells of it, so each host finds it only by probes
 //! that are not answered, and whenever routes change, some may lead there again. The times are not longer where
 //! an agent has let go of its routes, because another host has its address or no cable leads from it any more:
 //! it says so to its neighbours, which leave its kernel at once.
@@ -28,7 +29,6 @@
 
 use std::time::Duration;
 
-use mapper_host::kernel_path::{V4_LEFT_WITHIN, WAY_LEFT_WITHIN};
 use mapper_proto::Instant;
 
 use super::Scenario;
@@ -121,46 +121,5 @@ fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
         | Fault::Heal
         | Fault::Duplicate(_)
         | Fault::Jitter(_) => Some(left_after),
-    }
-}
-
-/// How long it may take until hosts find that a kernel forwards no packets, or none of IPv4, if that may be so behind this fault
-/// though the cables of its crossbar carry frames.
-pub(super) const fn found_within(fault: &Fault) -> Duration {
-    match fault {
-        Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } => WAY_LEFT_WITHIN,
-        // Users' packets are of IPv4.
-        Fault::FirewallV4(_) => V4_LEFT_WITHIN,
-        Fault::Cut(_)
-        | Fault::Mend(_)
-        | Fault::Silence(_)
-        | Fault::Lossy { .. }
-        | Fault::Kill(_)
-        | Fault::Restart(_)
-        | Fault::Mute(_)
-        | Fault::Hostile(_)
-        | Fault::Remove(_)
-        | Fault::Insert(_)
-        | Fault::Twin { .. }
-        | Fault::Untwin(_)
-        | Fault::Off(_)
-        | Fault::On(_)
-        | Fault::Swap(_)
-        | Fault::Lose(_)
-        | Fault::LoseTries(_)
-        | Fault::Loss(_)
-        | Fault::Corrupt(_)
-        | Fault::Duplicate(_)
-        | Fault::Jitter(_)
-        | Fault::Rekey(_)
-        | Fault::Mtu { .. }
-        | Fault::Level { .. }
-        | Fault::Passes { .. }
-        | Fault::Set { .. }
-        | Fault::Rename { .. }
-        | Fault::Alias { .. }
-        | Fault::Ask { .. }
-        | Fault::Open(_)
-        | Fault::Heal => Duration::ZERO,
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Addresses {
     shared: Vec<String>,
     /// The addresses of interfaces that are not of this fabric, with their names.
     elsewhere: Vec<(IpAddr, String)>,
-    /// The interfaces of ports at which a neighbour of the fabric has been heard in this run.
+    /// The interfaces of ports at which a neighbour of the fabric has been heard since they are ports.
     cabled: BTreeSet<String>,
     /// The addresses of ports at which none has, with the names of these. They may be of another network.
     alone: Vec<(IpNetworkAddress, String)>,
@@ -180,6 +180,7 @@ impl Driver {
     pub(super) fn follow_addresses(&mut self) -> Result<(), LinkError> {
         let tap = self.users.as_ref().map(|users| users.tap().index());
         let names: Vec<_> = self.attachment.outer_ports().into_iter().map(|port| port.interface).collect();
+        self.addresses.cabled.retain(|interface| names.contains(interface));
         let all = Interface::all()?;
         let all_ports = all.iter().filter(|it| names.contains(&it.name));
         let (cabled, alone): (Vec<_>, Vec<_>) =

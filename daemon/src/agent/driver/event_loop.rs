@@ -52,8 +52,10 @@ impl Driver {
         self.look_around()?;
         self.say_name();
         self.follow_addresses()?;
-        self.pick_addresses();
         let mut neighbours = self.attachment.hellos.neighbours();
+        // Some may have been heard while all this was made.
+        self.follow_cabled_ports(&neighbours.borrow_and_update())?;
+        self.pick_addresses();
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         // Requests are read by tasks of their own, so a client that asks slowly does not hold up the loop.

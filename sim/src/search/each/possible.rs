@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mapper_host::kernel_path::{V4_LEFT_WITHIN, WAY_LEFT_WITHIN};
 use mapper_proto::Instant;
 
 use super::Case;
@@ -126,10 +127,11 @@ pub(super) fn cables(plant: &Plant) -> Vec<[PlantPort; 2]> {
     ends.filter(|[near, far]| near < far).collect()
 }
 
-/// The longest time that users of two hosts may hear nothing of each other behind a fault that strikes when all have settled, if all
-/// kernels forward; `None` if nothing is promised.
-pub(super) fn most_gap(fault: Fault, is_mended: bool) -> Option<Duration> {
-    Some(match fault {
+/// The longest time that users of two hosts may hear nothing of each other behind a fault that strikes when all have settled; `None` if
+/// nothing is promised. If hosts have kernels, it may take longer until one is found by probes that forwards no packets, or none of IPv4.
+pub(super) fn most_gap(case: &Case, has_kernels: bool) -> Option<Duration> {
+    let found_within = |within: Duration| if has_kernels { within } else { Duration::ZERO };
+    Some(match case.fault {
         // All cables of the xbar go at once.
         Fault::Off(_) => MOST_GAP_OF_XBAR,
         // As long as a host lies, or has the address of another, nothing is promised, and neither is it where frames are
@@ -137,11 +139,15 @@ pub(super) fn most_gap(fault: Fault, is_mended: bool) -> Option<Duration> {
         Fault::Hostile(_) | Fault::Twin { .. } => return None,
         Fault::Lossy { .. } | Fault::Loss(_) | Fault::Corrupt(_) => return None,
         // No other cable may lead where this one did.
-        Fault::Move { .. } if is_mended => return None,
+        Fault::Move { .. } if case.mended_after.is_some() => return None,
+        Fault::Firewall(_) | Fault::Flush(_) | Fault::Move { .. } => {
+            MOST_GAP_OF_CABLE + found_within(WAY_LEFT_WITHIN)
+        }
+        // Users' packets are of IPv4.
+        Fault::FirewallV4(_) => MOST_GAP_OF_CABLE + found_within(V4_LEFT_WITHIN),
         Fault::Cut(_)
         | Fault::Mend(_)
         | Fault::Silence(_)
-        | Fault::Move { .. }
         | Fault::Kill(_)
         | Fault::Restart(_)
         | Fault::Mute(_)
@@ -150,10 +156,7 @@ pub(super) fn most_gap(fault: Fault, is_mended: bool) -> Option<Duration> {
         | Fault::Untwin(_)
         | Fault::On(_)
         | Fault::Swap(_)
-        | Fault::Firewall(_)
-        | Fault::FirewallV4(_)
         | Fault::Open(_)
-        | Fault::Flush(_)
         | Fault::Lose(_)
         | Fault::LoseTries(_)
         | Fault::Duplicate(_)
