@@ -27,3 +27,7 @@ pub mod takeover;
 
 pub use difference::{Change, changes};
 pub use object::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Strips, Table};
+
+/// The least MTU that IPv6 works with, in bytes (RFC 8200, section 5). Linux switches IPv6 off on an interface with less, and takes
+/// away addresses, routes and settings that it has there.
+pub const LEAST_MTU_OF_IPV6: u32 = 1280;

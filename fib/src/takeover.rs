@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use mapper_proto::Mac;
+use mapper_proto::{Instant, Mac};
 
 use crate::object::{GroupId, Nexthop, Objects, Route};
 
 /// Who was at the other ends of the cables when an earlier run ended: what it left is for these neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LeftNeighbours(BTreeMap<(u32, IpAddr), Mac>);
+struct LeftNeighbours(BTreeMap<(u32, IpAddr), Mac>);
 
 impl LeftNeighbours {
     /// The neighbours among the objects that a run finds when it starts, before it changes any.
-    pub fn of(there: &Objects) -> Self {
+    fn of(there: &Objects) -> Self {
         Self(there.neighbours.clone())
     }
 
@@ -28,9 +28,85 @@ impl LeftNeighbours {
     }
 }
 
-/// How long objects that an earlier run left stay, so that packets go on by them until this run has proved its own
-/// ways.
-pub const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
+/// How long objects that an earlier run left stay at the longest, so that packets go on by them until this run has proved
+/// its own ways.
+const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
+
+/// How far a run has come with taking over from an earlier one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakingOver {
+    left: LeftNeighbours,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    /// The earlier run left nothing, or nothing of it is there any more.
+    #[default]
+    Done,
+    /// Packets may go by what it left, until this moment at the longest.
+    UnderWay(Instant),
+    /// Nobody needs what it left any more, but the kernel may hold it still.
+    Clearing,
+}
+
+/// What a kernel is to hold at a moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Target {
+    /// All objects.
+    pub objects: Objects,
+    /// Whether what the kernel holds beside these may have been left by an earlier run. Otherwise somebody else put it there.
+    pub clears_left: bool,
+}
+
+impl TakingOver {
+    /// Begins with what is there when a run starts.
+    pub fn begin(now: Instant, there: &Objects) -> Self {
+        let stage = match there.is_empty() {
+            true => Stage::Done,
+            false => Stage::UnderWay(now + TAKE_OVER_WITHIN),
+        };
+        Self { left: LeftNeighbours::of(there), stage }
+    }
+
+    /// Whether packets may go by what was left.
+    pub const fn is_under_way(&self) -> bool {
+        matches!(self.stage, Stage::UnderWay(_))
+    }
+
+    /// Whether the kernel may hold what nobody needs any more.
+    pub const fn is_clearing(&self) -> bool {
+        matches!(self.stage, Stage::Clearing)
+    }
+
+    /// Has what was left go if its time is over, or nobody needs it any more.
+    pub fn look(&mut self, now: Instant, is_needed: bool) {
+        if let Stage::UnderWay(until) = self.stage
+            && (now >= until || !is_needed)
+        {
+            self.stage = Stage::Clearing;
+        }
+    }
+
+    /// What the kernel is to hold from now on, which holds what is `there`, and of which this run wants what is `wanted`.
+    /// `leads` says whether packets to an address may go on by a nexthop that was left.
+    pub fn target(
+        &mut self,
+        there: &Objects,
+        wanted: Objects,
+        leads: impl Fn(IpAddr, &Nexthop) -> bool,
+    ) -> Target {
+        let clears_left = self.stage != Stage::Done;
+        let objects = match self.stage {
+            Stage::UnderWay(_) => taking_over(there, &wanted, &self.left, leads),
+            Stage::Clearing | Stage::Done => {
+                self.stage = Stage::Done;
+                wanted
+            }
+        };
+        Target { objects, clears_left }
+    }
+}
 
 /// What a kernel is to hold until this run has proved its own ways: what it holds already, and what is `wanted` of it; where
 /// both have an object of the same key, the wanted one counts.
@@ -39,7 +115,7 @@ pub const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
 /// and those to neighbours that were `left` and are others now. Nothing watches these ways, so nobody would
 /// notice that they carry nothing, or lead elsewhere than they did. Without any other way to a host, the kernel
 /// sends nothing to it any more.
-pub fn taking_over(
+fn taking_over(
     there: &Objects,
     wanted: &Objects,
     left: &LeftNeighbours,
@@ -165,6 +241,28 @@ mod tests {
         expected.extend(wanted.clone());
         let taken_over = taking_over(&left, &wanted, &nobody(), |_, nexthop| nexthop.interface() == 11);
         assert_eq!(taken_over, expected);
+    }
+
+    #[test]
+    fn what_was_left_goes_once_nobody_needs_it_or_its_time_is_over() {
+        let (left, wanted) = (routes(&[(1, &[10]), (2, &[11])]), routes(&[(1, &[12])]));
+        let target = |taking_over: &mut TakingOver| {
+            let Target { objects, clears_left } = taking_over.target(&left, wanted.clone(), |_, _| true);
+            (objects == wanted, clears_left)
+        };
+        let begun = TakingOver::begin(Instant::ZERO, &left);
+        let mut all_is_proved = begun.clone();
+        assert_eq!(target(&mut all_is_proved), (false, true));
+        all_is_proved.look(Instant::ZERO, true);
+        assert_eq!((target(&mut all_is_proved), all_is_proved.is_under_way()), ((false, true), true));
+        all_is_proved.look(Instant::ZERO, false);
+        assert!(all_is_proved.is_clearing());
+        assert_eq!([target(&mut all_is_proved), target(&mut all_is_proved)], [(true, true), (true, false)]);
+        let mut late = begun;
+        late.look(Instant::ZERO + TAKE_OVER_WITHIN, true);
+        assert_eq!([target(&mut late), target(&mut late)], [(true, true), (true, false)]);
+        let mut nothing_left = TakingOver::begin(Instant::ZERO, &Objects::default());
+        assert_eq!((target(&mut nothing_left), nothing_left.is_under_way()), ((true, false), false));
     }
 
     #[test]

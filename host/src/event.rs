@@ -37,6 +37,8 @@ pub enum HostEvent {
     /// Other hosts than before get only shorter frames than the ends of all cables on the way say: see
     /// [`KernelPath::shortened`](crate::kernel_path::KernelPath::shortened).
     LengthsChanged,
+    /// Mapping is complete everywhere, and the host was to end then: see [`Host::end_once_mapped`](crate::Host::end_once_mapped).
+    MappedOnce,
     /// Proved routes of this map are in use.
     RoutesInstalled {
         /// The map.

@@ -1,7 +1,9 @@
 //! The type that joins all that runs at one host.
 
+mod carriers;
 #[cfg(test)]
 mod contract;
+mod ending;
 #[cfg(test)]
 mod face_to_face;
 mod heal;
@@ -10,6 +12,7 @@ mod paths;
 mod resolution;
 mod sounding;
 mod tables;
+mod tap_mtu;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -33,8 +36,13 @@ use crate::picking::Picker;
 use crate::routes::RouteTable;
 use crate::service::Services;
 use crate::sounding::Soundings;
+pub use carriers::OwnCrossbar;
+use carriers::Seen;
+pub use ending::EndOnceMapped;
+use ending::Ending;
 use paths::Watching;
 use resolution::OwnNames;
+pub use tap_mtu::TapMtu;
 
 /// What a host needs to carry users' frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,16 +68,14 @@ pub struct Outgoing<'a> {
 /// It is a deterministic state machine. Time is passed in, and never goes back. The same calls in the same
 /// order with the same seed do the same, in a daemon and in a simulator. There are four kinds of methods:
 ///
-/// - `handle_*` tell it what happened: a frame off the fabric, a frame of the user, a datagram through the kernel, a
-///   carrier, a computation that ended or was lost, a moment that came.
+/// - `handle_*` tell it what happened: a frame off the fabric, a frame of the user, a datagram through the kernel,
+///   carriers, a computation that ended or was lost, a moment that came.
 /// - Commands change what it is set to or what it knows of its machine:
 ///   - the agent and its routes: [`Self::set_settings`], [`Self::set_route_options`], [`Self::begin_anew`],
-///     [`Self::forget_routes`], [`Self::share_map`];
-///   - the machine's interfaces: [`Self::own_carrier_is_back`], [`Self::set_mtu`], [`Self::set_rates`],
-///     [`Self::set_groups`];
-///   - its kernel: [`Self::use_kernel`], [`Self::hold_kernel_routes_once_complete`],
-///     [`Self::set_left_routes`], [`Self::set_kernel_abilities`], [`Self::set_kernel_ports`], [`Self::set_v4_probes_from`],
-///     [`Self::set_tap_limit`],
+///     [`Self::forget_routes`], [`Self::share_map`], [`Self::end_once_mapped`];
+///   - the machine's interfaces: [`Self::set_mtu`], [`Self::set_own_cables`], [`Self::tap_mtu_was_set`],
+///     [`Self::set_rates`], [`Self::set_groups`];
+///   - its kernel: [`Self::use_kernel`], [`Self::set_kernel_interfaces`], [`Self::set_v4_probes_from`],
 ///     [`Self::count_kernel_packets`];
 ///   - names and addresses: [`Self::set_name`], [`Self::set_addresses`], [`Self::pick_addresses`],
 ///     [`Self::set_addresses_elsewhere`], [`Self::set_more_names`], [`Self::ask_who_has`];
@@ -80,18 +86,19 @@ pub struct Outgoing<'a> {
 ///
 /// After each `handle_*` or command, or after a burst of them, poll in this order:
 ///
-/// 1. [`Self::take_kernel_changes`]: what the kernel is to hold from now on, before any frame leaves that may say
+/// 1. [`Self::poll_tap_mtu`]: the MTU that the user's interface is to have.
+/// 2. [`Self::take_kernel_changes`]: what the kernel is to hold from now on, before any frame leaves that may say
 ///    so.
-/// 2. [`Self::poll_transmit`] until there is none: frames for the fabric, in the order in which they are to
+/// 3. [`Self::poll_transmit`] until there is none: frames for the fabric, in the order in which they are to
 ///    leave.
-/// 3. [`Self::poll_user_frame`] until there is none: frames for the user.
-/// 4. [`Self::poll_kernel_probe`] until there is none: packets that the kernel is to send.
-/// 5. [`Self::poll_event`] until there is none.
-/// 6. [`Self::poll_task`] once: routes to be computed, on any thread; [`Self::handle_computed`] takes what
+/// 4. [`Self::poll_user_frame`] until there is none: frames for the user.
+/// 5. [`Self::poll_kernel_probe`] until there is none: packets that the kernel is to send.
+/// 6. [`Self::poll_event`] until there is none.
+/// 7. [`Self::poll_task`] once: routes to be computed, on any thread; [`Self::handle_computed`] takes what
 ///    comes of it. There is no other task until then.
-/// 7. [`Self::poll_timeout`]: when [`Self::handle_timeout`] wants to be called. Every other call may move it.
+/// 8. [`Self::poll_timeout`]: when [`Self::handle_timeout`] wants to be called. Every other call may move it.
 ///
-/// For a host that sends no users' packets through its kernel, steps 1 and 4 yield nothing.
+/// For a host that sends no users' packets through its kernel, steps 2 and 5 yield nothing.
 ///
 /// What is not polled is kept, so all must be polled for memory to stay bounded.
 pub struct Host {
@@ -102,8 +109,14 @@ pub struct Host {
     liveness_limit: usize,
     /// The way of users' frames, if this host carries any.
     data: Option<DataPath>,
+    /// The longest frame that all cables of this machine carry, in bytes; `None` if that was not said, or none has carrier.
+    own_cables: Option<u32>,
+    /// The MTU of the interface of users' frames, if this host carries any.
+    tap_mtu: Option<TapMtu>,
     /// The way of users' packets through the kernels, if this host has one.
     kernel: Option<KernelPath>,
+    /// The carriers that the host saw last.
+    seen: Seen,
     watching: Watching,
     healing: Healing,
     services: Services,
@@ -126,6 +139,8 @@ pub struct Host {
     /// Frames for the user.
     delivered: FrameQueue,
     events: VecDeque<HostEvent>,
+    /// How far the host is with ending, if it is to end once mapping is complete everywhere.
+    ending: Option<Ending>,
 }
 
 impl Host {
@@ -143,7 +158,10 @@ impl Host {
             route_options,
             liveness_limit: settings.liveness_limit,
             data: users.map(|users| DataPath::new(own, users.link_mtu, users.secret)),
+            own_cables: None,
+            tap_mtu: users.map(|users| TapMtu::new(users.link_mtu, route_options.max_hops)),
             kernel: None,
+            seen: Seen::default(),
             watching: Watching::default(),
             healing: Healing::new(),
             services: Services::new(own, seed),
@@ -159,6 +177,7 @@ impl Host {
             transmit: None,
             delivered: FrameQueue::default(),
             events: VecDeque::new(),
+            ending: None,
             agent: Agent::new(settings, seed, now),
         }
     }
@@ -211,26 +230,11 @@ impl Host {
         self.watching.see(now, data);
     }
 
-    /// Takes in that a port of the host's own crossbar, which has this tag, lost or regained carrier.
-    pub fn handle_carrier(&mut self, now: Instant, tag: u64, port: u8, up: bool) {
-        self.healing.carrier(now, tag, port, up);
-        if up {
-            self.agent.look_again(now);
-        }
-        self.settle(now);
-    }
-
     /// Does what is due by now. To be called at [`Self::poll_timeout`]; other moments do no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.agent.poll_timeout().is_some_and(|at| at <= now) {
             self.agent.handle_timeout(now);
         }
-        self.settle(now);
-    }
-
-    /// Takes in that the host's interface has carrier again: see [`Agent::own_carrier_is_back`].
-    pub fn own_carrier_is_back(&mut self, now: Instant) {
-        self.agent.own_carrier_is_back(now);
         self.settle(now);
     }
 
@@ -313,6 +317,7 @@ impl Host {
             self.services.poll_timeout(),
             self.picker.poll_timeout(self.services.gossip()),
             self.soundings.poll_timeout(),
+            self.ending.as_ref().and_then(Ending::poll_timeout),
         ];
         all.into_iter().flatten().min()
     }
@@ -408,6 +413,7 @@ impl Host {
             let Some(event) = self.agent.poll_event() else { break };
             self.take_event(now, event);
         }
+        self.settle_ending(now);
         let picked = self.picker.look(now, self.services.gossip());
         self.events.extend(picked.into_iter().map(HostEvent::AddressPicked));
         self.settle_resolution();

@@ -29,4 +29,4 @@ pub mod sounding;
 
 pub use computation::{Computed, Task};
 pub use event::HostEvent;
-pub use host::{Host, Outgoing, UserFrames};
+pub use host::{EndOnceMapped, Host, Outgoing, OwnCrossbar, TapMtu, UserFrames};

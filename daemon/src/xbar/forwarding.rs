@@ -12,17 +12,14 @@ use std::net::Ipv6Addr;
 use std::path::Path;
 
 use mapper_fabric::wording::with_causes;
-use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::{LeftNeighbours, TAKE_OVER_WITHIN, first_free_number};
-use mapper_fib::{Change, NexthopId, Objects, Table};
-use mapper_host::kernel_path::{ByDestination, Preference};
+use mapper_fib::{Change, NexthopId, Objects};
+use mapper_host::kernel_path::{ByDestination, KernelAbilities, PortInterface, Preference};
 use mapper_machine::clock::Clock;
 use mapper_machine::kernel::{Abilities, Ability, FibMonitor, InUse, Kernel, KernelError};
 use mapper_machine::options::DataPathChoice;
 use mapper_machine::sysctl::{ForwardingNeeds, KeptSettings, SettingsError, forwards_v6_beside};
 use mapper_machine::timer::Timer;
 use mapper_proto::Instant;
-use mapper_proto::wire::HelloFlags;
 use thiserror::Error;
 use tracing::{debug, info, warn};
 
@@ -74,21 +71,11 @@ pub(crate) struct Forwarding {
     needs: ForwardingNeeds,
     /// When what is installed is compared next.
     recheck_at: Instant,
-    /// Until when objects of an earlier run stay.
-    taking_over_until: Option<Instant>,
-    /// Whether objects of an earlier run may still be there: they go at the first recheck behind that time.
-    has_leavings: bool,
-    /// The neighbours that the earlier run had.
-    left: LeftNeighbours,
     /// What an earlier run had left when this was opened.
     found: Objects,
     speedups: Speedups,
     connected: ConnectedRoutes,
     before: RoutesBefore,
-    /// The numbers of the ports' interfaces that have no carrier.
-    without_carrier: BTreeSet<u32>,
-    /// The first number for nexthops that no earlier run has used.
-    first_number: u32,
     /// What was wrong when it was last compared, in words.
     troubles: Vec<String>,
     /// How often something of ours was not there, or was another, and was put right.
@@ -185,8 +172,6 @@ impl Forwarding {
         }
         let there = kernel.dump()?;
         let clock = Clock::start();
-        let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
-        let left = LeftNeighbours::of(&there);
         let force_forwarding = abilities.force_forwarding;
         let has_shortcuts = forwards && abilities.compression && !avoid.contains(&Ability::Shortcuts);
         Ok(Self {
@@ -199,14 +184,9 @@ impl Forwarding {
             abilities,
             timer: Timer::new(clock),
             clock,
-            taking_over_until,
-            has_leavings: taking_over_until.is_some(),
-            left,
             speedups: Speedups::new(has_shortcuts),
             connected: ConnectedRoutes::default(),
             before: RoutesBefore::default(),
-            without_carrier: BTreeSet::new(),
-            first_number: first_free_number(&there),
             found: there,
             needs: ForwardingNeeds { ports: BTreeMap::new(), tap: None, forwards, force_forwarding },
             recheck_at: Instant::ZERO,
@@ -216,38 +196,9 @@ impl Forwarding {
         })
     }
 
-    /// The first number for ways, which are those of nexthops: no object that an earlier run left has one from here
-    /// on, so that no group that is still in use gets other members.
-    pub(crate) const fn first_number(&self) -> u32 {
-        self.first_number
-    }
-
     /// What an earlier run had left when this was opened. It is given away once.
     pub(crate) fn take_found(&mut self) -> Objects {
         std::mem::take(&mut self.found)
-    }
-
-    /// Says which of the ports' interfaces have no carrier, by their numbers. Ways out of these that
-    /// an earlier run left are taken away.
-    pub(crate) fn set_without_carrier(&mut self, interfaces: &BTreeSet<u32>) {
-        if self.without_carrier != *interfaces {
-            self.without_carrier.clone_from(interfaces);
-            if self.taking_over_until.is_some() {
-                self.look_soon();
-            }
-        }
-    }
-
-    /// Whether packets may still go by what an earlier run left.
-    pub(crate) const fn is_taking_over(&self) -> bool {
-        self.taking_over_until.is_some()
-    }
-
-    /// Says that packets go by what this run has installed, so that what an earlier one left can go.
-    pub(crate) fn has_taken_over(&mut self) {
-        if self.taking_over_until.take().is_some() {
-            self.look_soon();
-        }
     }
 
     /// What was chosen.
@@ -266,14 +217,19 @@ impl Forwarding {
         self.segments() && self.abilities.compression
     }
 
-    /// What the kernel takes off the MTU of a route by segments.
-    pub(crate) const fn left_unused(&self) -> LeftUnused {
-        self.abilities.left_unused
+    /// What the kernel can do, as far as it may be used.
+    pub(crate) const fn abilities(&self) -> KernelAbilities {
+        KernelAbilities {
+            segments: self.segments(),
+            compressed: self.compressed(),
+            by_destination: self.routes(),
+            left_unused: self.abilities.left_unused,
+        }
     }
 
     /// When routes by destination are used: where they were chosen, or where the kernel has no segments; and at a node, unless the
     /// user wants segments, with others whose kernels have none.
-    pub(crate) const fn routes(&self) -> ByDestination {
+    const fn routes(&self) -> ByDestination {
         let preference = match self.choice {
             DataPathChoice::Auto => Preference::Best,
             DataPathChoice::Routes => Preference::Destination,
@@ -282,25 +238,11 @@ impl Forwarding {
         ByDestination::of(preference, self.segments(), self.needs.forwards)
     }
 
-    /// What neighbours are told of the kernel of a crossbar alone, which knows no destinations.
-    pub(crate) fn flags_of_segments(&self) -> HelloFlags {
-        let said = [(self.segments(), HelloFlags::SRV6), (self.compressed(), HelloFlags::SRV6_COMPRESSED)];
-        said.into_iter().filter(|(is_so, _)| *is_so).fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag))
-    }
-
-    /// What neighbours are told of this kernel, which goes on `by_destination` as long as its agent keeps routes for it. One that
-    /// forwards nothing only says whether it sends by destination.
-    pub(crate) fn flags(&self, by_destination: bool) -> HelloFlags {
-        if !self.needs.forwards {
-            let is_plain = self.routes() == ByDestination::Always;
-            return if is_plain { HelloFlags::ROUTES } else { HelloFlags::NONE };
-        }
-        let all = self.flags_of_segments();
-        if by_destination { all.with(HelloFlags::ROUTES) } else { all }
-    }
-
-    /// Keeps the settings of these interfaces, by number and name, as forwarding needs them.
-    pub(crate) fn keep_settings_of(&mut self, ports: BTreeMap<u32, String>) {
+    /// Keeps the settings of these interfaces, by number and name, as forwarding needs them. The kernel forwards nothing at those
+    /// that are too small for IPv6.
+    pub(crate) fn keep_settings_of(&mut self, interfaces: &[PortInterface]) {
+        let ports = interfaces.iter().filter(|it| it.speaks_v6());
+        let ports = ports.map(|it| (it.index, it.name.clone())).collect();
         if self.needs.ports != ports {
             self.needs.ports = ports;
             self.keep_settings();
@@ -314,14 +256,6 @@ impl Forwarding {
         if self.needs.tap.replace(tap) != Some(tap) && !self.needs.ports.is_empty() {
             self.keep_settings();
         }
-    }
-
-    /// Puts the routes for packets that are too long for segments again, as the tap interface has got another MTU: the kernel
-    /// gives that to routes of IPv6 out of it. `wanted` is what the kernel is to hold.
-    pub(crate) fn put_too_long_again(&mut self, wanted: &Objects) {
-        let too_long = wanted.routes.iter().filter(|(key, _)| key.table == Table::TooLong);
-        let again: Vec<_> = too_long.map(|(key, route)| Change::PutRoute(*key, route.clone())).collect();
-        self.carry_out(&again);
     }
 
     /// Has the outer headers of packets by segments come from this address of the machine.

@@ -5,14 +5,17 @@ use std::future::pending;
 
 use mapper_fib::crossbar::{Delivery, Role, by_segments};
 use mapper_fib::segments::Packing;
+use mapper_fib::takeover::TakingOver;
 use mapper_fib::{Objects, changes};
+use mapper_host::kernel_path::CabledPorts;
 use mapper_proto::neighbours::Neighbour;
+use mapper_proto::wire::HelloFlags;
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::cabled_ports::CabledPorts;
 use super::data_path::XbarDataPath;
 use super::forwarding::{Forwarding, ForwardingError, KernelUse, Opened, take_away_what_is_left};
+use super::port_interfaces::{look_up, too_small};
 use super::process::{XbarConfig, XbarKind};
 use super::switch::Switch;
 use mapper_machine::clock::Clock;
@@ -26,6 +29,11 @@ pub(super) struct KernelCrossbar {
     /// Who is at the other ends of the cables.
     neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
     cabled_ports: CabledPorts,
+    /// At which interfaces the kernel carries nothing for their MTU, in words.
+    too_small: Option<String>,
+    /// What an earlier run left stays for a while. As a crossbar without an agent sends no packets of its own, these are no ways to
+    /// hosts.
+    taking_over: TakingOver,
     clock: Clock,
     /// What the kernel is to hold.
     wanted: Objects,
@@ -52,7 +60,7 @@ impl KernelCrossbar {
             return Ok(Err(why.to_owned()));
         }
         let wanted = KernelUse { choice, avoid: config.kernel_avoid.clone(), forwards: true, sends: false };
-        let forwarding = match Forwarding::open(wanted, &record)? {
+        let mut forwarding = match Forwarding::open(wanted, &record)? {
             Opened::Used(forwarding) => forwarding,
             Opened::NotUsed(why) => return Ok(Err(why)),
         };
@@ -63,13 +71,17 @@ impl KernelCrossbar {
             return Ok(Err(why_no_segments(config).to_owned()));
         }
         let hellos = switch.hellos();
-        hellos.set_flags(forwarding.flags_of_segments());
+        // It knows no destinations.
+        hellos.set_flags(HelloFlags::of_segments(forwarding.segments(), forwarding.compressed()));
         let neighbours = hellos.neighbours();
+        let clock = Clock::start();
         Ok(Ok(Self {
+            taking_over: TakingOver::begin(clock.now(), &forwarding.take_found()),
             forwarding,
             neighbours,
             cabled_ports: CabledPorts::default(),
-            clock: Clock::start(),
+            too_small: None,
+            clock,
             wanted: Objects::default(),
             stale: true,
         }))
@@ -87,12 +99,14 @@ impl KernelCrossbar {
             return;
         }
         let joined = self.neighbours.borrow_and_update().clone();
-        let before = self.cabled_ports.too_small();
-        let (names, cabled) = self.cabled_ports.look(self.clock.now(), interfaces, &joined);
-        if let Some(too_small) = self.cabled_ports.too_small().filter(|now| before.as_ref() != Some(now)) {
-            warn!("{too_small}");
+        let interfaces = look_up(interfaces);
+        let too_small = too_small(&interfaces);
+        if let Some(words) = too_small.as_ref().filter(|_| too_small != self.too_small) {
+            warn!("{words}");
         }
-        self.forwarding.keep_settings_of(names);
+        self.too_small = too_small;
+        let cabled = self.cabled_ports.look(self.clock.now(), &interfaces, &joined);
+        self.forwarding.keep_settings_of(&interfaces);
         let ports: Vec<_> = cabled.into_iter().map(|port| port.cabled).collect();
         let packing = Packing::closest(self.forwarding.compressed());
         let wanted = by_segments(&ports, Role::Crossbar, Delivery::default(), packing);
@@ -102,9 +116,9 @@ impl KernelCrossbar {
 
     /// What the status tells of it.
     fn data_path(&self) -> XbarDataPath {
-        let Self { forwarding, wanted, cabled_ports, .. } = self;
+        let Self { forwarding, wanted, too_small, .. } = self;
         let mut path = XbarDataPath::of_kernel(forwarding.choice(), wanted.len(), forwarding.status());
-        path.troubles.extend(cabled_ports.too_small());
+        path.troubles.extend(too_small.clone());
         path
     }
 
@@ -136,7 +150,7 @@ pub(super) fn data_path(kernel: &Result<KernelCrossbar, String>) -> XbarDataPath
 /// Waits until neighbours change, and looks meanwhile that the kernel holds what it is to hold; for ever if the
 /// kernel is not used.
 pub(super) async fn due(kernel: &mut Result<KernelCrossbar, String>) {
-    let Ok(KernelCrossbar { forwarding, neighbours, wanted, stale, .. }) = kernel else {
+    let Ok(KernelCrossbar { forwarding, neighbours, wanted, stale, taking_over, clock, .. }) = kernel else {
         return pending().await;
     };
     tokio::select! {
@@ -145,8 +159,8 @@ pub(super) async fn due(kernel: &mut Result<KernelCrossbar, String>) {
             Err(_) => pending().await,
         },
         () = forwarding.recheck_due(|| wanted.clone()) => {
-            // A crossbar without an agent sends no packets of its own, so no earlier run of it has left ways to hosts.
-            forwarding.recheck(wanted, |_, _| true);
+            taking_over.look(clock.now(), true);
+            forwarding.recheck(wanted, |there| taking_over.target(there, wanted.clone(), |_, _| true));
             // Neighbours that have been silent for long are given up.
             *stale = true;
         }

@@ -5,7 +5,6 @@
 //!
 //! - `switch`: the ports, and what goes from one to the other.
 //! - `forwarding`: the kernel as a crossbar of users' packets.
-//! - `cabled_ports`: the ports as the kernel is told of them, and who is at the other end of each cable.
 //! - `hellos`: what neighbours at the two ends of a cable tell each other.
 //! - [`cable`]: what is shown of the cable at a port, and what is wrong with it.
 //! - [`counters`]: what is counted at each port.
@@ -16,11 +15,11 @@
 //! - [`socket`]: the unix socket that a crossbar is asked on.
 //! - `process`: a crossbar as a process of its own.
 //! - [`options`]: what the user may set of a crossbar.
+//! - `port_interfaces`: the interfaces at a machine's ports, as they are looked up.
 //! - [`ports`]: which interface is behind which port.
 
 mod bucket;
 pub mod cable;
-pub(crate) mod cabled_ports;
 pub mod counters;
 mod data_path;
 pub(crate) mod forwarding;
@@ -28,6 +27,7 @@ pub(crate) mod hellos;
 mod kernel_crossbar;
 pub(crate) mod metrics;
 pub mod options;
+pub(crate) mod port_interfaces;
 mod port_table;
 pub mod ports;
 pub(crate) mod process;

@@ -1,5 +1,6 @@
 //! How much of a user's packet fits into a data frame.
 
+use mapper_fib::LEAST_MTU_OF_IPV6;
 use mapper_proto::wire::Data;
 use thiserror::Error;
 
@@ -7,8 +8,8 @@ use super::ethernet::{HEADER_BYTES, VLAN_TAG_BYTES};
 
 /// The most bytes that one element of a route takes.
 const MAX_ELEMENT_BYTES: usize = 2;
-/// The least MTU that IPv6 works with (RFC 8200, section 5).
-pub const MIN_TAP_MTU: u32 = 1280;
+/// The least MTU of a tap interface, in bytes.
+pub const MIN_TAP_MTU: u32 = LEAST_MTU_OF_IPV6;
 
 /// The error for a link whose frames are too short for IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

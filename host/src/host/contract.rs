@@ -1,14 +1,17 @@
 //! The doc comment of [`Host`](super::Host) is its contract: all that changes a host must be named there.
 
 /// The source of all methods of a host.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 10] = [
     include_str!("../host.rs"),
+    include_str!("carriers.rs"),
+    include_str!("ending.rs"),
     include_str!("heal.rs"),
     include_str!("kernel.rs"),
     include_str!("paths.rs"),
     include_str!("resolution.rs"),
     include_str!("sounding.rs"),
     include_str!("tables.rs"),
+    include_str!("tap_mtu.rs"),
 ];
 
 /// The public methods that change a host.

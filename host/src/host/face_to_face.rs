@@ -11,6 +11,7 @@ use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use mapper_routing::RouteOptions;
 
 use crate::data::DataDropKind;
+use crate::kernel_path::{KernelAbilities, KernelStart, LeftRoutes};
 use crate::{Host, HostEvent, Task, UserFrames};
 
 /// How long a frame takes over the cable.
@@ -257,7 +258,14 @@ fn hosts_pick_addresses_and_each_knows_that_of_the_other() {
 #[test]
 fn a_host_answers_probes_of_kernels_that_are_meant_for_itself_alone() {
     let Pair { ends: [mut asking, _], now, .. } = Pair::new();
-    asking.host.use_kernel(1, 0, 7);
+    let kernel = KernelStart {
+        seed: 1,
+        tap: 7,
+        left: LeftRoutes::default(),
+        abilities: KernelAbilities::default(),
+        agent_port: None,
+    };
+    asking.host.use_kernel(now, kernel);
     let from = std::net::Ipv6Addr::LOCALHOST.into();
     let mut is_answered = |asked| {
         let question = Datagram::Question { nonce: 7, is_last: false, asked };

@@ -4,51 +4,32 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use mapper_fib::probe::{DATAGRAM_BYTES, Datagram};
-use mapper_fib::{Change, NexthopId};
-use mapper_proto::Instant;
-use mapper_proto::IpNetworkAddress;
+use mapper_fib::takeover::Target;
+use mapper_fib::{Change, NexthopId, Objects};
+use mapper_proto::neighbours::Neighbour;
+use mapper_proto::{Instant, IpNetworkAddress};
 
 use super::Host;
 use crate::event::HostEvent;
 use crate::kernel_path::{
-    Heard, KernelAbilities, KernelPath, KernelPathStatus, KernelPort, KernelProbe, LeftRoutes, needed_by,
-    next_count_after,
+    Heard, KernelPath, KernelPathStatus, KernelProbe, KernelStart, PortInterface, needed_by, next_count_after,
 };
 
 impl Host {
     /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. To be called only
     /// for a host that carries users' frames, as its packets go in frames where no kernel carries them.
-    /// `seed` must be random, so that nobody can guess the nonces that are drawn from it. Ways are numbered
-    /// from `first_number` on, and `tap` is the number of the interface of users' frames.
-    pub fn use_kernel(&mut self, seed: u64, first_number: u32, tap: u32) {
+    pub fn use_kernel(&mut self, now: Instant, kernel: KernelStart) {
         debug_assert!(self.data.is_some(), "a host without users' frames uses no kernel");
+        let KernelStart { seed, tap, left, abilities, agent_port } = kernel;
         let max_hops = self.route_options.max_hops;
-        self.kernel = Some(KernelPath::new(seed, first_number, tap, max_hops));
+        let mut path = KernelPath::new(seed, left.first_free_number(), tap, max_hops);
+        path.set_left(now, left);
+        let went_by_destination = path.goes_by_destination();
+        path.set_abilities(now, abilities, agent_port);
+        let goes_by_destination = path.goes_by_destination();
+        self.kernel = Some(path);
         self.soundings.use_kernel(seed);
-    }
-
-    /// Says what an earlier run has left in the kernel. To be called before it is said what the kernel can do.
-    pub fn set_left_routes(&mut self, now: Instant, left: LeftRoutes) {
-        if let Some(kernel) = &mut self.kernel {
-            kernel.set_left(now, left);
-        }
-    }
-
-    /// Has the kernel keep all that is proved, once all hosts have routes of one map. This is for a host that
-    /// ends then, as all others do, and leaves its routes in the kernel.
-    pub fn hold_kernel_routes_once_complete(&mut self) {
-        if let Some(kernel) = &mut self.kernel {
-            kernel.hold_once_complete();
-        }
-    }
-
-    /// Says what the kernel can do, and the number of the own crossbar's port to this agent, if they are in one
-    /// machine.
-    pub fn set_kernel_abilities(&mut self, now: Instant, abilities: KernelAbilities, agent_port: Option<u8>) {
-        let Some(kernel) = &mut self.kernel else { return };
-        let went_by_destination = kernel.goes_by_destination();
-        kernel.set_abilities(now, abilities, agent_port);
-        if !went_by_destination && kernel.goes_by_destination() {
+        if !went_by_destination && goes_by_destination {
             self.route_newest();
         }
         let told = abilities.by_destination.told(agent_port.is_some());
@@ -56,26 +37,36 @@ impl Host {
         self.settle(now);
     }
 
-    /// Says how long packets are at most that the user wants the tap interface to carry, in bytes; `None` if that is as long as
-    /// cables carry.
-    pub fn set_tap_limit(&mut self, limit: Option<u32>) {
-        if let Some(kernel) = &mut self.kernel {
-            kernel.set_tap_limit(limit);
-        }
-    }
-
-    /// Takes in which of the host's ports lead to a known neighbour now. A port that lost carrier leads to
-    /// none.
-    pub fn set_kernel_ports(&mut self, now: Instant, ports: Vec<KernelPort>) {
-        if let Some(kernel) = &mut self.kernel {
+    /// Takes in the interfaces at all ports of the host as they are now, and the neighbours whose hellos are heard there, by port.
+    /// To be called now and then even if nothing has changed, as neighbours are given up that have been silent for long. Returns
+    /// whether it is news.
+    pub fn set_kernel_interfaces(
+        &mut self,
+        now: Instant,
+        interfaces: &[PortInterface],
+        heard: &BTreeMap<u8, Neighbour>,
+    ) -> bool {
+        let Some(kernel) = &mut self.kernel else { return false };
+        let is_news = kernel.set_interfaces(now, interfaces, heard);
+        if is_news {
             // Frames through the own crossbar may be as long as the port carries that they leave by.
             if let Some(data) = self.data.as_mut().filter(|_| kernel.has_crossbar()) {
-                let own = ports.iter().map(|port| (port.cabled.port, port.mtu as usize));
-                data.set_own_ports(own.collect());
+                data.set_own_ports(kernel.port_mtus().collect());
             }
-            kernel.set_ports(now, ports);
+            self.settle(now);
         }
-        self.settle(now);
+        is_news
+    }
+
+    /// Takes in what the kernel holds of this program, and returns what it is to hold instead; `None` for a host that does not
+    /// use it. To be called now and then, as others may change what is there, and whenever [`Self::wants_kernel_read`] says so.
+    pub fn handle_kernel_contents(&mut self, there: &Objects) -> Option<Target> {
+        self.kernel.as_mut().map(|kernel| kernel.target(there))
+    }
+
+    /// Whether the kernel is to be read at once, as something that an earlier run left there may have to go.
+    pub fn wants_kernel_read(&self) -> bool {
+        self.kernel.as_ref().is_some_and(KernelPath::is_target_new)
     }
 
     /// Says from which address of this host probes of IPv4 are sent, and that those of others are answered there; `None` if they are

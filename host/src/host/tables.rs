@@ -43,6 +43,8 @@ impl Host {
                 if let Some(kernel) = &mut self.kernel {
                     kernel.network_complete(now, version);
                 }
+                self.follow_cables();
+                self.end_behind(now, version);
             }
             &Event::PathDown { path, reached, frame_bytes } => {
                 self.path_is_down(now, path, reached, frame_bytes);
@@ -78,6 +80,7 @@ impl Host {
             data.take_map(now, &map);
         }
         self.newest = Some((map, neighbours));
+        self.follow_cables();
         self.route_newest();
     }
 
@@ -94,6 +97,7 @@ impl Host {
     pub fn set_route_options(&mut self, options: RouteOptions) {
         if self.route_options != options {
             self.route_options = options;
+            self.follow_cables();
             self.route_newest();
         }
     }

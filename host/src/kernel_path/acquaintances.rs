@@ -9,14 +9,14 @@ use mapper_proto::neighbours::Neighbour;
 use mapper_proto::wire::{HelloEnd, HelloFlags};
 use mapper_proto::{Instant, PortSet};
 
-use super::KernelPort;
+use super::{KernelPort, PortInterface};
 
 /// How long a neighbour that has fallen silent is taken to be there still, while the cable has carrier.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// The neighbours at all ports of a machine.
 #[derive(Debug, Default)]
-pub struct Acquaintances {
+pub(super) struct Acquaintances {
     /// By the number of the port: the neighbour, and when it was last heard.
     known: BTreeMap<u8, (Neighbour, Instant)>,
     /// The ports whose neighbour is heard now.
@@ -27,7 +27,7 @@ pub struct Acquaintances {
 
 impl Acquaintances {
     /// Takes in whose hellos are heard now, and at which ports, and forgets who has been silent for too long.
-    pub fn hear(&mut self, now: Instant, heard: impl IntoIterator<Item = (u8, Neighbour)>) {
+    pub(super) fn hear(&mut self, now: Instant, heard: impl IntoIterator<Item = (u8, Neighbour)>) {
         self.known.retain(|_, (_, heard_at)| now.since(*heard_at) < KEPT_FOR);
         self.heard = PortSet::NONE;
         for (port, neighbour) in heard {
@@ -37,14 +37,14 @@ impl Acquaintances {
     }
 
     /// Takes in that a port has no carrier. Whoever is there when it comes back may be another.
-    pub fn lose_carrier(&mut self, port: u8) {
+    pub(super) fn lose_carrier(&mut self, port: u8) {
         self.known.remove(&port);
         self.send_segments.remove(&port);
     }
 
-    /// What the kernel is told of a port, which is the interface of this number, name and MTU in bytes. `None` if its neighbour is
-    /// not known.
-    pub fn kernel_port(&mut self, port: u8, interface: u32, name: String, mtu: u32) -> Option<KernelPort> {
+    /// What the kernel is told of the port with this interface; `None` if its neighbour is not known.
+    pub(super) fn kernel_port(&mut self, interface: &PortInterface) -> Option<KernelPort> {
+        let &PortInterface { port, index, ref name, mtu, has_carrier: _ } = interface;
         let &(neighbour, _) = self.known.get(&port)?;
         let before = self.send_segments.get(&port).copied();
         let sends_segments = sends_segments(&neighbour, self.heard.contains(port), before);
@@ -54,8 +54,14 @@ impl Acquaintances {
             HelloEnd::Host { .. } => 0,
         };
         let neighbour_mac = neighbour.mac;
-        let cabled =
-            CabledPort { port, interface, name, neighbour: neighbour_mac, neighbour_port, sends_segments };
+        let cabled = CabledPort {
+            port,
+            interface: index,
+            name: name.clone(),
+            neighbour: neighbour_mac,
+            neighbour_port,
+            sends_segments,
+        };
         Some(KernelPort::of(cabled, mtu.min(neighbour.mtu), neighbour.end, neighbour.flags))
     }
 }
@@ -117,8 +123,10 @@ mod tests {
         let neighbour = Neighbour { end, mac: Mac::from_position(1), mtu: 1400, flags: HelloFlags::SRV6 };
         let mut acquaintances = Acquaintances::default();
         acquaintances.hear(at(1), [(1, neighbour), (2, neighbour)]);
+        let interface =
+            |port| PortInterface { port, index: 7, name: "p".to_owned(), mtu: 1500, has_carrier: true };
         let told = |acquaintances: &mut Acquaintances| {
-            let ports = [1, 2].map(|port| acquaintances.kernel_port(port, 7, "p".to_owned(), 1500));
+            let ports = [1, 2].map(|port| acquaintances.kernel_port(&interface(port)));
             ports.map(|port| port.map(|port| (port.mtu, port.cabled.neighbour_port, port.by_segments)))
         };
         let known = Some((1400, 3, true));

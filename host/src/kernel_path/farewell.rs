@@ -106,7 +106,7 @@ impl KernelPath {
 
     /// Whether some host to which packets are sent may still need this one, because it has not asked its last question
     /// yet, or has not answered that of this host.
-    pub fn is_needed(&self) -> bool {
+    pub(crate) fn is_needed(&self) -> bool {
         self.is_holding() && self.destinations.values().any(|it| it.is_carried() && !it.farewell.is_over())
     }
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::segments::{self, Element};
+use mapper_fib::takeover::{TakingOver, first_free_number};
 use mapper_fib::{Nexthop, Objects, Route};
 use mapper_proto::{Instant, Mac};
 
@@ -19,9 +20,18 @@ use crate::routes::RouteTable;
 /// have its turn late. From then on all hosts deliver what comes by the tap interface, which loses nothing.
 pub(super) const UNPROVED_FOR: Duration = USED_LEFT_AFTER;
 
+/// How often it is looked whether anybody needs what was left. That takes a look at all ways, of which there may be thousands.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// What is known of the routes that an earlier run has left in the kernel.
 #[derive(Debug, Default)]
 pub(super) struct Left {
+    /// How far this run has come with taking over.
+    pub(super) taking_over: TakingOver,
+    /// When it is looked next whether anybody needs what was left.
+    look_at: Instant,
+    /// The revision of the ports and routes by which it was last said what the kernel is to hold.
+    pub(super) compared: u64,
     /// Whose the addresses were to which they lead.
     pub(super) addresses: BTreeMap<IpAddr, Mac>,
     /// The hosts that had them.
@@ -51,9 +61,20 @@ impl Left {
         self.needs_proof && !needed_proof
     }
 
-    /// When [`Self::handle_timeout`] is to be called at the latest.
+    /// Whether it is time to look whether anybody needs what was left.
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self.taking_over.is_under_way() && now >= self.look_at;
+        if is_due {
+            self.look_at = now + LOOK_EVERY;
+        }
+        is_due
+    }
+
+    /// When [`Self::handle_timeout`] is to be called at the latest, or it is to be looked whether anybody needs what was left.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.proof_from.filter(|_| !self.needs_proof)
+        let proof_from = self.proof_from.filter(|_| !self.needs_proof);
+        let look_at = self.taking_over.is_under_way().then_some(self.look_at);
+        proof_from.into_iter().chain(look_at).min()
     }
 
     /// Whether anything was left, as far as it is known whose it was.
@@ -80,6 +101,8 @@ impl Left {
 /// What an earlier run has left in the kernel, as far as a run that follows must know it before there are routes of a map.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeftRoutes {
+    /// All of it.
+    pub(super) objects: Objects,
     /// Whose each address was to which there are routes, as far as that can be told.
     pub(super) addresses: BTreeMap<IpAddr, Mac>,
     /// Whether packets went by their destination.
@@ -89,7 +112,7 @@ pub struct LeftRoutes {
 impl LeftRoutes {
     /// What is left among the objects that are there. All addresses of a host lead to groups of one number, and one of them may be
     /// the one that the fabric gave the host. `host_with` knows that address.
-    pub fn of(there: &Objects, host_with: impl Fn(Ipv6Addr) -> Option<Mac>) -> Self {
+    pub fn of(there: Objects, host_with: impl Fn(Ipv6Addr) -> Option<Mac>) -> Self {
         let routed = there.routes.iter().filter_map(|(key, route)| match route {
             Route::Group { group, .. } => Some((group.0 / 2, key.to.ip)),
             _ => None,
@@ -102,7 +125,12 @@ impl LeftRoutes {
         let hosts: BTreeMap<u32, Mac> = known.collect();
         let addresses = routed.iter().filter_map(|(number, ip)| Some((*ip, *hosts.get(number)?))).collect();
         let by_destination = there.nexthops.values().any(|it| matches!(it, Nexthop::Gateway { .. }));
-        Self { addresses, by_destination }
+        Self { objects: there, addresses, by_destination }
+    }
+
+    /// The first number for ways that no object has that was left.
+    pub(crate) fn first_free_number(&self) -> u32 {
+        first_free_number(&self.objects)
     }
 }
 
@@ -110,6 +138,7 @@ impl KernelPath {
     /// Says what an earlier run has left. If its packets went by their destination, so do those of this run until it is known
     /// whether others need it.
     pub fn set_left(&mut self, now: Instant, left: LeftRoutes) {
+        self.left.taking_over = TakingOver::begin(now, &left.objects);
         self.left.hosts = left.addresses.values().copied().collect();
         self.left.addresses = left.addresses;
         if left.by_destination {
@@ -128,7 +157,7 @@ impl KernelPath {
     /// host that starts find all others at once: a way to one that the map does not list may stay if it leads out of the map, and by
     /// segments closes no circle with what the map has. A host that has let go of its routes keeps none of an earlier
     /// run either.
-    pub fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
+    pub(super) fn leads_on(&self, to: IpAddr, nexthop: &Nexthop) -> bool {
         let Self { table, agent_port, ports, narrow, left, .. } = self;
         let Some(table) = table else { return !self.has_let_go };
         let (abilities, agent_port) = (self.used_abilities(), *agent_port);
@@ -150,14 +179,14 @@ impl KernelPath {
 
     /// Whether an earlier run has left ways to a host that the map does not list. It may come yet: what was left goes for good
     /// only when all such hosts are there.
-    pub fn misses_left_hosts(&self) -> bool {
+    pub(super) fn misses_left_hosts(&self) -> bool {
         self.left.addresses.values().any(|mac| !self.destinations.contains_key(mac))
     }
 
     /// Whether a nexthop of an earlier run leads out of the map to a host that the map lacks, and does no harm there.
     ///
     /// Source routes lead where they led. By the destination, packets reach a neighbour that the map lacks, and go on by its
-    /// table; what leads to another neighbour than the earlier run had has been removed ([`mapper_fib::takeover::taking_over`]). They
+    /// table; what leads to another neighbour than the earlier run had has been removed ([`mapper_fib::takeover::TakingOver::target`]). They
     /// do not come back: a host that has another map than this one's earlier run either has one without this host, whose tables lead
     /// to nobody outside of it, or one that this host has not got, of which nothing new is in use before it has got it. To a host
     /// without a crossbar nothing comes back that is not for it. Nobody proves such ways, which stay for half a minute at most.

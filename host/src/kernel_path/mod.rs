@@ -25,6 +25,7 @@
 //! before it sends any frame that was polled after them.
 
 mod acquaintances;
+mod cabled_ports;
 mod company;
 mod destination;
 mod farewell;
@@ -37,6 +38,7 @@ mod renewal;
 mod slots;
 mod status;
 mod surroundings;
+mod takeover;
 mod tap;
 #[cfg(test)]
 mod tests;
@@ -54,10 +56,12 @@ use std::time::Duration;
 
 use mapper_fib::{Change, Objects};
 use mapper_proto::map::{MapVersion, PortRef};
+use mapper_proto::neighbours::Neighbour;
+use mapper_proto::wire::HelloFlags;
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::routes::RouteTable;
-pub use acquaintances::Acquaintances;
+pub use cabled_ports::{CabledPorts, PortInterface};
 use company::Company;
 pub(crate) use company::needed_by;
 use destination::KernelDestination;
@@ -69,7 +73,7 @@ use own_addresses::OwnAddresses;
 pub use prober::KernelProbe;
 use prober::Prober;
 pub use status::{Behind, CarriedRoute, KernelPathStatus, NetworksApart, NotCarried, Shortened};
-pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort, Preference};
+pub use surroundings::{ByDestination, CABLE, KernelAbilities, KernelPort, KernelStart, Preference};
 use tap::Tap;
 pub(crate) use trying::Heard;
 use unlisted::Unlisted;
@@ -116,6 +120,7 @@ pub struct KernelPath {
     /// The number of the crossbar's port to this agent, if they are in one machine.
     agent_port: Option<u8>,
     ports: BTreeMap<u8, KernelPort>,
+    cabled: CabledPorts,
     own: OwnAddresses,
     /// The address from which probes of IPv4 come, and at which this host answers those of others.
     v4_probes_from: Option<Ipv4Addr>,
@@ -155,7 +160,8 @@ pub struct KernelPath {
     of_too_long: Objects,
     tap: Tap,
     changes: Vec<Change>,
-    /// See [`Self::revision`].
+    /// How often the ports or the routes have changed, or a way was found not to work, or ways were not proved in time; and
+    /// where an earlier run has left routes, how often hosts' addresses have. Each time, what was left is looked at anew.
     revision: u64,
     /// The hosts to which packets are shorter than the ends of all cables on the way say.
     shortened: BTreeMap<Mac, Shortened>,
@@ -174,6 +180,7 @@ impl KernelPath {
             company: Company::default(),
             agent_port: None,
             ports: BTreeMap::new(),
+            cabled: CabledPorts::default(),
             own: OwnAddresses::default(),
             v4_probes_from: None,
             table: None,
@@ -234,6 +241,22 @@ impl KernelPath {
             self.renew_ports();
             self.renew_all(now);
         }
+    }
+
+    /// Takes in the interfaces at all ports as they are now, and whose hellos are heard at each. Returns whether it is news.
+    pub(crate) fn set_interfaces(
+        &mut self,
+        now: Instant,
+        interfaces: &[PortInterface],
+        heard: &BTreeMap<u8, Neighbour>,
+    ) -> bool {
+        let dark_before = self.cabled.without_carrier().clone();
+        let ports = self.cabled.look(now, interfaces, heard);
+        // What was left leads nowhere by an interface without carrier.
+        self.revision += u64::from(dark_before != *self.cabled.without_carrier());
+        let revision = self.revision;
+        self.set_ports(now, ports);
+        revision != self.revision
     }
 
     /// Takes in which ports have known neighbours now.
@@ -407,12 +430,6 @@ impl KernelPath {
         all
     }
 
-    /// How often the ports or the routes have changed, or a way was found not to work, or ways were not proved in time; and
-    /// where an earlier run has left routes, how often hosts' addresses have. Each time, what was left is looked at anew.
-    pub const fn revision(&self) -> u64 {
-        self.revision
-    }
-
     /// Whether the kernel sends packets to any host.
     pub fn carries(&self) -> bool {
         self.destinations.values().any(KernelDestination::is_carried)
@@ -437,9 +454,29 @@ impl KernelPath {
     /// does not whose agent has let go of its routes, as another host has its address, or holds a map of itself alone: nobody
     /// keeps what that kernel holds in step with the maps of others. A host that starts does, as an earlier run may have left
     /// what it takes.
-    pub fn forwards_by_destination(&self) -> bool {
+    pub(crate) fn forwards_by_destination(&self) -> bool {
         let is_in_step = self.table.as_ref().map_or(!self.has_let_go, |table| table.has_next_hops());
         self.goes_by_destination() && !self.is_parting() && self.agent_port.is_some() && is_in_step
+    }
+
+    /// What the neighbours are to be told of this kernel. One that forwards nothing only says whether it sends by destination.
+    pub fn hello_flags(&self) -> HelloFlags {
+        let KernelAbilities { segments, compressed, by_destination, .. } = self.abilities;
+        if !self.has_crossbar() {
+            return if by_destination.is_needed() { HelloFlags::ROUTES } else { HelloFlags::NONE };
+        }
+        let of_segments = HelloFlags::of_segments(segments, compressed);
+        if self.forwards_by_destination() { of_segments.with(HelloFlags::ROUTES) } else { of_segments }
+    }
+
+    /// A port, if it leads to a known neighbour.
+    pub fn port(&self, port: u8) -> Option<&KernelPort> {
+        self.ports.get(&port)
+    }
+
+    /// The ports that lead to a known neighbour, each with the longest packet that both ends of its cable carry, in bytes.
+    pub(crate) fn port_mtus(&self) -> impl Iterator<Item = (u8, usize)> + '_ {
+        self.ports.iter().map(|(&port, it)| (port, it.mtu as usize))
     }
 
     /// Whether the host has a crossbar of its own, in the same machine.

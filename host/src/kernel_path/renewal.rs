@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fib::crossbar::{self, CabledPort, Delivery, Role};
 use mapper_fib::segments::Packing;
-use mapper_fib::{Objects, RouteKey, Rule, changes};
+use mapper_fib::{Change, Objects, RouteKey, Rule, Table, changes};
 use mapper_proto::map::PortRef;
 use mapper_proto::{Instant, Mac};
 
@@ -156,6 +156,13 @@ impl KernelPath {
             let all: Vec<Mac> = self.destinations.keys().copied().collect();
             all.into_iter().for_each(|mac| self.update(mac));
         }
+    }
+
+    /// Has the routes for packets that are too long for segments put again, as the tap interface has got another MTU: the kernel
+    /// gives that to routes of IPv6 out of it.
+    pub(crate) fn put_too_long_again(&mut self) {
+        let too_long = self.wanted().routes.into_iter().filter(|(key, _)| key.table == Table::TooLong);
+        self.changes.extend(too_long.map(|(key, route)| Change::PutRoute(key, route)));
     }
 
     pub(super) fn forget_destination(&mut self, mac: Mac) {

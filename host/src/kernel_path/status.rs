@@ -268,7 +268,7 @@ impl KernelPath {
     /// Whether all ways were tried that this run may send packets along now, so that what an earlier run left
     /// can go. It does not wait for ways by destination that become usable only once all hosts have the map,
     /// as tables of two maps could send a packet in a circle.
-    pub fn has_tried_all(&self) -> bool {
+    pub(crate) fn has_tried_all(&self) -> bool {
         let is_tried = |why| match why {
             NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress => false,
             NotCarried::NotHere
@@ -283,13 +283,8 @@ impl KernelPath {
         self.not_carried().all(|(_, _, why)| is_tried(why)) && !self.destinations.values().any(awaits_v4)
     }
 
-    /// Whether what an earlier run left in the kernel is needed no more, at a host whose agent is configured or is not.
-    pub fn has_taken_over(&self, is_configured: bool) -> bool {
-        is_configured && self.has_tried_all() && !self.misses_left_hosts()
-    }
-
     /// Whether there is a host of which no probe was answered on any of its ways.
-    pub fn lacks_answers(&self) -> bool {
+    pub(crate) fn lacks_answers(&self) -> bool {
         self.not_carried()
             .any(|(_, _, why)| matches!(why, NotCarried::NoAnswer | NotCarried::OtherNetwork(_)))
     }

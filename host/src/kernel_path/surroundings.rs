@@ -8,6 +8,8 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::{HelloEnd, HelloFlags};
 
+use super::LeftRoutes;
+
 /// The port of a host that has no crossbar of its own: its one interface.
 pub const CABLE: u8 = 0;
 
@@ -22,6 +24,21 @@ pub struct KernelAbilities {
     pub by_destination: ByDestination,
     /// What it takes off the MTU of a route by segments.
     pub left_unused: LeftUnused,
+}
+
+/// What a host is to know of its kernel from the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelStart {
+    /// From this the nonces of probes are drawn. It must be random, so that nobody can guess them.
+    pub seed: u64,
+    /// The number of the interface of users' frames, which carries what no kernel does.
+    pub tap: u32,
+    /// What an earlier run has left in the kernel.
+    pub left: LeftRoutes,
+    /// What the kernel can do.
+    pub abilities: KernelAbilities,
+    /// The number of the own crossbar's port to this agent, if they are in one machine.
+    pub agent_port: Option<u8>,
 }
 
 /// When a host's kernel sends packets by their destination, and forwards them so where the host has a crossbar.

@@ -21,6 +21,7 @@ impl KernelPath {
     /// Does what is due. `heard` says what is heard of the agent of a host.
     pub(crate) fn handle_timeout(&mut self, now: Instant, heard: impl Fn(Mac) -> Heard) {
         self.part_company(now);
+        self.look_at_left(now);
         self.settle_doubts(&heard);
         let (is_holding, new_from) = (self.is_holding(), self.new_ways_from());
         let Self { prober, destinations, own, agent_port, left, v4_probes_from, .. } = self;

@@ -14,10 +14,6 @@ use super::{LinkError, readiness, set_link};
 use crate::netlink::message::{Message, attributes, messages, text, u16_at, u32_at};
 use crate::netlink::socket::{RequestSocket, notices};
 
-/// The least MTU that IPv6 works with (RFC 8200, section 5). Linux switches IPv6 off on an interface with less, and takes away
-/// addresses, routes and settings that it has there.
-pub const LEAST_MTU_OF_IPV6: u32 = 1280;
-
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;

@@ -72,6 +72,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The time within which each child in the tree asks its parent twice, and so hears what it knows.
+    pub(super) fn heard_within(&self) -> Duration {
+        2 * (self.query_interval + self.verify_pause)
+    }
+
     /// The agent's rank in the election.
     pub const fn rank(&self) -> Rank {
         Rank { level: self.level, mac: self.mac }

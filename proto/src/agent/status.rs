@@ -1,6 +1,7 @@
 //! What an agent shows of itself: status and counters.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use enum_map::Enum;
 use strum::IntoStaticStr;
@@ -178,6 +179,11 @@ pub struct Status {
 }
 
 impl Agent {
+    /// The time within which each child in the tree asks this agent, and so hears what it knows.
+    pub fn heard_within(&self) -> Duration {
+        self.settings.heard_within()
+    }
+
     /// A picture for status displays.
     pub fn status(&self) -> Status {
         let held = self.held.as_deref();

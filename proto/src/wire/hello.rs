@@ -71,6 +71,12 @@ impl HelloFlags {
     /// with it that it sends packets by their destination.
     pub const ROUTES: Self = Self(0x0004);
 
+    /// What a crossbar says whose kernel obeys segments, or not, and compressed ones, or not.
+    pub const fn of_segments(obeys: bool, obeys_compressed: bool) -> Self {
+        let whole = if obeys { Self::SRV6 } else { Self::NONE };
+        if obeys_compressed { whole.with(Self::SRV6_COMPRESSED) } else { whole }
+    }
+
     /// The flags with these bits.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)

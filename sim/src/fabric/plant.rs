@@ -278,6 +278,12 @@ impl Plant {
         hosts.into_iter().find(|&host| self.own_xbar(host).is_some())
     }
 
+    /// All ports of an xbar.
+    pub(crate) fn ports_of(&self, xbar: u32) -> impl Iterator<Item = PlantPort> + '_ {
+        let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
+        (*base..base + u32::from(crossbar.ports)).map(|socket| self.sockets[socket as usize].end)
+    }
+
     /// The ports of an xbar that have carrier and are cabled to other nodes, each with the other end of its
     /// cable.
     pub(crate) fn cabled_ports(&self, xbar: u32) -> Vec<(PlantPort, PlantPort)> {

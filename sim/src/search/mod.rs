@@ -192,6 +192,7 @@ impl Scenario {
                 if world.kernels_are_left_within().is_zero() {
                     world.check_packets().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
                 }
+                world.check_tap_mtus().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
                 // Without keys, a host that was hostile may have told others that it has a name which it does
                 // not have.
                 if self.setup.signed || !world.was_hostile() {

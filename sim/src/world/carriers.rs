@@ -1,17 +1,8 @@
-//! Which carriers a host sees: that of its own interface, and those of a crossbar on the same machine.
+//! Hosts see the carriers of their interfaces, and nodes those of their crossbars.
 
-use mapper_proto::PortSet;
+use mapper_host::OwnCrossbar;
 
 use super::World;
-
-/// What a host has seen of carriers.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
-    /// The carrier of its interface.
-    pub(super) own: bool,
-    /// The tag and the carriers of its crossbar, if it is a node.
-    pub(super) crossbar: Option<(u64, PortSet)>,
-}
 
 impl World {
     /// Tells each host which carriers have changed, and those whose checks xbars sent on lately by ports that have none any
@@ -23,35 +14,16 @@ impl World {
         self.send_notices();
     }
 
-    /// Tells a host which of the carriers that it sees have changed.
+    /// Tells a host which carriers it sees.
     pub(super) fn show_carriers(&mut self, host: u32) {
         let own = self.plant.sees_carrier(host);
-        let crossbar = if self.options.nodes { self.plant.own_crossbar(host) } else { None };
-        let (now, ports) = (self.now, self.plant.wired_ports(host));
-        let slot = &mut self.hosts[host as usize];
-        let Some(real) = slot.node.as_mut().and_then(|node| node.host_mut()) else { return };
-        let before = slot.seen;
-        if own && !before.own {
-            real.own_carrier_is_back(now);
-        }
-        slot.seen = Seen { own, crossbar };
-        // A host that was cabled to another crossbar no longer sees the former one, so it is told only of the
-        // new one.
-        let mut known = ports;
-        match before.crossbar {
-            Some((tag, carriers)) if crossbar.is_some_and(|(now, _)| now == tag) => known = carriers,
-            Some((tag, carriers)) => {
-                carriers
-                    .changes_to(PortSet::ALL)
-                    .for_each(|(port, _)| real.handle_carrier(now, tag, port, true));
-            }
-            None => {}
-        }
-        if let Some((tag, carriers)) = crossbar {
-            for (port, up) in known.changes_to(carriers) {
-                real.handle_carrier(now, tag, port, up);
-            }
-        }
+        let crossbar = self.plant.own_crossbar(host).filter(|_| self.options.nodes);
+        let ports = self.plant.wired_ports(host);
+        let crossbar = crossbar.map(|(tag, carriers)| OwnCrossbar { tag, ports, carriers });
+        let now = self.now;
+        let Some(real) = self.real_host(host) else { return };
+        real.handle_own_carrier(now, own);
+        real.handle_carriers(now, crossbar);
         self.drain(host);
         self.show_kernel_ports(host);
     }

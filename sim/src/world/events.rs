@@ -30,6 +30,7 @@ impl World {
             HostEvent::CableLosesFrames { at, lost_percent } => {
                 Some(("cable loses", format!("{lost_percent} % at port {} of xbar {}", at.port, at.xbar)))
             }
+            HostEvent::MappedOnce => Some(("mapped once", String::new())),
             HostEvent::LengthsChanged => Some(("lengths", String::new())),
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),
         };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mapper_host::HostEvent;
 use mapper_proto::Instant;
 use mapper_proto::wire::split_route;
 use rand::RngExt;
@@ -18,6 +19,7 @@ impl World {
     /// each call of its handlers.
     pub(super) fn drain(&mut self, host: u32) {
         let index = host as usize;
+        self.set_tap_mtu(host);
         self.serve_kernel(host);
         loop {
             let mut payload = self.flights.buffer();
@@ -31,7 +33,11 @@ impl World {
         self.take_user_frames(host);
         self.send_probes(host);
         while let Some(event) = self.hosts[index].node.as_mut().and_then(|node| node.poll_event()) {
+            let ends = event == HostEvent::MappedOnce;
             self.take_event(host, event);
+            if ends {
+                return self.end_agent(host);
+            }
         }
         if let Some(task) = self.hosts[index].node.as_mut().and_then(|node| node.poll_task()) {
             self.begin_routes(host, task);

@@ -7,7 +7,6 @@ use mapper_proto::agent::Settings;
 use mapper_proto::map::MapVersion;
 use mapper_proto::{Instant, Mac};
 
-use super::carriers;
 use super::keys::KeyStep;
 use super::routes::Pending;
 use crate::node::SimulatedHost;
@@ -38,8 +37,6 @@ pub(super) struct HostSlot {
     pub(super) waiting: VecDeque<u32>,
     /// The crossbar that is in one process with its agent, if it is a node.
     pub(super) own_crossbar: Option<u32>,
-    /// What it has seen of carriers.
-    pub(super) seen: carriers::Seen,
     /// The computation of its routes that is under way.
     pub(super) pending: Option<Pending>,
     /// The longest frame that its interface carries, in bytes behind the Ethernet header.
@@ -79,7 +76,6 @@ impl HostSlot {
             busy_until: Instant::ZERO,
             waiting: VecDeque::new(),
             own_crossbar,
-            seen: carriers::Seen::default(),
             pending: None,
             mtu_bytes: ETHERNET_MTU,
             mtu_at_start_bytes: ETHERNET_MTU,

@@ -21,6 +21,7 @@ mod routes;
 mod safety;
 mod start;
 mod strike;
+mod tap_mtu;
 mod trace;
 mod traffic;
 mod union;
@@ -143,6 +144,8 @@ pub struct World {
     found: BTreeMap<(u32, Wanted), Vec<Mac>>,
     /// Whether some host has been hostile.
     was_hostile: bool,
+    /// Whether agents that map once leave their routes in the kernels when they end.
+    keeps_kernel_routes: bool,
     /// The hosts that ever had a name that is not announced.
     ever_named: BTreeMap<Wanted, BTreeSet<Mac>>,
     /// Users' frames, if users send some.
@@ -230,6 +233,7 @@ impl World {
             newly_configured: false,
             found: BTreeMap::new(),
             was_hostile: false,
+            keeps_kernel_routes: false,
             ever_named: BTreeMap::new(),
             traffic,
             kernels,

@@ -29,6 +29,7 @@ impl World {
         if let Some(real) = self.real_host(host).filter(|_| carries) {
             real.set_mtu(now, mtu);
         }
+        self.tell_own_cables(host);
         self.drain(host);
         // Its neighbours learn of this by hellos, and their kernels then send no packets across the cables to
         // it that are longer.
@@ -91,7 +92,7 @@ impl World {
     }
 
     /// The [`Host`] that runs at a host, if the software there is one.
-    fn real_host(&mut self, host: u32) -> Option<&mut Host> {
+    pub(super) fn real_host(&mut self, host: u32) -> Option<&mut Host> {
         self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut())
     }
 }

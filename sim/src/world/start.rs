@@ -1,10 +1,10 @@
 //! How the software of a host starts, and takes the place of what ran there before.
 
-use mapper_host::UserFrames;
+use mapper_host::{EndOnceMapped, UserFrames};
 use mapper_proto::agent::Settings;
 
+use super::World;
 use super::options::derive_seed;
-use super::{World, carriers};
 use crate::node::{SimulatedHost, Start};
 
 /// Names the stream of seeds for agents.
@@ -42,9 +42,8 @@ impl World {
         if !self.hosts[host as usize].more_names.is_empty() {
             self.say_names(host);
         }
-        let own = self.plant.sees_carrier(host);
-        self.hosts[host as usize].seen = carriers::Seen { own, crossbar: None };
         self.show_carriers(host);
+        self.tell_own_cables(host);
         self.begin_with_kernel(host, seed);
     }
 
@@ -63,6 +62,22 @@ impl World {
             settings.mtu = self.link_mtu(host);
         }
         settings
+    }
+
+    /// Has all hosts that run end once mapping is complete everywhere, as [`EndOnceMapped`] says.
+    pub fn end_once_mapped(&mut self, how: EndOnceMapped) {
+        self.keeps_kernel_routes = how.keeps_kernel_routes;
+        for host in &mut self.hosts {
+            if let Some(real) = host.node.as_mut().and_then(|node| node.host_mut()) {
+                real.end_once_mapped(self.now, how);
+            }
+        }
+    }
+
+    /// Ends the agent of a host that has mapped once.
+    pub(super) fn end_agent(&mut self, host: u32) {
+        self.leave_kernel(host, self.keeps_kernel_routes);
+        self.occupy(host, None);
     }
 
     /// Puts another agent, or none, in place of the one at a host. Its routes go with it.

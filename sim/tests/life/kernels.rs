@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mapper_fabric::generate;
+use mapper_host::EndOnceMapped;
 use mapper_host::kernel_path::V4_LEFT_WITHIN;
 use mapper_proto::Instant;
 use mapper_sim::fabric::{PlantNode, Xbars};
@@ -231,23 +232,41 @@ fn the_crossbar_of_a_node_ends_with_its_agent_and_its_kernel_goes_on() {
 }
 
 #[test]
-fn agents_that_end_are_needed_until_all_others_have_tried_their_ways_to_them() {
+fn agents_that_map_once_end_when_kernels_carry_all_without_them() {
+    let is_over = |world: &World| (0..4).all(|host| world.map(host).is_none());
     for choice in [KernelChoice::Auto, KernelChoice::Routes] {
         // At the latter moment all have heard that all have the map, which they hear once only.
-        for told_at_ms in [20, 1000] {
+        for (told_at_ms, keeps_kernel_routes) in [(20, true), (1000, true), (20, false)] {
             let mut world = ring_by(choice, "");
             run_to(&mut world, told_at_ms);
-            world.hold_kernel_routes_once_complete();
-            let mut was_needed = !world.needed_hosts().is_empty();
-            for ms in told_at_ms + 1..told_at_ms + 200 {
+            let until = Instant::ZERO + Duration::from_secs(60);
+            world.end_once_mapped(EndOnceMapped { until, keeps_kernel_routes });
+            let mut ms = told_at_ms;
+            while !is_over(&world) {
+                ms += 100;
+                assert!(ms < 40_000, "{choice:?} from {told_at_ms} ms on: some agent has not ended");
                 run_to(&mut world, ms);
-                was_needed |= !world.needed_hosts().is_empty();
             }
-            run_to(&mut world, told_at_ms + 2000);
-            assert!(was_needed, "{choice:?} from {told_at_ms} ms on");
-            let needed = world.needed_hosts();
-            assert!(needed.is_empty(), "{choice:?} from {told_at_ms} ms on: {needed:?}");
-            assert!(world.stats().by_kernel > 0, "{choice:?} from {told_at_ms} ms on");
+            let carried = world.check_packets_without_agents();
+            assert_eq!(
+                carried.is_ok(),
+                keeps_kernel_routes,
+                "{choice:?} from {told_at_ms} ms on: {carried:?}"
+            );
         }
+    }
+}
+
+#[test]
+fn the_interfaces_of_all_users_have_the_mtu_that_all_cables_carry() {
+    let wide: String = (1..=4).map(|host| format!("at 0ms mtu h{host} 2000\n")).collect();
+    let mut world = ring(&format!("{wide}at 2s mtu h2 1500\nat 4s mtu h2 2000\n"));
+    run_to(&mut world, 1000);
+    let widest = world.tap_mtu(0).unwrap();
+    for (ms, less) in [(1900, 0), (3900, 500), (6000, 0)] {
+        run_to(&mut world, ms);
+        world.check_tap_mtus().unwrap();
+        let now = [0, 1, 2, 3].map(|host| world.tap_mtu(host).unwrap());
+        assert_eq!(now, [widest - less; 4], "{ms} ms");
     }
 }

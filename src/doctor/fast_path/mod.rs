@@ -17,9 +17,10 @@ mod users_packets;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use mapper_fib::LEAST_MTU_OF_IPV6;
 use mapper_fib::segments::OUTER_HEADER_BYTES;
 use mapper_machine::kernel::{Abilities, Ability};
-use mapper_machine::link::interface::{Interface, LEAST_MTU_OF_IPV6};
+use mapper_machine::link::interface::Interface;
 use mapper_machine::link::uses;
 use mapper_machine::options::DataPathChoice;
 

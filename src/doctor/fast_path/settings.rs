@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mapper_fabric::wording::with_causes;
-use mapper_machine::link::interface::{Interface, LEAST_MTU_OF_IPV6};
+use mapper_fib::LEAST_MTU_OF_IPV6;
+use mapper_machine::link::interface::Interface;
 use mapper_machine::sysctl::{ForwardingNeeds, Lacking};
 use rustix::fs::Access;
 

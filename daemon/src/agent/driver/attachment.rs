@@ -86,6 +86,14 @@ impl Attachment {
         (FIRST_PORT..=self.outer.agent_port()).collect()
     }
 
+    /// The tag of a node's crossbar.
+    pub(super) fn tag(&self) -> Option<u64> {
+        match self.crossbar.as_ref()?.kind() {
+            CrossbarKind::Tagged { tag } => Some(tag),
+            CrossbarKind::Plain => None,
+        }
+    }
+
     /// The ports of a node that lead out of the machine; empty for an agent alone.
     pub(super) fn outer_ports(&self) -> Vec<BoardPort> {
         let Some(switch) = &self.crossbar else { return Vec::new() };

@@ -148,7 +148,6 @@ impl Driver {
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
         let due = [
-            self.leave_at,
             self.rest_at,
             limit,
             self.notifier.feed_at(),
@@ -209,6 +208,7 @@ impl Driver {
     /// Polls the host until there is nothing left, in the order of its contract. `source` is the sender of the frame that
     /// the host was just given, if it was given one.
     fn drain(&mut self, source: Option<Mac>) {
+        self.set_tap_mtu();
         self.serve_kernel();
         let link = &self.attachment.link;
         let mut sent = false;

@@ -16,10 +16,6 @@ use super::computation::Outcome;
 use super::state::{Driver, RoutingFailure};
 use mapper_machine::freed;
 
-/// How long a host that maps once waits at least, once it has a map that all hosts have, for other hosts that this one lacks and,
-/// if it leaves its routes in the kernel, for kernels that have answered nothing. On a busy machine agents are seconds behind,
-/// and whoever ends too soon has no routes to them for good.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 /// How long after something happened memory is given back that was needed for it. After a map, ways through kernels are tried
 /// and names come, on a busy machine for minutes.
 const REST_AFTER: Duration = Duration::from_secs(5);
@@ -49,6 +45,7 @@ impl Driver {
             HostEvent::Found(found) => self.take_found(&found),
             HostEvent::AddressPicked(picked) => self.take_picked(picked),
             HostEvent::Sounded { number, sounded } => self.answer_sounding(number, sounded),
+            HostEvent::MappedOnce => self.has_mapped_once = true,
             HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
             HostEvent::RoutingFailed { version, why } => {
                 error!(
@@ -149,7 +146,6 @@ impl Driver {
         for conflict in map.address_conflicts() {
             warn!(mac = self.called(conflict.mac), "{conflict}");
         }
-        self.follow_tap_mtu();
         self.warn_of_changes();
     }
 
@@ -182,7 +178,6 @@ impl Driver {
     }
 
     fn network_complete(&mut self, version: MapVersion) {
-        self.follow_tap_mtu();
         self.warn_of_changes();
         if self.host.table().is_none_or(|table| table.hosts().next().is_none()) {
             // A network that has only this host is complete, too, but nobody waits for that.
@@ -192,12 +187,6 @@ impl Driver {
         if self.complete.replace(version) != Some(version) {
             info!(version = self.version_in_words(version), "network is fully configured");
             self.put_off_rest();
-        }
-        if self.config.map_once.is_some() && self.leave_at.is_none() {
-            // The hosts below this one in the tree hear of it when they next ask this agent, so it stays
-            // until then.
-            self.leave_at = Some(self.now() + self.heard_within());
-            self.wait_for_answers_until = self.now() + (3 * self.heard_within()).max(ANSWERS_WITHIN);
         }
     }
 
@@ -213,12 +202,6 @@ impl Driver {
             freed::give_back_heap();
             freed::give_back_code_and_constants();
         }
-    }
-
-    /// The time within which each child in the tree asks this agent, and so hears what it knows.
-    pub(super) fn heard_within(&self) -> Duration {
-        let settings = &self.config.settings;
-        2 * (settings.query_interval + settings.verify_pause)
     }
 
     fn log_dropped(&mut self, error: FrameError, source: Option<Mac>) {

@@ -7,11 +7,11 @@ use std::io;
 use std::net::IpAddr;
 
 use mapper_fabric::wording::with_causes;
-use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, LeftRoutes};
+use mapper_host::kernel_path::{CarriedRoute, KernelPath, KernelStart, LeftRoutes};
 use mapper_machine::kernel::probing::{Arrived, EndedHop};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
-use mapper_proto::wire::{AgentState, HelloFlags};
+use mapper_proto::wire::HelloFlags;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -20,8 +20,8 @@ use super::state::Driver;
 use crate::agent::DaemonError;
 use crate::agent::options::Config;
 use crate::agent::status::DataPath;
-use crate::xbar::cabled_ports::CabledPorts;
 use crate::xbar::forwarding::{Forwarding, KernelUse, Opened, take_away_what_is_left};
+use crate::xbar::port_interfaces::{look_up, too_small};
 use probes::Probes;
 
 mod counts;
@@ -35,18 +35,17 @@ pub(super) struct KernelSide {
     said: Option<HelloFlags>,
     /// Who is at the other ends of the cables.
     neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
-    pub(super) cabled_ports: CabledPorts,
+    /// At which interfaces the kernel carries nothing for their MTU, in words.
+    too_small: Option<String>,
     /// When the packets that the kernel sent are counted next.
     count_at: Instant,
     probes: Probes,
-    /// The revision of the host's ports and routes by which it was last looked at what an earlier run left.
-    revision: u64,
 }
 
 impl KernelSide {
     /// What keeps packets from the ways through the kernels on this machine, in words.
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
-        [self.cabled_ports.too_small(), self.probes.forbidden()].into_iter().flatten()
+        [self.too_small.clone(), self.probes.forbidden()].into_iter().flatten()
     }
 
     /// Opens the kernel if users' packets may go by it, and otherwise says why not, in words. It needs
@@ -72,23 +71,12 @@ impl KernelSide {
                 forwarding,
                 said: None,
                 neighbours,
-                cabled_ports: CabledPorts::default(),
+                too_small: None,
                 count_at: Instant::ZERO,
                 probes: Probes::default(),
-                revision: 0,
             }),
             Opened::NotUsed(why) => Err(why),
         })
-    }
-
-    /// What the kernel can do, as far as it may be used.
-    fn abilities(&self) -> KernelAbilities {
-        KernelAbilities {
-            segments: self.forwarding.segments(),
-            compressed: self.forwarding.compressed(),
-            by_destination: self.forwarding.routes(),
-            left_unused: self.forwarding.left_unused(),
-        }
     }
 }
 
@@ -136,16 +124,12 @@ impl Driver {
         self.keep_tap(self.kernel.is_ok());
         let now = self.now();
         let (Ok(side), Some(users)) = (&mut self.kernel, &self.users) else { return self.tell_data_path() };
-        side.forwarding.set_tap(users.tap().index());
-        self.host.use_kernel(seed, side.forwarding.first_number(), users.tap().index());
-        let prefix = self.config.fabric_prefix;
-        let left = LeftRoutes::of(&side.forwarding.take_found(), |ip| prefix.mac_of(ip));
-        self.host.set_left_routes(now, left);
-        if self.config.keep_routes && self.config.map_once.is_some() {
-            self.host.hold_kernel_routes_once_complete();
-        }
+        let (tap, prefix) = (users.tap().index(), self.config.fabric_prefix);
+        side.forwarding.set_tap(tap);
+        let left = LeftRoutes::of(side.forwarding.take_found(), |ip| prefix.mac_of(ip));
         let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
-        self.host.set_kernel_abilities(now, side.abilities(), agent_port);
+        let abilities = side.forwarding.abilities();
+        self.host.use_kernel(now, KernelStart { seed, tap, left, abilities, agent_port });
         self.say_flags();
         self.tell_data_path();
     }
@@ -162,7 +146,7 @@ impl Driver {
     /// Tells the neighbours at all ports what this kernel does with packets, if it is not what they were told last.
     fn say_flags(&mut self) {
         let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
-        let flags = side.forwarding.flags(path.forwards_by_destination());
+        let flags = path.hello_flags();
         if side.said.replace(flags) == Some(flags) {
             return;
         }
@@ -174,7 +158,7 @@ impl Driver {
         match said {
             FromKernel::Neighbours => {
                 self.follow_neighbours();
-                self.follow_tap_mtu();
+                self.follow_own_cables();
             }
             FromKernel::Recheck => self.recheck_kernel(),
             FromKernel::Datagram(Arrived { bytes, len, from, arrived_ns }) => {
@@ -203,12 +187,11 @@ impl Driver {
     pub(super) fn follow_neighbours(&mut self) {
         let now = self.now();
         let Ok(side) = &mut self.kernel else { return };
-        let joined = side.neighbours.borrow_and_update().clone();
-        let interfaces = self.attachment.outer.interfaces();
-        let (interfaces, ports) = side.cabled_ports.look(now, interfaces, &joined);
-        side.forwarding.set_without_carrier(side.cabled_ports.without_carrier());
-        side.forwarding.keep_settings_of(interfaces);
-        self.host.set_kernel_ports(now, ports);
+        let heard = side.neighbours.borrow_and_update().clone();
+        let interfaces = look_up(self.attachment.outer.interfaces());
+        side.too_small = too_small(&interfaces);
+        side.forwarding.keep_settings_of(&interfaces);
+        self.host.set_kernel_interfaces(now, &interfaces, &heard);
     }
 
     /// Has the kernel hold what the host wants.
@@ -216,14 +199,8 @@ impl Driver {
         let Ok(side) = &mut self.kernel else { return };
         let changes = self.host.take_kernel_changes();
         side.forwarding.carry_out(&changes);
-        // Routes that an earlier run left are looked at anew when there is another map, cables lead elsewhere or
-        // addresses are another host's.
-        if let Some(path) = self.host.kernel_path()
-            && side.forwarding.is_taking_over()
-            && side.revision != path.revision()
-        {
-            side.revision = path.revision();
-            side.forwarding.recheck(&path.wanted(), |to, nexthop| path.leads_on(to, nexthop));
+        if self.host.wants_kernel_read() {
+            self.read_kernel();
         }
         if !changes.is_empty() {
             self.put_off_rest();
@@ -259,29 +236,18 @@ impl Driver {
         self.host.set_v4_probes_from(now, from);
     }
 
-    /// Compares what the kernel holds with what it is to hold.
+    /// Looks again what others may have changed: who the neighbours are, as those are given up that have been silent for long, and what
+    /// the kernel holds.
     fn recheck_kernel(&mut self) {
-        self.note_taken_over();
-        // Neighbours that have been silent for long are given up.
         self.follow_neighbours();
+        self.read_kernel();
+    }
+
+    /// Compares what the kernel holds with what it is to hold.
+    fn read_kernel(&mut self) {
         let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
-        side.revision = path.revision();
-        side.forwarding.recheck(&path.wanted(), |to, nexthop| path.leads_on(to, nexthop));
-    }
-
-    /// Lets go of what an earlier run left, once this one has tried all its ways.
-    fn note_taken_over(&mut self) {
-        let is_configured = self.host.agent().status().state == AgentState::Configured;
-        if self.host.kernel_path().is_some_and(|path| path.has_taken_over(is_configured))
-            && let Ok(side) = &mut self.kernel
-        {
-            side.forwarding.has_taken_over();
-        }
-    }
-
-    /// Whether it is not known yet of some host whether the kernel carries its packets.
-    pub(super) fn is_trying_ways(&self) -> bool {
-        self.kernel.as_ref().ok().and(self.host.kernel_path()).is_some_and(|path| !path.has_tried_all())
+        let wanted = path.wanted();
+        side.forwarding.recheck(&wanted, |there| self.host.handle_kernel_contents(there).unwrap_or_default());
     }
 
     /// Takes away what was installed in the kernel.

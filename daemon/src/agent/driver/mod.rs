@@ -26,7 +26,6 @@ mod resolution;
 mod shown;
 mod soundings;
 mod state;
-mod tap_mtu;
 mod user_interface;
 mod warnings;
 
@@ -35,6 +34,7 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use mapper_host::EndOnceMapped;
 use mapper_machine::link::LinkError;
 use mapper_machine::link::held_address::AddressMonitor;
 use mapper_machine::link::interface::InterfaceMonitor;
@@ -45,6 +45,7 @@ use mapper_machine::process::Starter;
 use mapper_machine::service::{self, Ran, ServiceError};
 use mapper_machine::signals::Signals;
 use mapper_machine::status::{StatusServer, StatusSocketError};
+use mapper_proto::Instant;
 use tracing::{info, warn};
 
 pub(crate) use followers::Followers;
@@ -176,6 +177,10 @@ async fn serve(
     }
     let mut driver = Driver::new(source, config, attachment, (users, kernel), (seed, secret), exporter);
     driver.begin_with_kernel(random_seed().map_err(ServiceError::Runtime)?);
+    if let Some(limit) = driver.config.map_once {
+        let (until, keeps_kernel_routes) = (Instant::ZERO + limit, driver.config.keep_routes);
+        driver.host.end_once_mapped(driver.now(), EndOnceMapped { until, keeps_kernel_routes });
+    }
     match paths_number {
         Ok(number) => driver.followers.tell_of_paths(number),
         Err(error) => {

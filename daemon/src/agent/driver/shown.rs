@@ -51,7 +51,11 @@ impl Driver {
             repairs: *self.host.healing().counts(),
             log_lines_lost: log::lines_lost(),
             data_path: self.data_path(),
-            tap: self.users.as_ref().map(|users| users.status(counters)),
+            tap: self
+                .users
+                .as_ref()
+                .zip(self.host.tap_mtu())
+                .map(|(users, mtu)| users.status(mtu.given(), counters)),
             picking: self.picking().map(|network| network.to_string()).collect(),
             address_clashes: self.address_clashes(),
             plan: self.plan.standing().cloned(),
@@ -138,7 +142,10 @@ impl Driver {
     /// What it takes to read back by which segments the kernel sends; `None` if it is not used.
     fn kernel_asked(&self) -> Option<KernelAsked> {
         let (Ok(side), Some(path)) = (&self.kernel, self.host.kernel_path()) else { return None };
-        Some(KernelAsked { told: path.segments_told(), read_back: side.forwarding.read_back() })
+        Some(KernelAsked {
+            told: path.segments_told(),
+            read_back: side.forwarding.read_back(path.may_hold_left()),
+        })
     }
 
     /// All that is needed to answer a request for the hosts and the paths to them.
@@ -163,7 +170,7 @@ impl Driver {
                 .collect(),
             learned: self.learned_shown(),
             told: directory.hosts().chain([self.host.own()]).map(told).collect(),
-            link_mtu: self.least_cable().unwrap_or(attachment.mtu),
+            link_mtu: self.host.least_cable().unwrap_or(attachment.mtu),
             max_hops: self.config.route_options().max_hops,
         }
     }

@@ -174,7 +174,7 @@ impl HopNames<'_> {
 
     fn hop(&self, PortRef { xbar, port }: PortRef, echo: Option<EchoWay>) -> Hop {
         let tag = self.table.tag(xbar);
-        let own = self.driver.attachment.crossbar.as_ref().and_then(|_| self.driver.own_tag());
+        let own = self.driver.attachment.tag();
         let interface = (tag.is_some() && tag == own).then(|| {
             let ports = self.driver.attachment.outer_ports();
             ports.into_iter().find(|it| it.port == port).map(|it| it.interface)

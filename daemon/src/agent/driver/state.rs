@@ -63,8 +63,8 @@ pub(super) struct Driver {
     pub(super) kernel: Result<KernelSide, String>,
     /// What users' packets go by, as the log says it.
     pub(super) told_data_path: String,
-    /// The carriers of a node's crossbar, and those that the host was last told of.
-    pub(super) carriers: Option<(watch::Receiver<PortSet>, PortSet)>,
+    /// The carriers of a node's crossbar.
+    pub(super) carriers: Option<watch::Receiver<PortSet>>,
     pub(super) computation: Computation,
     /// Programs that wait for names, addresses or paths to change.
     pub(super) followers: Followers,
@@ -102,11 +102,8 @@ pub(super) struct Driver {
     pub(super) complete: Option<MapVersion>,
     /// When to give back what was needed for what happened last, if nothing happens until then.
     pub(super) rest_at: Option<Instant>,
-    /// When to end, once `map_once` is set and mapping is complete everywhere.
-    pub(super) leave_at: Option<Instant>,
-    /// How long the end is put off for another map that is under way, and for routes that are to stay although no kernel answers
-    /// along them.
-    pub(super) wait_for_answers_until: Instant,
+    /// Whether the agent is to end now, as mapping is complete everywhere.
+    pub(super) has_mapped_once: bool,
 }
 
 impl Driver {
@@ -120,7 +117,7 @@ impl Driver {
         (seed, secret): (u64, u64),
         exporter: Exporter,
     ) -> Self {
-        let carriers = attachment.crossbar.as_ref().map(|switch| (switch.carriers(), attachment.ports()));
+        let carriers = attachment.crossbar.as_ref().map(|switch| switch.carriers());
         let mtu = users.as_ref().and_then(|_| attachment.link_mtu()).unwrap_or_default();
         let settings = Settings { mac: attachment.mac, mtu, ..config.settings.clone() };
         let carried = users.as_ref().map(|_| UserFrames { link_mtu: attachment.mtu, secret });
@@ -158,8 +155,7 @@ impl Driver {
             maps: Maps::default(),
             complete: None,
             rest_at: None,
-            leave_at: None,
-            wait_for_answers_until: Instant::ZERO,
+            has_mapped_once: false,
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use mapper_host::data::{DataStatus, MIN_TAP_MTU, MtuTooSmall, tap_mtu};
+use mapper_host::TapMtu;
+use mapper_host::data::{DataStatus, tap_mtu};
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use tracing::{info, warn};
 
 use super::given_addresses::GivenAddresses;
-use super::tap_mtu::TapMtu;
 use crate::agent::DaemonError;
 use crate::agent::options::Config;
 use crate::agent::status;
@@ -20,11 +20,6 @@ use mapper_machine::link::tap::{Tap, TapError};
 /// The host's Ethernet interface over the fabric.
 pub(super) struct UserInterface {
     tap: Tap,
-    mtu: TapMtu,
-    /// The MTU of the interface when cables were last followed.
-    followed: u32,
-    /// Why the cables carry too little for IP, if they do.
-    too_small: Option<MtuTooSmall>,
     /// Why the tap does not have the MTU that the cables carry, in words.
     mtu_kept: Option<String>,
     mac: Mac,
@@ -57,34 +52,20 @@ impl UserInterface {
         }
         info!(tap = name, mtu, "the tap interface is up");
         let seen = Interface::look_up(name)?;
-        Ok(Some(Self {
-            tap,
-            mtu: TapMtu::new(mtu),
-            followed: mtu,
-            too_small: None,
-            mtu_kept: None,
-            mac,
-            seen,
-            given,
-        }))
+        Ok(Some(Self { tap, mtu_kept: None, mac, seen, given }))
     }
 
     /// Takes in a change of any interface of the machine; it need not be the tap.
     pub(super) fn apply(&mut self, change: &InterfaceChange) {
         let Some(seen) = &self.seen else { return };
         match change {
-            InterfaceChange::Now(now) if now.index == seen.index => {
-                self.seen = Some(now.clone());
-                self.look_at_mtu(&now.name);
-            }
+            InterfaceChange::Now(now) if now.index == seen.index => self.seen = Some(now.clone()),
             InterfaceChange::Gone { index } if *index == seen.index => self.seen = None,
             InterfaceChange::Now(_) | InterfaceChange::Gone { .. } => {}
             InterfaceChange::Missed => {
                 if let Ok(now) = Interface::look_up(self.tap.name()) {
                     self.seen = now;
                 }
-                let name = self.tap.name().to_owned();
-                self.look_at_mtu(&name);
             }
         }
     }
@@ -127,60 +108,45 @@ impl UserInterface {
         }
     }
 
-    /// Takes in which MTU the interface was seen with, under this name. If that is another than this process gave it, it is
-    /// looked up: what was seen may be of the time before, and must not be taken for the user's choice.
-    fn look_at_mtu(&mut self, name: &str) {
-        let Some(seen) = self.seen.as_mut().filter(|seen| seen.mtu != self.mtu.given()) else { return };
-        let Ok(Some(now)) = Interface::look_up(name) else { return };
+    /// The MTU that the interface has, if it was seen with another one than it was `given`. It is looked up again: what was seen may
+    /// be of the time before, and must not be taken for the user's choice.
+    pub(super) fn other_mtu_than(&mut self, given: u32) -> Option<u32> {
+        let seen = self.seen.as_mut().filter(|seen| seen.mtu != given)?;
+        let now = Interface::look_up(&seen.name).ok()??;
         if seen.index != now.index {
-            return;
+            return None;
         }
         seen.mtu = now.mtu;
-        if self.mtu.found(now.mtu) {
-            self.mtu_kept = None;
-            info!(tap = name, mtu = now.mtu, "somebody gave the tap interface another MTU");
-        }
+        Some(now.mtu)
     }
 
-    /// Takes in what is left for users' packets of the frames that all cables carry, and gives the interface that MTU, if
-    /// it is another. `is_settled` says whether more than before may be used. Returns whether the interface has another MTU than
-    /// at the last call.
-    pub(super) fn follow_cables(
-        &mut self,
-        left: Result<u32, MtuTooSmall>,
-        is_settled: impl Fn() -> bool,
-    ) -> bool {
-        self.too_small = left.err();
-        if let Some(mtu) = self.mtu.follow(left.unwrap_or(MIN_TAP_MTU), is_settled) {
-            self.set_mtu(mtu);
-        }
-        let given = self.mtu.given();
-        std::mem::replace(&mut self.followed, given) != given
+    /// Takes in that somebody gave the interface this MTU.
+    pub(super) fn mtu_is_of_others(&mut self, mtu: u32) {
+        self.mtu_kept = None;
+        info!(tap = self.tap.name(), mtu, "somebody gave the tap interface another MTU");
     }
 
-    /// How long packets are at most that the user wants the interface to carry, in bytes, if that is another length than all
-    /// cables carry. It counts for all packets.
-    pub(super) fn limit(&self) -> Option<u32> {
-        Some(self.mtu.given()).filter(|&given| given != self.mtu.fits())
-    }
-
-    fn set_mtu(&mut self, mtu: u32) {
+    /// Gives the interface the MTU that all cables carry. Returns whether it has it now.
+    pub(super) fn set_mtu(&mut self, mtu: u32) -> bool {
         match self.tap.set_mtu(mtu) {
             Ok(()) => {
                 info!(tap = self.tap.name(), mtu, "the tap interface gets the MTU that all cables carry");
-                self.mtu.give(mtu);
                 self.mtu_kept = None;
                 self.seen.iter_mut().for_each(|seen| seen.mtu = mtu);
+                true
             }
-            Err(error) => self.mtu_kept = Some(with_causes(&error)),
+            Err(error) => {
+                self.mtu_kept = Some(with_causes(&error));
+                false
+            }
         }
     }
 
     /// What is wrong with the tap interface's MTU, in words. It is called `name`, and was seen with the MTU `now`.
-    fn mtu_warning(&self, name: &str, now: u32) -> Option<String> {
-        let fits = self.mtu.fits();
+    fn mtu_warning(&self, mtu: &TapMtu, name: &str, now: u32) -> Option<String> {
+        let fits = mtu.fits();
         let set = format!("`ip link set {name} mtu {fits}`");
-        match (&self.too_small, &self.mtu_kept) {
+        match (mtu.too_small(), &self.mtu_kept) {
             (Some(why), _) => Some(format!("packets of the tap interface may be lost: {why}")),
             (None, Some(why)) if now != fits => Some(format!(
                 "the tap interface's MTU is {now}, and the cables of the fabric carry packets of {fits} bytes, but \
@@ -205,7 +171,7 @@ impl UserInterface {
     }
 
     /// What others did to the tap interface that keeps frames from passing, in words.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub(super) fn warnings(&self, mtu: &TapMtu) -> Vec<String> {
         let Some(seen) = &self.seen else { return Vec::new() };
         let (name, mac) = (self.tap.name(), self.mac);
         let Interface { name: now, .. } = seen;
@@ -229,7 +195,10 @@ impl UserInterface {
             ),
         ];
         let found = found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning);
-        found.chain(self.mtu_warning(now, seen.mtu)).chain(self.given.warnings().iter().cloned()).collect()
+        found
+            .chain(self.mtu_warning(mtu, now, seen.mtu))
+            .chain(self.given.warnings().iter().cloned())
+            .collect()
     }
 
     /// Waits until the user has a frame to send.
@@ -254,9 +223,9 @@ impl UserInterface {
         self.tap.flush();
     }
 
-    /// What a board shows of the tap interface; `counters` are those of its frames.
-    pub(super) fn status(&self, counters: DataStatus) -> status::Tap {
-        let mtu = self.seen.as_ref().map_or(self.mtu.given(), |seen| seen.mtu);
+    /// What a board shows of the tap interface, which was given this MTU last; `counters` are those of its frames.
+    pub(super) fn status(&self, given_mtu: u32, counters: DataStatus) -> status::Tap {
+        let mtu = self.seen.as_ref().map_or(given_mtu, |seen| seen.mtu);
         status::Tap { name: self.tap.name().to_owned(), mtu, counters, refused: self.tap.refused() }
     }
 }

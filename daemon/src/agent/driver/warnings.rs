@@ -33,7 +33,8 @@ impl Driver {
     /// The warnings that the driver logs. What is wrong with cables is logged where it is found out. `called` names hosts; their
     /// number and order do not depend on it.
     fn warnings_to_log(&self, called: &dyn Fn(Mac) -> String) -> Vec<String> {
-        let mut warnings = self.users.as_ref().map(UserInterface::warnings).unwrap_or_default();
+        let tap = self.users.as_ref().zip(self.host.tap_mtu());
+        let mut warnings = tap.map(|(users, mtu)| users.warnings(mtu)).unwrap_or_default();
         let attachment = &self.attachment;
         let mtu = match &attachment.crossbar {
             Some(switch) => switch.least_mtu(),

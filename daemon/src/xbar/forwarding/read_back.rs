@@ -44,10 +44,10 @@ pub(crate) struct Found {
 }
 
 impl Forwarding {
-    /// What it takes to read the kernel back on another thread.
-    pub(crate) fn read_back(&self) -> ReadBack {
-        let Self { renewals, has_leavings, .. } = self;
-        ReadBack { renewals: renewals.clone(), before: renewals.count(), has_leavings: *has_leavings }
+    /// What it takes to read the kernel back on another thread, which may hold what an earlier run left, or not.
+    pub(crate) fn read_back(&self, has_leavings: bool) -> ReadBack {
+        let Self { renewals, .. } = self;
+        ReadBack { renewals: renewals.clone(), before: renewals.count(), has_leavings }
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::future::pending;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
-use mapper_fib::takeover::taking_over;
-use mapper_fib::{Change, Nexthop, Objects, changes};
+use mapper_fib::takeover::Target;
+use mapper_fib::{Change, Objects, changes};
 use mapper_machine::kernel::Notice;
 use tracing::{info, warn};
 
@@ -50,9 +49,9 @@ impl Forwarding {
         self.recheck_at = self.recheck_at.min(self.clock.now() + RECHECK_AFTER_NOTICE);
     }
 
-    /// Compares what the kernel holds with what is wanted, and puts right what differs; likewise its settings. `leads_on`
-    /// says of what an earlier run left whether packets to an address may go on by a nexthop.
-    pub(crate) fn recheck(&mut self, wanted: &Objects, leads_on: impl Fn(IpAddr, &Nexthop) -> bool) {
+    /// Compares what the kernel holds with what it is to hold, and puts right what differs; likewise its settings. `target`
+    /// says what that is, given what is there, and `wanted` what this run wants of it.
+    pub(crate) fn recheck(&mut self, wanted: &Objects, target: impl FnOnce(&Objects) -> Target) {
         self.recheck_at = self.clock.now() + RECHECK_EVERY;
         let mut troubles = Vec::new();
         match self.settings.drifts() {
@@ -71,7 +70,7 @@ impl Forwarding {
         troubles.extend(self.keep_strangers_out());
         self.speedups.recheck(&mut self.kernel);
         match self.kernel.dump() {
-            Ok(there) => troubles.extend(self.put_right(&there, wanted, leads_on)),
+            Ok(there) => troubles.extend(self.put_right(&there, wanted, &target(&there))),
             Err(error) => troubles.push(with_causes(&error)),
         }
         let (put_back, failed) = self.connected.put_right(&mut self.kernel);
@@ -82,26 +81,10 @@ impl Forwarding {
     }
 
     /// Puts right what differs. Returns what the kernel refuses.
-    fn put_right(
-        &mut self,
-        there: &Objects,
-        wanted: &Objects,
-        leads_on: impl Fn(IpAddr, &Nexthop) -> bool,
-    ) -> Vec<String> {
-        self.taking_over_until = self.taking_over_until.filter(|&until| self.clock.now() < until);
-        let changes = match self.taking_over_until {
-            Some(_) => {
-                let without_carrier = &self.without_carrier;
-                let leads = |to, nexthop: &Nexthop| {
-                    !without_carrier.contains(&nexthop.interface()) && leads_on(to, nexthop)
-                };
-                changes(there, &taking_over(there, wanted, &self.left, leads))
-            }
-            None => changes(there, wanted),
-        };
+    fn put_right(&mut self, there: &Objects, wanted: &Objects, target: &Target) -> Vec<String> {
+        let changes = changes(there, &target.objects);
         // Objects that an earlier run of this program left do not count as changed by others.
-        let had_leavings = std::mem::replace(&mut self.has_leavings, self.taking_over_until.is_some());
-        let is_of_others = |change: &Change| !had_leavings || change.puts_one_of(wanted);
+        let is_of_others = |change: &Change| !target.clears_left || change.puts_one_of(wanted);
         if changes.is_empty() {
             return Vec::new();
         }

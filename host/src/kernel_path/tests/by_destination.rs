@@ -82,7 +82,7 @@ fn a_run_that_follows_goes_on_by_destination_if_the_earlier_one_did() {
         ring.complete(&map(3, 2), &[0, 1, 2]);
         let left = ring.nodes[0].kernel.wanted();
         let mut starting = KernelPath::new(0, 0, TAP, 11);
-        starting.set_left(ring.now, LeftRoutes::of(&left, |_| None));
+        starting.set_left(ring.now, LeftRoutes::of(left.clone(), |_| None));
         starting.set_abilities(ring.now, abilities[0], Some(AGENT));
         starting.forwards_by_destination()
     };

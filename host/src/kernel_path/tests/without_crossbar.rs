@@ -224,7 +224,7 @@ fn what_an_earlier_run_left_goes_on_to_hosts_that_a_first_map_lacks() {
     let host_with = |ip: Ipv6Addr| (0..4).find(|&host| v6(host) == IpAddr::V6(ip)).map(mac);
     let mut ring = Ring::with_leaf(3, 1, |_| PLAIN);
     ring.nodes[LEAF].kernel = starting_kernel(LEAF, PLAIN, None);
-    ring.nodes[LEAF].kernel.set_left(ring.now, LeftRoutes::of(&left, host_with));
+    ring.nodes[LEAF].kernel.set_left(ring.now, LeftRoutes::of(left.clone(), host_with));
     ring.show_ports(LEAF);
     // No other host answered in time, and so no crossbar did.
     let alone = Host { mac: mac(LEAF), level: 1, host_type: host_type::ETHERNET, at: None };

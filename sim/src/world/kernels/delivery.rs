@@ -31,6 +31,30 @@ impl World {
         Ok(())
     }
 
+    /// Follows packets of many flows from each host to each other one, whether their agents run or not. Each must get there by kernels
+    /// alone. Costs no virtual time.
+    ///
+    /// # Errors
+    /// In words, naming the hosts.
+    pub fn check_packets_without_agents(&self) -> Result<(), String> {
+        let all = 0..self.kernels.hosts.len() as u32;
+        let pairs = all.clone().flat_map(|from| all.clone().map(move |to| (from, to)));
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            for &ip in &self.kernels.hosts[to as usize].ips {
+                for flow in 0..FLOWS {
+                    let packet = Packet::new(ip, Vec::new());
+                    if self.follow(from, Leaves::AsRouted, packet, PACKET_BYTES, flow).delivered != Some(to) {
+                        let [from, to] = [from, to].map(|host| self.plant.name(PlantNode::Host(host)));
+                        return Err(format!(
+                            "packets of flow {flow} from {from} to {ip} do not arrive at {to}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn check_packets_between(&self, from: u32, to: u32) -> Result<(), String> {
         let [kernel, other] = [from, to].map(|host| &self.kernels.hosts[host as usize]);
         let routed = other.ips.iter().filter(|&&ip| kernel.mtu_towards(ip).is_some());

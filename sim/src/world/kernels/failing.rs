@@ -18,7 +18,7 @@ impl World {
             let kernel = &self.kernels.hosts[host as usize];
             let is_away = kernel.home != self.plant.own_xbar(host);
             // What an earlier run left may lead to where a node was before.
-            let is_of_before = kernel.has_left && !kernel.taken_over && self.kernels.was_one_away;
+            let is_of_before = kernel.has_left && self.kernels.was_one_away;
             let of_ways =
                 if is_away || kernel.is_emptied || is_of_before { WAY_LEFT_WITHIN } else { Duration::ZERO };
             let of_firewall = match kernel.firewall {

@@ -15,12 +15,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::segments::LeftUnused;
-use mapper_fib::takeover::{LeftNeighbours, TAKE_OVER_WITHIN, first_free_number, taking_over};
-use mapper_fib::{Nexthop, Objects, Route, Table};
+use mapper_fib::{Objects, Route, Table};
+use mapper_host::Host;
 use mapper_host::kernel_path::{
-    Acquaintances, ByDestination, KernelAbilities, KernelPath, KernelPort, LeftRoutes, Preference,
+    ByDestination, KernelAbilities, KernelPath, KernelStart, LeftRoutes, Preference,
 };
-use mapper_proto::wire::AgentState;
+use mapper_proto::wire::HelloFlags;
 use mapper_proto::{Instant, IpNetworkAddress};
 
 use super::World;
@@ -59,10 +59,6 @@ struct Kernel {
     addresses: Vec<IpNetworkAddress>,
     ips: Vec<IpAddr>,
     objects: Objects,
-    /// The ports that its host was told of last.
-    ports: Vec<KernelPort>,
-    /// The neighbours that its host has heard.
-    acquaintances: Acquaintances,
     /// When its host's agent ran last, as far as anybody looked.
     ran_at: Option<Instant>,
     /// How often its objects changed.
@@ -72,21 +68,13 @@ struct Kernel {
     firewall: Firewall,
     /// Whether somebody has emptied its tables, and its host has not put that right yet.
     is_emptied: bool,
-    /// Whether its host said last that it sends packets on by their destination.
-    said_to_forward: bool,
+    /// What its host told its neighbours of it last.
+    said: HelloFlags,
     counts: Counts,
     /// Whether somebody looks at it now and then.
     is_looked_at: bool,
-    /// Whether an earlier run of its host has left routes in it.
+    /// Whether an earlier run of its host has left routes in it, by which packets may go still.
     has_left: bool,
-    /// Whether it holds nothing of an earlier run any more.
-    taken_over: bool,
-    /// Until when it holds what an earlier run left at the longest.
-    taking_over_until: Instant,
-    /// The neighbours that the earlier run had.
-    left: LeftNeighbours,
-    /// The revision of its host's ports and routes when the objects of the earlier run were last looked at.
-    revision: u64,
 }
 
 /// The kernels of all hosts, if hosts have some, and the packets that they forward.
@@ -161,21 +149,15 @@ impl Kernel {
             ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
             addresses,
             objects: Objects::default(),
-            ports: Vec::new(),
-            acquaintances: Acquaintances::default(),
             ran_at: None,
             changes: 0,
             home: None,
             firewall: Firewall::Open,
             is_emptied: false,
-            said_to_forward: false,
+            said: HelloFlags::NONE,
             counts: Counts::new(is_counting),
             is_looked_at: false,
             has_left: false,
-            taken_over: false,
-            taking_over_until: Instant::ZERO,
-            left: LeftNeighbours::default(),
-            revision: 0,
         }
     }
 
@@ -212,20 +194,14 @@ impl World {
         let home = self.plant.own_xbar(host);
         let agent_port = home.map(|end| end.port);
         let kernel = &mut self.kernels.hosts[host as usize];
-        kernel.ports.clear();
-        kernel.acquaintances = Acquaintances::default();
-        kernel.taken_over = false;
-        kernel.taking_over_until = now + TAKE_OVER_WITHIN;
         kernel.home = home;
         if home.is_none() {
             // The host does not use the kernel any more, so what an earlier run has left is removed.
             kernel.hold(Objects::default());
         }
-        kernel.left = LeftNeighbours::of(&kernel.objects);
         kernel.has_left = !kernel.objects.routes.is_empty();
-        let first_number = first_free_number(&kernel.objects);
         let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
-        let left = LeftRoutes::of(&kernel.objects, |ip| {
+        let left = LeftRoutes::of(kernel.objects.clone(), |ip| {
             let host = u32::from(ip.segments()[7]).checked_sub(1).filter(|&host| v6_of(host) == ip)?;
             Some(self.hosts.get(host as usize)?.own_mac)
         });
@@ -237,9 +213,8 @@ impl World {
             return;
         };
         if agent_port.is_some() {
-            real.use_kernel(derive_seed(seed, PROBES, 0), first_number, TAP);
-            real.set_left_routes(now, left);
-            real.set_kernel_abilities(now, abilities, agent_port);
+            let seed = derive_seed(seed, PROBES, 0);
+            real.use_kernel(now, KernelStart { seed, tap: TAP, left, abilities, agent_port });
         }
         let v4 = addresses.iter().find_map(|address| match address.ip() {
             IpAddr::V4(ip) => Some(ip),
@@ -277,10 +252,8 @@ impl World {
                 self.united.touch_kernels([host]);
             }
         }
-        // What an earlier run left is looked at anew when there is another map, or addresses are another host's.
-        let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
-        let kernel = &self.kernels.hosts[host as usize];
-        if !kernel.taken_over && path.is_some_and(|path| path.revision() != kernel.revision) {
+        let real = self.hosts[host as usize].node.as_ref().and_then(|node| node.host());
+        if real.is_some_and(Host::wants_kernel_read) {
             self.mend_kernel(host);
         }
         self.note_what_is_said(host);
@@ -326,48 +299,27 @@ impl World {
         }
     }
 
-    /// Has all hosts that run take it that their agents are to end once the mapping is complete, and to leave the routes in
-    /// their kernels.
-    pub fn hold_kernel_routes_once_complete(&mut self) {
-        for host in &mut self.hosts {
-            if let Some(real) = host.node.as_mut().and_then(|node| node.host_mut()) {
-                real.hold_kernel_routes_once_complete();
-            }
+    /// Takes what the agent of a host has installed away from its kernel, unless that is to stay.
+    pub(super) fn leave_kernel(&mut self, host: u32, stays: bool) {
+        if !stays {
+            self.flush_kernel(host);
         }
     }
 
-    /// The hosts whose agents others may still need before they end.
-    pub fn needed_hosts(&self) -> Vec<u32> {
-        let is_needed = |host: &u32| {
-            let real = self.hosts[*host as usize].node.as_ref().and_then(|node| node.host());
-            real.and_then(|real| real.kernel_path()).is_some_and(KernelPath::is_needed)
-        };
-        (0..self.hosts.len() as u32).filter(is_needed).collect()
-    }
-
-    /// Puts right whatever a host's kernel holds otherwise than its host wants. What an earlier run left
-    /// goes, too, once this run has tried all its ways.
+    /// Puts right whatever a host's kernel holds otherwise than its host says.
     fn mend_kernel(&mut self, host: u32) {
-        let kernel = &self.kernels.hosts[host as usize];
-        let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
-        let Some(path) = real.kernel_path() else { return };
-        let is_configured = real.agent().status().state == AgentState::Configured;
-        let taken_over =
-            kernel.taken_over || self.now >= kernel.taking_over_until || path.has_taken_over(is_configured);
-        let (mut objects, revision) = (path.wanted(), path.revision());
-        if !taken_over {
-            let is_cabled = |interface| kernel.ports.iter().any(|port| port.cabled.interface == interface);
-            let leads = |to, nexthop: &Nexthop| is_cabled(nexthop.interface()) && path.leads_on(to, nexthop);
-            objects = taking_over(&kernel.objects, &objects, &kernel.left, leads);
-        }
-        let all = 0..self.hosts.len() as u32;
         let kernel = &mut self.kernels.hosts[host as usize];
-        (kernel.taken_over, kernel.revision, kernel.is_emptied) = (taken_over, revision, false);
-        if kernel.objects != objects {
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        let Some(target) = real.handle_kernel_contents(&kernel.objects) else { return };
+        kernel.has_left &= real.kernel_path().is_some_and(KernelPath::is_taking_over);
+        kernel.is_emptied = false;
+        if kernel.objects != target.objects {
             kernel.changes += 1;
-            kernel.hold(objects);
+            kernel.hold(target.objects);
             // Packets of all hosts may go through this kernel.
-            self.united.touch_kernels(all);
+            self.united.touch_kernels(0..self.hosts.len() as u32);
         }
     }
 

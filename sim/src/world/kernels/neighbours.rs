@@ -4,12 +4,13 @@
 //! crossbar is heard until it would be missed. The crossbar of a hostile host is always heard, as maps still show it, but nobody keeps
 //! the tables of its kernel: if packets went by these, it says nothing of its kernel any more.
 
-use mapper_host::kernel_path::{KernelPath, KernelPort};
+use std::collections::BTreeMap;
+
+use mapper_host::kernel_path::{KernelPath, PortInterface};
 use mapper_proto::Mac;
 use mapper_proto::neighbours::{Neighbour, SILENCE};
 use mapper_proto::wire::{HelloEnd, HelloFlags};
 
-use super::Kernel;
 use crate::fabric::{PlantNode, PlantPort};
 use crate::world::World;
 
@@ -31,36 +32,40 @@ impl World {
         let now = self.now;
         let kernel = &mut self.kernels.hosts[host as usize];
         kernel.ran_at = if runs { Some(now) } else { kernel.ran_at };
-        let ports = self.kernel_ports(host);
-        let kernel = &mut self.kernels.hosts[host as usize];
-        if kernel.ports == ports {
-            return;
+        let (interfaces, heard) = self.interfaces_and_neighbours(host);
+        let real = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut());
+        if real.is_some_and(|real| real.set_kernel_interfaces(now, &interfaces, &heard)) {
+            self.tell_own_cables(host);
+            self.drain(host);
         }
-        kernel.ports.clone_from(&ports);
-        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
-            real.set_kernel_ports(now, ports);
-        }
-        self.drain(host);
     }
 
-    /// The ports of a host's own crossbar that have carrier, and whose neighbours the host knows.
-    fn kernel_ports(&mut self, host: u32) -> Vec<KernelPort> {
-        let Some(own) = self.home_of(host) else { return Vec::new() };
-        let PlantNode::Xbar(own_xbar) = own.node else { return Vec::new() };
+    /// The longest frame that all neighbours of a host say they take, in bytes; `None` if there are none.
+    pub(in crate::world) fn least_heard_mtu(&self, host: u32) -> Option<u32> {
+        if !self.kernels.are_there() {
+            return None;
+        }
+        self.interfaces_and_neighbours(host).1.values().map(|neighbour| neighbour.mtu).min()
+    }
+
+    /// The interfaces at the ports of a host's own crossbar, and the neighbours that are heard there. A port that leads to no other
+    /// node has no carrier.
+    fn interfaces_and_neighbours(&self, host: u32) -> (Vec<PortInterface>, BTreeMap<u8, Neighbour>) {
+        let Some(own) = self.home_of(host) else { return Default::default() };
+        let PlantNode::Xbar(own_xbar) = own.node else { return Default::default() };
         let cabled = self.plant.cabled_ports(own_xbar);
         let neighbour = |&(near, far): &(PlantPort, PlantPort)| Some((near.port, self.neighbour_at(far)?));
-        let heard: Vec<(u8, Neighbour)> = cabled.iter().filter_map(neighbour).collect();
-        let (now, mtu) = (self.now, u32::from(self.hosts[host as usize].mtu_bytes));
-        let Kernel { acquaintances, ports: before, .. } = &mut self.kernels.hosts[host as usize];
-        acquaintances.hear(now, heard);
-        let has_carrier = |port: u8| cabled.iter().any(|(near, _)| near.port == port);
-        let lost = before.iter().map(|port| port.cabled.port).filter(|&port| !has_carrier(port));
-        lost.for_each(|port| acquaintances.lose_carrier(port));
-        let ports = cabled.iter().map(|(near, _)| near.port);
-        let interface = |port| FIRST_INTERFACE + u32::from(port);
-        ports
-            .filter_map(|port| acquaintances.kernel_port(port, interface(port), interface_name(port), mtu))
-            .collect()
+        let heard = cabled.iter().filter_map(neighbour).collect();
+        let mtu = u32::from(self.hosts[host as usize].mtu_bytes);
+        let interface = |end: PlantPort| PortInterface {
+            port: end.port,
+            index: FIRST_INTERFACE + u32::from(end.port),
+            name: interface_name(end.port),
+            mtu,
+            has_carrier: cabled.iter().any(|(near, _)| *near == end),
+        };
+        let outer = self.plant.ports_of(own_xbar).filter(|end| *end != own);
+        (outer.map(interface).collect(), heard)
     }
 
     /// Who is heard at a port of a crossbar, if somebody is.
@@ -78,11 +83,8 @@ impl World {
         if !runs && !kernel.ran_at.is_some_and(is_heard) {
             return None;
         }
-        let is_out_of_date = runs && !self.is_live(other) && kernel.said_to_forward;
-        let said =
-            [(kernel.abilities.segments, HelloFlags::SRV6), (kernel.said_to_forward, HelloFlags::ROUTES)];
-        let said = said.into_iter().filter(|(is_so, _)| *is_so && !is_out_of_date);
-        let flags = said.fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag));
+        let is_out_of_date = runs && !self.is_live(other) && kernel.said.contains(HelloFlags::ROUTES);
+        let flags = if is_out_of_date { HelloFlags::NONE } else { kernel.said };
         Some(Neighbour { end, mac, mtu: u32::from(self.hosts[other as usize].mtu_bytes), flags })
     }
 
@@ -91,12 +93,14 @@ impl World {
         self.hosts[host as usize].node.as_ref().is_some_and(|node| node.runs_crossbar())
     }
 
-    /// Takes in whether a host says now that its kernel sends packets on by their destination. What a host whose agent does not run
-    /// said last stands.
+    /// Takes in what a host tells its neighbours of its kernel now. What a host whose agent does not run said last stands.
     pub(super) fn note_what_is_said(&mut self, host: u32) {
+        if !self.is_live(host) {
+            return;
+        }
         let path = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()?.kernel_path());
-        let says = self.is_live(host) && path.is_some_and(KernelPath::forwards_by_destination);
-        if std::mem::replace(&mut self.kernels.hosts[host as usize].said_to_forward, says) != says {
+        let says = path.map_or(HelloFlags::NONE, KernelPath::hello_flags);
+        if std::mem::replace(&mut self.kernels.hosts[host as usize].said, says) != says {
             self.show_all_kernel_ports();
         }
     }

@@ -7,7 +7,7 @@ use mapper_fib::model::{Machine, Packet, Step};
 use mapper_fib::probe::DatagramEnds;
 use mapper_fib::segments::overhead_bytes;
 use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table};
-use mapper_host::kernel_path::KernelProbe;
+use mapper_host::kernel_path::{KernelPort, KernelProbe};
 use mapper_proto::{Instant, Mac};
 use rand::RngExt;
 
@@ -323,7 +323,7 @@ impl World {
             let machine = Machine { objects: &kernel.objects, addresses: &kernel.ips };
             let step = match by.take() {
                 None => machine.step(arrival.map(interface_name).as_deref(), packet, flow),
-                Some(port) => match kernel.ports.iter().find(|known| known.cabled.port == port) {
+                Some(port) => match self.known_port(at, port) {
                     Some(known) => {
                         let (interface, to) = (known.cabled.interface, known.cabled.neighbour);
                         Step::Leaves { interface, to, packet }
@@ -353,6 +353,11 @@ impl World {
                 }
             }
         }
+    }
+
+    /// A port of a host as the host knows it, if somebody is at the other end.
+    fn known_port(&self, host: u32, port: u8) -> Option<&KernelPort> {
+        self.hosts[host as usize].node.as_ref()?.host()?.kernel_path()?.port(port)
     }
 
     /// Has a packet of so many bytes leave a kernel by an interface, for the neighbour with this link
