@@ -3,7 +3,8 @@
 //! - 1 compares what two hosts know. The sums over the parts of all records follow, 8 bytes each. The answer
 //!   has twice 4 bytes, with a bit for each part: those that differ and of which the asker is to tell its
 //!   records, and all that differ.
-//! - 2 tells records. As many records as fit follow: see [`Record`]. The answer is empty.
+//! - 2 tells records. As many records as fit follow: see [`Record`]. The answer is empty, or [`NOT_ALL_TAKEN`] if some records are of
+//!   hosts that the map of the one told does not list, as it may not have the newest one yet. Older versions know only the former.
 
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ use crate::routes::Basis;
 
 const COMPARE: u8 = 1;
 const TELL: u8 = 2;
+
+/// The answer of a host that has not taken all records it was told.
+pub(super) const NOT_ALL_TAKEN: [u8; 1] = [1];
 
 /// A question.
 #[derive(Debug, PartialEq, Eq)]

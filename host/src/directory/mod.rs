@@ -32,6 +32,7 @@ use mapper_proto::wire::ServiceNumber;
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 
 use crate::kernel_path::ByDestination;
+use crate::routes::Basis;
 use crate::service::{Place, Question, Service};
 use body::{Compared, DirectoryBody};
 pub use name::{HostName, NotAName};
@@ -46,13 +47,15 @@ use told::Told;
 
 /// How long after a new map neighbours first compare what they know, so that records do not delay the map.
 const FIRST_AFTER: Duration = Duration::from_millis(100);
+/// How long after its first map a host that has started compares with children that have not compared with it by then.
+const CHILDREN_AFTER: Duration = Duration::from_millis(500);
 /// A neighbour that was told all that there was is told nothing more for this long, so that records that come
 /// one by one travel together. Without it a message would carry only five records when ten thousand hosts
 /// start at once.
 const TOGETHER: Duration = Duration::from_millis(5);
 /// How often neighbours compare what they know.
 pub(crate) const COMPARE_EVERY: Duration = Duration::from_secs(10);
-/// How long after an unanswered question the same host is asked again.
+/// How long after an unanswered question the same host is asked again, and how soon neighbours compare again that differ still.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// After this many unanswered comparisons in a row the next one waits for [`COMPARE_EVERY`] instead of
 /// [`AGAIN_AFTER`]. At first the other host may have no routes of the map yet; if it stays silent, it does
@@ -189,8 +192,21 @@ impl Gossip {
         self.alone_since
     }
 
-    /// Takes records that a neighbour told.
-    fn learn(&mut self, from: Mac, told: Vec<(Option<usize>, Arc<Told>)>) {
+    /// Has the children told of the hosts that the map before did not list, as far as they are known. A child that had the new map first
+    /// may have compared what it knows by then, with sums of this host over the hosts of the map before.
+    fn tell_children_of_new_hosts(&mut self, parent: Option<Mac>, before: Option<&Basis>) {
+        let Some(before) = before else { return };
+        let Self { directory, neighbours, .. } = self;
+        let is_new = |told: &Arc<Told>| !before.lists(told.mac);
+        let new: Vec<usize> = directory.ranks_of(is_new).collect();
+        for child in neighbours.iter_mut().filter(|neighbour| Some(neighbour.mac) != parent) {
+            child.untold.extend(new.iter().copied());
+        }
+    }
+
+    /// Takes records that a neighbour told. Returns how many are of hosts that the map does not list.
+    fn learn(&mut self, from: Mac, told: Vec<(Option<usize>, Arc<Told>)>) -> usize {
+        let mut not_listed = 0;
         for (rank, told) in told {
             if told.mac == self.own {
                 self.correct(from, &told.record);
@@ -198,6 +214,7 @@ impl Gossip {
             }
             let Some(rank) = rank else {
                 self.directory.refused.count(Refusal::NotInMap);
+                not_listed += 1;
                 continue;
             };
             match self.directory.at_rank(rank).map(|known| in_order(&told.record, &known.record)) {
@@ -206,6 +223,7 @@ impl Gossip {
                 Some(Ordering::Less) => {}
             }
         }
+        not_listed
     }
 
     /// Takes in what a neighbour told of this host itself. Only a host itself knows what it is called and
@@ -245,6 +263,7 @@ impl Gossip {
         let wanted = differing & !awaited;
         neighbour.untold.extend(self.directory.ranks_in(wanted));
         neighbour.in_step = differing == 0;
+        neighbour.has_compared();
         Some(Compared { wanted, differing })
     }
 }
@@ -261,10 +280,7 @@ impl Service for Gossip {
             let known = before.iter().position(|neighbour| neighbour.mac == mac);
             let mut neighbour =
                 known.map_or_else(|| Neighbour::new(mac, now), |known| before.swap_remove(known));
-            neighbour.compare_at = (place.parent == Some(mac)).then_some(now + FIRST_AFTER);
-            neighbour.compare_after = FIRST_AFTER;
-            neighbour.unanswered = 0;
-            neighbour.not_before = now + FIRST_AFTER;
+            neighbour.map_changed(now, place.parent == Some(mac), ranks_before.is_none());
             let untold = std::mem::take(&mut neighbour.untold);
             let macs = untold.iter().filter_map(|rank| ranks_before.as_ref()?.at_rank(rank));
             neighbour.untold.extend(macs.filter_map(|mac| place.basis.rank(mac)));
@@ -273,6 +289,7 @@ impl Service for Gossip {
         let since = self.alone_since.unwrap_or(now);
         self.alone_since = (place.basis.map().hosts.len() <= 1).then_some(since);
         self.directory.take_map(self.own, &place.basis);
+        self.tell_children_of_new_hosts(place.parent, ranks_before.as_deref());
         self.changed = true;
     }
 
@@ -288,8 +305,8 @@ impl Service for Gossip {
         match body {
             DirectoryBody::Compare(theirs) => self.compare(from, &theirs).map(Compared::to_bytes),
             DirectoryBody::Tell(told) => {
-                self.learn(from, told);
-                Some(Vec::new())
+                let are_all_taken = self.learn(from, told) == 0;
+                Some(if are_all_taken { Vec::new() } else { body::NOT_ALL_TAKEN.to_vec() })
             }
         }
     }
@@ -304,14 +321,15 @@ impl Service for Gossip {
                 Some(answer) => neighbour.compared(now, &self.directory, answer),
                 None => {
                     self.directory.refused.count(Refusal::Malformed);
-                    neighbour.compare_at = Some(now + COMPARE_EVERY);
+                    neighbour.compare_at = neighbour.compare_at.map(|_| now + COMPARE_EVERY);
                 }
             },
             (UnderWay::Compare, None) => {
                 let wait = if neighbour.unanswered < SOON { AGAIN_AFTER } else { COMPARE_EVERY };
                 neighbour.unanswered = neighbour.unanswered.saturating_add(1);
-                neighbour.compare_at = Some(now + wait);
+                neighbour.compare_at = neighbour.compare_at.map(|_| now + wait);
             }
+            (UnderWay::Tell(_), Some(answer)) if answer == body::NOT_ALL_TAKEN => neighbour.compare_soon(now),
             (UnderWay::Tell(_), Some(_)) => {}
             (UnderWay::Tell(macs), None) => {
                 neighbour.untold.extend(macs.into_iter().filter_map(|mac| self.directory.rank(mac)));

@@ -233,9 +233,13 @@ impl Directory {
 
     /// The places of the listed hosts whose records are in these parts.
     pub(super) fn ranks_in(&self, parts: u32) -> impl Iterator<Item = usize> {
-        let is_in = move |told: &Arc<Told>| parts >> bucket_of(told.mac) & 1 == 1;
+        self.ranks_of(move |told| parts >> bucket_of(told.mac) & 1 == 1)
+    }
+
+    /// The places of the listed hosts that have told something of which this holds.
+    pub(super) fn ranks_of(&self, is_meant: impl Fn(&Arc<Told>) -> bool) -> impl Iterator<Item = usize> {
         let all = self.listed.iter().enumerate();
-        all.filter(move |(_, told)| told.as_ref().is_some_and(is_in)).map(|(rank, _)| rank)
+        all.filter(move |(_, told)| told.as_ref().is_some_and(&is_meant)).map(|(rank, _)| rank)
     }
 
     /// Takes another map. Of the hosts that it does not list, [`MOST_GONE`] records are kept.

@@ -2,6 +2,10 @@
 
 pub(crate) mod tree;
 
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use super::*;
 use tree::{Tree, address, mac, ms, name};
 
@@ -41,6 +45,55 @@ fn a_parent_that_has_routes_of_the_map_later_is_asked_again_soon() {
     tree.install_at(2, parent..parent + 1);
     tree.run_ms(1500);
     assert_eq!(tree.missing(2), 0);
+}
+
+#[test]
+fn a_host_that_starts_again_joins_what_its_children_and_its_parent_know() {
+    let mut tree = Tree::new(15);
+    // The second host of the tree tells nothing, so that its children and the first one do not hear of each other.
+    let silent = tree.index(tree.order[1]);
+    tree.hosts[silent].neighbours.clear();
+    tree.run_ms(2000);
+    assert!(tree.missing(15) > 50);
+    tree.hosts[silent] = Gossip::new(mac(silent));
+    tree.hosts[silent].set_name(name("again"), 200);
+    // All others have the map already.
+    tree.install_at(15, silent..silent + 1);
+    tree.run_ms(1500);
+    assert_eq!(tree.missing(15), 0);
+    let before = tree.asked;
+    tree.run_ms(20_000);
+    assert_eq!(tree.asked - before, 2 * 14, "nothing but comparisons of each child with its parent");
+}
+
+#[test]
+fn hosts_that_get_a_map_one_after_the_other_know_all_soon_after_the_last() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for round in 0..300 {
+        let mut tree = Tree::new(12);
+        if rng.random_bool(0.5) {
+            tree.run_ms(1000);
+        }
+        // Two hosts, which are leaves of the tree, are away, and known or not; some others know nothing, as they have started again.
+        tree.install_without(&[0, 1], 12, 2..12);
+        tree.run_ms(1000);
+        let mut late: Vec<usize> = (0..12).collect();
+        late.shuffle(&mut rng);
+        for &host in &late[..rng.random_range(0..3)] {
+            tree.hosts[host] = Gossip::new(mac(host));
+            tree.hosts[host].set_name(name(&format!("again{host}")), 200);
+            if host > 1 && rng.random_bool(0.5) {
+                tree.install_without(&[0, 1], 12, host..host + 1);
+            }
+        }
+        late.shuffle(&mut rng);
+        for host in late {
+            tree.install_at(12, host..host + 1);
+            tree.run_ms(rng.random_range(0..200));
+        }
+        tree.run_ms(4000);
+        assert_eq!(tree.missing(12), 0, "round {round}");
+    }
 }
 
 #[test]
@@ -96,7 +149,7 @@ fn who_is_no_neighbour_tells_nothing_and_nobody_fills_the_memory() {
     assert_eq!(tree.hosts[leader].asked(tree.now, stranger, &body::compare(&Buckets::default()), 999), None);
     let neighbour = tree.order[1];
     // Hosts that are in no map have no name.
-    assert_eq!(tree.hosts[leader].asked(tree.now, neighbour, &told(stranger, "x", 1), 99), Some(vec![]));
+    assert_eq!(tree.hosts[leader].asked(tree.now, neighbour, &told(stranger, "x", 1), 99), Some(vec![1]));
     assert_eq!(tree.hosts[leader].directory().name_of(stranger), None);
     // A host that is told a wrong name of itself keeps its own, and all others do too: whatever the revision.
     let own = tree.hosts[leader].own;

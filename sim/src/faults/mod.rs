@@ -117,6 +117,13 @@ pub enum Fault {
         /// The number of the name.
         number: u16,
     },
+    /// The host has another address of IPv4 from now on, which has this number, instead of the one that it had.
+    Readdress {
+        /// Which host.
+        host: u32,
+        /// The number of the address, among those that no other host ever has.
+        number: u16,
+    },
     /// From now on this host, and no other, has the name of this number, which is not announced.
     Alias {
         /// The number of the name.
@@ -140,7 +147,7 @@ pub enum Fault {
     /// Somebody empties the tables of the host's kernel without telling its daemon.
     Flush(u32),
     /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
-    /// addresses, kernels forward, and there is no noise. Moves, swaps, keys, MTUs and settings stay.
+    /// addresses, kernels forward, and there is no noise. Moves, swaps, keys, MTUs, settings and addresses stay.
     Heal,
     /// Frames are lost with this probability on each cable.
     Loss(f64),
@@ -189,6 +196,7 @@ impl Fault {
             Self::Passes { .. } => "passes",
             Self::Set { .. } => "set",
             Self::Rename { .. } => "rename",
+            Self::Readdress { .. } => "readdress",
             Self::Alias { .. } => "alias",
             Self::Ask { .. } => "ask",
             Self::Firewall(_) => "firewall",
@@ -235,7 +243,9 @@ impl Fault {
             Self::Passes { host: h, passes } => format!("{word} {} {passes}", host(h)),
             Self::Set { host: h, setting } => format!("{word} {} {setting}", host(h)),
             Self::Alias { number, to } => format!("{word} {number} to {}", host(to)),
-            Self::Rename { host: h, number } | Self::Ask { host: h, number } => {
+            Self::Rename { host: h, number }
+            | Self::Readdress { host: h, number }
+            | Self::Ask { host: h, number } => {
                 format!("{word} {} {number}", host(h))
             }
             Self::Lose(number) | Self::LoseTries(number) => format!("{word} {number}"),

@@ -194,6 +194,7 @@ impl<'a> Words<'a> {
                 Fault::Set { host, setting: Setting::parse(name, value)? }
             }
             "rename" => Fault::Rename { host: self.host()?, number: self.number_of_name()? },
+            "readdress" => Fault::Readdress { host: self.host()?, number: self.number_of_name()? },
             "alias" => {
                 let number = self.number_of_name()?;
                 self.keyword("to")?;

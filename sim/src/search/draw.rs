@@ -2,7 +2,8 @@
 
 mod apart;
 
-pub use apart::APART_DRAWN_FROM;
+use apart::APART_DRAWN_FROM;
+pub use apart::READDRESSED_FROM as ALL_DRAWN_FROM;
 
 use std::fmt::Write;
 use std::time::Duration;

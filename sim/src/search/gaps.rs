@@ -115,6 +115,7 @@ fn promised(effect: &FaultEffect, left_after: Duration) -> Option<Duration> {
         | Fault::Passes { .. }
         | Fault::Set { .. }
         | Fault::Rename { .. }
+        | Fault::Readdress { .. }
         | Fault::Alias { .. }
         | Fault::Ask { .. }
         | Fault::Open(_)

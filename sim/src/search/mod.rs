@@ -14,7 +14,7 @@ pub mod each;
 mod gaps;
 
 use circles::Watch;
-pub use draw::APART_DRAWN_FROM;
+pub use draw::ALL_DRAWN_FROM;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -66,20 +66,23 @@ impl World {
         }
     }
 
-    /// Checks that each live host knows each other to which cables lead by the name that it announces now.
+    /// Checks that each live host knows each other to which cables lead by the name that it announces now, and by the addresses that
+    /// it has, if hosts have kernels.
     ///
     /// # Errors
     /// In words, naming both.
     pub fn check_announced_names(&mut self) -> Result<(), String> {
         let joined = self.joined_hosts();
         let live: Vec<u32> = (0..self.hosts.len() as u32).filter(|&host| joined(host, host)).collect();
-        for (&host, &other) in live.iter().flat_map(|host| live.iter().map(move |other| (host, other))) {
+        let pairs = live.iter().flat_map(|&host| live.iter().map(move |&other| (host, other)));
+        for (host, other) in pairs.filter(|&(host, other)| host != other && joined(host, other)) {
             let known = self.directory(host).and_then(|directory| directory.name_of(self.mac(other)));
             let announced = self.announced_name(other);
-            if host != other && joined(host, other) && known != announced.as_ref() {
+            if known != announced.as_ref() {
                 let [host, other] = [host, other].map(|host| self.plant.name(PlantNode::Host(host)));
                 return Err(format!("{host} knows {other} by {known:?}, which announces {announced:?}"));
             }
+            self.check_addresses(host, other)?;
         }
         Ok(())
     }

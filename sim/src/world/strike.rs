@@ -113,6 +113,7 @@ impl World {
                 self.to_lose.insert(self.stats.frames[FabricCount::Sent].saturating_add(number), true);
             }
             Fault::Rename { host, number } => self.rename(host, number),
+            Fault::Readdress { host, number } => self.readdress(host, number),
             Fault::Alias { number, to } => self.move_name(&alias(number), to),
             Fault::Ask { host, number } => self.ask_who_has(host, &alias(number)),
             Fault::Loss(rate) => self.noise.loss = rate,

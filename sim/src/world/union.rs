@@ -251,8 +251,13 @@ impl World {
         let by_destination = self.united.is_by_destination;
         let Some(at) = self.united.circle_at else { return CircleCause::OneMap };
         let senders = self.senders_to(at);
-        let older = senders.iter().filter_map(|&host| self.united.hosts.get(host as usize));
-        let any_is_older = older.into_iter().any(is_older);
+        // So does that of a node that was taken out. Its crossbar has ended with it, so to agents no cable joins it with anything.
+        let is_there = |&socket: &u32| self.plant.end_of(socket).node == at;
+        let sends_there =
+            |host: &InForce| host.kernel_turns.iter().any(|(one, other)| is_there(one) || is_there(other));
+        let any_is_older = (0..)
+            .zip(&self.united.hosts)
+            .any(|(number, host)| is_older(host) && (senders.contains(&number) || sends_there(host)));
         let is_of_one_map =
             self.is_of_one_true_map(at) && (!by_destination || self.agree_on_addresses(&senders));
         if !is_of_one_map || (!by_destination && any_is_older) {

@@ -1,7 +1,7 @@
 //! Scenarios of the fault search, which draws mixes of faults from seeds. They are run with agents that map
 //! incrementally, too.
 
-use mapper_sim::search::{APART_DRAWN_FROM, Scenario};
+use mapper_sim::search::{ALL_DRAWN_FROM, Scenario};
 
 /// What went wrong in the scenario of a seed, if anything.
 fn fault_of(seed: u64, incremental: bool) -> Option<String> {
@@ -24,7 +24,7 @@ fn incremental_mappers_agree_after_every_drawn_mix_of_faults() {
 
 #[test]
 fn all_agree_where_hosts_are_set_apart() {
-    all_hold(APART_DRAWN_FROM..APART_DRAWN_FROM + 40, false);
+    all_hold(ALL_DRAWN_FROM..ALL_DRAWN_FROM + 40, false);
 }
 
 #[test]

@@ -72,7 +72,13 @@ impl Tree {
 
     /// Puts a map of the first `count` hosts into force at the hosts in `heard`.
     pub(crate) fn install_at(&mut self, count: usize, heard: std::ops::Range<usize>) {
+        self.install_without(&[], count, heard);
+    }
+
+    /// The same of a map that lacks some of these hosts.
+    pub(crate) fn install_without(&mut self, lacking: &[usize], count: usize, heard: std::ops::Range<usize>) {
         let mut map = generate(&format!("clos:hosts={count},ports=64")).unwrap().map;
+        map.hosts.retain(|host| lacking.iter().all(|&lacking| host.mac != mac(lacking)));
         map.sort_canonical();
         self.order = map.hosts.iter().map(|host| host.mac).collect();
         let basis = std::sync::Arc::new(Basis::new(std::sync::Arc::new(map)).unwrap());

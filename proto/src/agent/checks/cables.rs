@@ -21,6 +21,23 @@ impl Planner<'_> {
                 checks.extend(ports[index + 1..].iter().filter_map(|&b| self.unproved(a, b)));
             }
         }
+        checks.extend(ports.iter().filter_map(|&at| self.unproved_home(at)));
+    }
+
+    /// The check of what a port behind which nothing was believed may be: the port that this very host hangs on. Then the
+    /// plain xbar that it belongs to in the map is the host's own, which the map has twice, and the cable by which the map enters
+    /// it joins another port of the host's own xbar. Exploration asks a few times for the proof of that cable, too; without it each
+    /// frame goes the ways that a map of two xbars has, so nothing else would ever show that they are one.
+    fn unproved_home(&self, at: PortRef) -> Option<Check> {
+        let is_tagged = |xbar: u32| self.map.xbars[xbar as usize].tag.is_some();
+        if at.xbar == self.at.xbar || is_tagged(at.xbar) || is_tagged(self.at.xbar) {
+            return None;
+        }
+        let way = self.way(at.xbar)?;
+        let from = way.crossings.last()?;
+        let entry = i16::from(way.entry.port) + i16::from(self.at.port) - i16::from(at.port);
+        let to = PortRef { xbar: self.at.xbar, port: u8::try_from(entry).ok()? };
+        self.unproved(PortRef { xbar: from.xbar, port: from.leave }, to)
     }
 
     /// The check of a cable that is not in the map. What is cabled to one of its ends may pretend to be

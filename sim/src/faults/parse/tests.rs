@@ -45,6 +45,7 @@ fn reads_every_fault() {
     assert_eq!(one("at 1s level h1 0").fault, Fault::Level { host: 0, level: 0 });
     assert_eq!(one("at 1s passes h1 16").fault, Fault::Passes { host: 0, passes: 16 });
     assert_eq!(one("at 1s rename h3 7").fault, Fault::Rename { host: 2, number: 7 });
+    assert_eq!(one("at 1s readdress h3 7").fault, Fault::Readdress { host: 2, number: 7 });
     for text in [
         "non-clos true",
         "max-hops 23",
@@ -70,7 +71,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (36, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (37, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }

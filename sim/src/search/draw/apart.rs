@@ -14,7 +14,9 @@ use crate::setup::Setup;
 /// Names the stream of all of this.
 const APART: u64 = 0x0061_7061_7274;
 /// The first seed for which these are drawn, and kernels that all go by segments.
-pub const APART_DRAWN_FROM: u64 = 10_000_000_000;
+pub(super) const APART_DRAWN_FROM: u64 = 10_000_000_000;
+/// The first seed for which addresses of hosts change.
+pub const READDRESSED_FROM: u64 = 11_000_000_000;
 /// Settings that are drawn also for hosts that run.
 const RELOADED: usize = 6;
 /// Settings that are drawn only for the start: what is promised of gaps counts by how paths are checked.
@@ -45,6 +47,11 @@ pub(super) fn draw(seed: u64, healed_ms: u64, fabric: &Fabric, setup: &mut Setup
         let host = &fabric.hosts[rng.random_range(0..fabric.hosts.len())].name;
         // Writing to a string cannot fail.
         let _ = writeln!(changes, "at {}ms rename {host} {number}", rng.random_range(0..healed_ms));
+    }
+    for number in 0..if seed < READDRESSED_FROM { 0 } else { [0, 1, 4][rng.random_range(0..3)] } {
+        let host = &fabric.hosts[rng.random_range(0..fabric.hosts.len())].name;
+        // Writing to a string cannot fail.
+        let _ = writeln!(changes, "at {}ms readdress {host} {number}", rng.random_range(0..healed_ms));
     }
     setup.faults.text.insert_str(0, &changes);
     setup.timing.compute = Duration::from_millis([0, 1, 10, 50, 300][rng.random_range(0..5)]);
@@ -85,7 +92,7 @@ mod tests {
                 // The words of a line: `at`, a time, `set`, a host, a setting.
                 match line.split(' ').collect::<Vec<_>>()[..] {
                     [_, _, "set", _, setting, _] => drawn.insert(setting.to_owned()),
-                    [_, _, "rename", ..] => drawn.insert("rename".to_owned()),
+                    [_, _, word @ ("rename" | "readdress"), ..] => drawn.insert(word.to_owned()),
                     _ => false,
                 };
             }
@@ -102,6 +109,9 @@ mod tests {
     #[test]
     fn seeds_below_a_first_one_are_what_they_were() {
         assert_eq!(drawn(APART_DRAWN_FROM - 100), BTreeSet::new());
-        assert_eq!(drawn(APART_DRAWN_FROM).len(), STARTING + RELOADED + 3);
+        let all_but_addresses = drawn(APART_DRAWN_FROM);
+        assert_eq!(all_but_addresses.len(), STARTING + RELOADED + 3);
+        let all = drawn(READDRESSED_FROM);
+        assert!(all.difference(&all_but_addresses).eq(&["readdress".to_owned()]), "{all:?}");
     }
 }

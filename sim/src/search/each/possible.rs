@@ -7,7 +7,7 @@ use mapper_proto::Instant;
 
 use super::Case;
 use crate::fabric::{Plant, PlantNode, PlantPort};
-use crate::faults::Fault;
+use crate::faults::{Fault, Setting};
 
 /// The times after which faults are mended: while agents are still finding out that they struck, when a cable
 /// that was silent for too long is held for dead, and when all have settled without what is gone.
@@ -27,6 +27,8 @@ const OTHER_MTU: u16 = 9000;
 const OTHER_LEVEL: u8 = 3;
 /// How many routes to a destination a host is set to compute by a fault.
 const OTHER_PASSES: u8 = 3;
+/// What a host is set to by a fault, so that routes of its maps are others.
+const OTHER_SETTING: Setting = Setting::NonClos(true);
 /// The longest time that users of two hosts may hear nothing of each other behind the fault of one cable or
 /// host.
 const MOST_GAP_OF_CABLE: Duration = Duration::from_millis(100);
@@ -42,7 +44,7 @@ pub(super) fn cases_of(fault: Fault, moments: &[Instant]) -> impl Iterator<Item 
 }
 
 /// Every fault of cables, hosts and xbars that can strike at any moment, and noise on all cables. If hosts sign, changes of keys
-/// are among them, and if users' packets go through kernels, firewalls and tables that somebody empties.
+/// are among them, and if users' packets go through kernels, firewalls, tables that somebody empties, and other addresses.
 pub(super) fn struck(plant: &Plant, signed: bool, kernels: bool) -> Vec<Fault> {
     let cables = cables(plant)
         .into_iter()
@@ -59,10 +61,17 @@ pub(super) fn struck(plant: &Plant, signed: bool, kernels: bool) -> Vec<Fault> {
             Fault::Mtu { host, bytes: OTHER_MTU },
             Fault::Level { host, level: OTHER_LEVEL },
             Fault::Passes { host, passes: OTHER_PASSES },
+            Fault::Set { host, setting: OTHER_SETTING },
+            Fault::Rename { host, number: 0 },
             Fault::Alias { number: 0, to: host },
         ];
         let twin = (of != host).then_some(Fault::Twin { host, of });
-        let of_kernels = [Fault::Firewall(host), Fault::FirewallV4(host), Fault::Flush(host)];
+        let of_kernels = [
+            Fault::Firewall(host),
+            Fault::FirewallV4(host),
+            Fault::Flush(host),
+            Fault::Readdress { host, number: 0 },
+        ];
         let of_kernels = of_kernels.into_iter().filter(move |_| kernels);
         always.into_iter().chain(twin).chain(signed.then_some(Fault::Rekey(host))).chain(of_kernels)
     });
@@ -98,6 +107,7 @@ pub(super) fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
         | Fault::Passes { .. }
         | Fault::Set { .. }
         | Fault::Rename { .. }
+        | Fault::Readdress { .. }
         | Fault::Alias { .. }
         | Fault::Rekey(_)
         | Fault::Flush(_) => (false, true),
@@ -167,6 +177,7 @@ pub(super) fn most_gap(case: &Case, has_kernels: bool) -> Option<Duration> {
         | Fault::Passes { .. }
         | Fault::Set { .. }
         | Fault::Rename { .. }
+        | Fault::Readdress { .. }
         | Fault::Alias { .. }
         | Fault::Ask { .. }
         | Fault::Heal => MOST_GAP_OF_CABLE,

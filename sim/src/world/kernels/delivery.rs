@@ -1,6 +1,10 @@
 //! Whether packets arrive by all the ways that kernels hold.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use mapper_fib::model::Packet;
+use mapper_proto::IpNetworkAddress;
 
 use super::packets::Leaves;
 use crate::fabric::PlantNode;
@@ -51,6 +55,22 @@ impl World {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that a host knows the addresses that another has now, if hosts have kernels.
+    ///
+    /// # Errors
+    /// In words, naming both.
+    pub(in crate::world) fn check_addresses(&self, host: u32, other: u32) -> Result<(), String> {
+        let Some(kernel) = self.kernels.hosts.get(other as usize) else { return Ok(()) };
+        let Some(directory) = self.directory(host) else { return Ok(()) };
+        let known: BTreeSet<IpAddr> =
+            directory.addresses_of(self.mac(other)).iter().map(IpNetworkAddress::ip).collect();
+        if kernel.ips.iter().copied().collect::<BTreeSet<_>>() != known {
+            let [host, other] = [host, other].map(|host| self.plant.name(PlantNode::Host(host)));
+            return Err(format!("{host} knows {other} by {known:?}, which has {:?}", kernel.ips));
         }
         Ok(())
     }

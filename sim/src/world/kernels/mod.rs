@@ -137,13 +137,7 @@ const fn abilities(choice: KernelChoice, drawn: u64) -> KernelAbilities {
 
 impl Kernel {
     fn new(host: u32, abilities: KernelAbilities, is_counting: bool) -> Self {
-        let [.., high, low] = (host + 1).to_be_bytes();
-        let v4 = Ipv4Addr::new(10, 77, high, low);
-        let addresses: Vec<_> =
-            [IpNetworkAddress::new(v6_of(host).into(), 64), IpNetworkAddress::new(v4.into(), 16)]
-                .into_iter()
-                .flatten()
-                .collect();
+        let addresses = addresses(host, None);
         Self {
             abilities,
             ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
@@ -178,9 +172,26 @@ impl Kernel {
     }
 }
 
+/// The addresses of a host: that of IPv6, and the one of IPv4 of this number, or the one from the start. All are in one network.
+fn addresses(host: u32, number: Option<u16>) -> Vec<IpNetworkAddress> {
+    let [.., high, low] = (host + 1).to_be_bytes();
+    let second = number.map_or(77, |number| 78 + (number % 50) as u8);
+    let v4 = Ipv4Addr::new(10, second, high, low);
+    let all = [IpNetworkAddress::new(v6_of(host).into(), 64), IpNetworkAddress::new(v4.into(), 10)];
+    all.into_iter().flatten().collect()
+}
+
 /// The address of IPv6 by which the fabric knows a host.
 const fn v6_of(host: u32) -> Ipv6Addr {
     Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, (host + 1) as u16)
+}
+
+/// The address of IPv4 among these.
+fn v4_of(addresses: &[IpNetworkAddress]) -> Option<Ipv4Addr> {
+    addresses.iter().find_map(|address| match address.ip() {
+        IpAddr::V4(ip) => Some(ip),
+        IpAddr::V6(_) => None,
+    })
 }
 
 impl World {
@@ -216,10 +227,7 @@ impl World {
             let seed = derive_seed(seed, PROBES, 0);
             real.use_kernel(now, KernelStart { seed, tap: TAP, left, abilities, agent_port });
         }
-        let v4 = addresses.iter().find_map(|address| match address.ip() {
-            IpAddr::V4(ip) => Some(ip),
-            IpAddr::V6(_) => None,
-        });
+        let v4 = v4_of(&addresses);
         real.set_addresses(now, addresses, &[]);
         real.set_v4_probes_from(now, v4);
         // Its neighbours are told of its kernel, too.
@@ -274,6 +282,22 @@ impl World {
         self.queue.push(kernel.counts.at.min(now + LOOK_EVERY), What::Kernel { host });
         self.drain(host);
         self.mend_kernel(host);
+    }
+
+    /// Gives a host another address of IPv4 in place of the one that it has. One that does not run starts with it.
+    pub(super) fn readdress(&mut self, host: u32, number: u16) {
+        let now = self.now;
+        let Some(kernel) = self.kernels.hosts.get_mut(host as usize) else { return };
+        kernel.addresses = addresses(host, Some(number));
+        kernel.ips = kernel.addresses.iter().map(IpNetworkAddress::ip).collect();
+        let addresses = kernel.addresses.clone();
+        if let Some(real) = self.real_host(host) {
+            let v4 = v4_of(&addresses);
+            real.set_addresses(now, addresses, &[]);
+            real.set_v4_probes_from(now, v4);
+        }
+        self.united.touch_kernels(0..self.hosts.len() as u32);
+        self.drain(host);
     }
 
     /// Puts up a firewall at a host's kernel, or takes it down.
