@@ -42,7 +42,7 @@ const LATE: u64 = 1 << 14;
 /// What a part may cost in all, beside as much as all that leads to hosts did: thousands of xbars.
 const MOST: u64 = 1 << 18;
 /// What one more sight of an xbar costs, in questions: it takes memory.
-const SIGHT: u64 = 8;
+const SIGHT: u64 = 10;
 /// How many xbars a part that falls silent must have shown to be told.
 const WORTH_TELLING: usize = 64;
 /// How long parts may keep an exploration waiting, in time-outs of a question, beside a share of what all
