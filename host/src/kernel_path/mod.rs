@@ -301,6 +301,15 @@ impl KernelPath {
         }
         // What was left may lead to what is another host's address now.
         self.revision += u64::from(!renewed.is_empty() && self.left.is_there());
+        // So may the ways to a host that is not listed any more, and close a circle with those that others have to its new owner.
+        if !renewed.is_empty() && !self.unlisted.is_empty() {
+            let told: BTreeSet<IpAddr> = renewed
+                .iter()
+                .filter_map(|mac| self.destinations.get(mac))
+                .flat_map(KernelDestination::addresses)
+                .collect();
+            self.drop_unlisted(|it| it.destination.addresses().any(|address| told.contains(&address)));
+        }
         renewed.into_iter().for_each(|mac| self.renew_and_try(now, mac));
     }
 

@@ -113,6 +113,7 @@ fn seeds_that_once_failed_hold() {
     // - A host had a map later than its neighbours in the tree, refused the names of hosts that its older map lacked, and said nothing
     //   of it; or it started again between hosts that had the map for long, and joined what they knew only seconds later.
     // - A plain crossbar with a cable between two of its own ports counted as two for good, where the proof that it is one got lost.
+    // - Tables by destination to a host that was gone closed a circle with those to whoever had its address since.
     // - The kernel of a node that had been taken out still held ways of an older map: the search was wrong to overlook it.
     for seed in [
         31_247,

@@ -464,3 +464,27 @@ fn a_way_that_was_proved_is_used_again_when_the_agent_at_its_end_is_gone_and_not
     }
     assert!(has_route(&ring, 0) && has_route(&ring, 2), "it is sent packets for a while");
 }
+
+#[test]
+fn ways_to_a_host_that_left_end_when_another_is_said_to_have_its_address() {
+    for abilities in [ABLE, PLAIN] {
+        let mut ring = Ring::new(4, |_| abilities);
+        ring.complete(&map(4, 2), &[0, 1, 2, 3]);
+        // Another host is in its place.
+        let mut now = map(4, 3);
+        now.hosts.iter_mut().filter(|host| host.mac == mac(3)).for_each(|host| host.mac = mac(7));
+        ring.install(0, &table_of(&now, 0));
+        let kernel = &mut ring.nodes[0].kernel;
+        let to_it = |kernel: &KernelPath| {
+            let wanted = kernel.wanted();
+            wanted.routes.keys().filter(|key| key.table == Table::Main && key.to.contains(v4(3))).count()
+        };
+        assert!(kernel.unlisted.contains_key(&mac(3)) && to_it(kernel) == 1, "{abilities:?}");
+        // Its old ways could close a circle with those that others have to whoever has the address now.
+        kernel.set_addresses(ring.now, |of| if of == mac(7) { vec![v4(3)] } else { Vec::new() });
+        assert!(
+            !kernel.unlisted.contains_key(&mac(3)),
+            "{abilities:?}: the ways to the other are not proved yet"
+        );
+    }
+}
