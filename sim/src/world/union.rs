@@ -11,7 +11,6 @@ use mapper_proto::Instant;
 use mapper_proto::wire::{Data, Route};
 
 use super::World;
-use crate::fabric::PlantNode;
 
 /// Why the routes in force may close a circle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,8 +65,8 @@ pub(super) struct United {
     circle: Option<Circle>,
     /// Whether that circle is one of tables by destination.
     is_by_destination: bool,
-    /// A crossbar in that circle.
-    circle_at: Option<PlantNode>,
+    /// The channels that it was found to lead through last.
+    circling: Vec<u32>,
     over: Vec<Circle>,
     /// The first host that said that it is configured without routes of its map, and when.
     unrouted: Option<String>,
@@ -239,9 +238,9 @@ impl World {
         let circle = by_source.or_else(|| {
             circle(followers(self.united.hosts.iter().flat_map(|host| &host.turns_by_destination)))
         })?;
-        self.united.circle_at = circle.first().map(|&socket| self.plant.end_of(socket).node);
         let name = |&socket: &u32| self.plant.end_name(self.plant.end_of(socket));
         let names: Vec<_> = circle.iter().map(name).collect();
+        self.united.circling = circle;
         Some(format!("the routes in force, of all maps and repairs, can deadlock by {}", names.join(", ")))
     }
 
@@ -249,15 +248,18 @@ impl World {
         // A kernel goes on sending for a while to hosts that the map no longer lists.
         let is_older = |host: &InForce| !host.kernel_turns.is_subset(&host.turns);
         let by_destination = self.united.is_by_destination;
-        let Some(at) = self.united.circle_at else { return CircleCause::OneMap };
+        let Some(&first) = self.united.circling.first() else { return CircleCause::OneMap };
+        let at = self.plant.end_of(first).node;
         let senders = self.senders_to(at);
         // So does that of a node that was taken out. Its crossbar has ended with it, so to agents no cable joins it with anything.
-        let is_there = |&socket: &u32| self.plant.end_of(socket).node == at;
-        let sends_there =
-            |host: &InForce| host.kernel_turns.iter().any(|(one, other)| is_there(one) || is_there(other));
+        let circling = &self.united.circling;
+        let takes_part = |host: &InForce| {
+            let is_in = |channel: &u32| circling.contains(channel);
+            host.kernel_turns.iter().any(|(one, other)| is_in(one) && is_in(other))
+        };
         let any_is_older = (0..)
             .zip(&self.united.hosts)
-            .any(|(number, host)| is_older(host) && (senders.contains(&number) || sends_there(host)));
+            .any(|(number, host)| is_older(host) && (senders.contains(&number) || takes_part(host)));
         let is_of_one_map =
             self.is_of_one_true_map(at) && (!by_destination || self.agree_on_addresses(&senders));
         if !is_of_one_map || (!by_destination && any_is_older) {

@@ -227,6 +227,7 @@ fn seeds_that_once_failed_hold() {
         11_000_023_014,
         11_000_033_504,
         11_000_049_341,
+        11_000_272_689,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }
