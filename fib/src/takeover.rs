@@ -74,18 +74,18 @@ impl TakingOver {
         matches!(self.stage, Stage::UnderWay(_))
     }
 
-    /// Whether the kernel may hold what nobody needs any more.
-    pub const fn is_clearing(&self) -> bool {
-        matches!(self.stage, Stage::Clearing)
+    /// Whether the kernel holds nothing that was left.
+    pub const fn is_done(&self) -> bool {
+        matches!(self.stage, Stage::Done)
     }
 
-    /// Has what was left go if its time is over, or nobody needs it any more.
-    pub fn look(&mut self, now: Instant, is_needed: bool) {
-        if let Stage::UnderWay(until) = self.stage
-            && (now >= until || !is_needed)
-        {
+    /// Has what was left go if its time is over, or nobody needs it any more. Returns whether that is so from now on.
+    pub fn look(&mut self, now: Instant, is_needed: bool) -> bool {
+        let ends = matches!(self.stage, Stage::UnderWay(until) if now >= until || !is_needed);
+        if ends {
             self.stage = Stage::Clearing;
         }
+        ends
     }
 
     /// What the kernel is to hold from now on, which holds what is `there`, and of which this run wants what is `wanted`.
@@ -253,13 +253,14 @@ mod tests {
         let begun = TakingOver::begin(Instant::ZERO, &left);
         let mut all_is_proved = begun.clone();
         assert_eq!(target(&mut all_is_proved), (false, true));
-        all_is_proved.look(Instant::ZERO, true);
+        assert!(!all_is_proved.look(Instant::ZERO, true));
         assert_eq!((target(&mut all_is_proved), all_is_proved.is_under_way()), ((false, true), true));
-        all_is_proved.look(Instant::ZERO, false);
-        assert!(all_is_proved.is_clearing());
+        assert!(all_is_proved.look(Instant::ZERO, false) && !all_is_proved.look(Instant::ZERO, false));
+        assert!(!all_is_proved.is_under_way() && !all_is_proved.is_done());
         assert_eq!([target(&mut all_is_proved), target(&mut all_is_proved)], [(true, true), (true, false)]);
+        assert!(all_is_proved.is_done());
         let mut late = begun;
-        late.look(Instant::ZERO + TAKE_OVER_WITHIN, true);
+        assert!(late.look(Instant::ZERO + TAKE_OVER_WITHIN, true));
         assert_eq!([target(&mut late), target(&mut late)], [(true, true), (true, false)]);
         let mut nothing_left = TakingOver::begin(Instant::ZERO, &Objects::default());
         assert_eq!((target(&mut nothing_left), nothing_left.is_under_way()), ((true, false), false));

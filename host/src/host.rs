@@ -88,7 +88,7 @@ pub struct Outgoing<'a> {
 ///
 /// 1. [`Self::poll_tap_mtu`]: the MTU that the user's interface is to have.
 /// 2. [`Self::take_kernel_changes`]: what the kernel is to hold from now on, before any frame leaves that may say
-///    so.
+///    so; then [`Self::poll_kernel_read`], for the same reason.
 /// 3. [`Self::poll_transmit`] until there is none: frames for the fabric, in the order in which they are to
 ///    leave.
 /// 4. [`Self::poll_user_frame`] until there is none: frames for the user.

@@ -165,6 +165,47 @@ fn the_tap_has_the_mtu_of_the_ports_that_have_a_cable_also_where_frames_go_by_it
 }
 
 #[test]
+fn the_tap_follows_what_a_crossbar_at_the_other_end_carries_also_where_frames_go_by_it_alone() {
+    if !can_make_taps() {
+        return;
+    }
+    let [one, other] = [(); 2].map(|()| Namespace::new());
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [run_dir, xbar_dir] = [0, 1].map(|at| dirs[at].path().to_str().unwrap());
+    one.ip(&format!("link add e1 type veth peer name e1 netns {}", other.name));
+    for namespace in [&one, &other] {
+        namespace.ip("link set e1 up mtu 9000");
+    }
+    let words = [
+        "node",
+        "--ports",
+        "e1",
+        "--tap",
+        "e-tap",
+        "--address",
+        "10.1.0.0/24",
+        "--data-path",
+        "tap",
+        "--run-dir",
+        run_dir,
+    ];
+    let _node = Daemon::start(&one, &words, "the agent runs");
+    let words = ["xbar", "--ports", "e1", "--data-path", "tap", "--run-dir", xbar_dir];
+    let _xbar = Daemon::start(&other, &words, "crossbar runs");
+    wait_for("the node knows the crossbar", || {
+        (board(dirs[0].path())?["ports"][0]["cable"]["state"] == "joined").then_some(())
+    });
+    let has_mtu = |mtu: u32| {
+        let found = || one.enter(|| Interface::look_up("e-tap").unwrap().unwrap().mtu);
+        wait_for(&format!("an MTU of {mtu}"), || (found() == mtu).then_some(()));
+    };
+    has_mtu(8917);
+    // No map says what a crossbar's port carries, and nothing changes at the own interface, but hellos tell.
+    other.ip("link set e1 mtu 4000");
+    has_mtu(3917);
+}
+
+#[test]
 fn an_interface_that_leads_to_another_network_is_no_port_or_named_and_nobody_hears_of_its_address() {
     if !can_make_taps() {
         return;

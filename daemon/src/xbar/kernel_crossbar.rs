@@ -159,7 +159,8 @@ pub(super) async fn due(kernel: &mut Result<KernelCrossbar, String>) {
             Err(_) => pending().await,
         },
         () = forwarding.recheck_due(|| wanted.clone()) => {
-            taking_over.look(clock.now(), true);
+            // All is compared here in any case.
+            let _ends = taking_over.look(clock.now(), true);
             forwarding.recheck(wanted, |there| taking_over.target(there, wanted.clone(), |_, _| true));
             // Neighbours that have been silent for long are given up.
             *stale = true;

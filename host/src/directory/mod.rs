@@ -204,9 +204,9 @@ impl Gossip {
         }
     }
 
-    /// Takes records that a neighbour told. Returns how many are of hosts that the map does not list.
-    fn learn(&mut self, from: Mac, told: Vec<(Option<usize>, Arc<Told>)>) -> usize {
-        let mut not_listed = 0;
+    /// Takes records that a neighbour told. Returns whether the map lists the hosts of all of them.
+    fn learn(&mut self, from: Mac, told: Vec<(Option<usize>, Arc<Told>)>) -> bool {
+        let mut are_all_listed = true;
         for (rank, told) in told {
             if told.mac == self.own {
                 self.correct(from, &told.record);
@@ -214,7 +214,7 @@ impl Gossip {
             }
             let Some(rank) = rank else {
                 self.directory.refused.count(Refusal::NotInMap);
-                not_listed += 1;
+                are_all_listed = false;
                 continue;
             };
             match self.directory.at_rank(rank).map(|known| in_order(&told.record, &known.record)) {
@@ -223,7 +223,7 @@ impl Gossip {
                 Some(Ordering::Less) => {}
             }
         }
-        not_listed
+        are_all_listed
     }
 
     /// Takes in what a neighbour told of this host itself. Only a host itself knows what it is called and
@@ -305,8 +305,7 @@ impl Service for Gossip {
         match body {
             DirectoryBody::Compare(theirs) => self.compare(from, &theirs).map(Compared::to_bytes),
             DirectoryBody::Tell(told) => {
-                let are_all_taken = self.learn(from, told) == 0;
-                Some(if are_all_taken { Vec::new() } else { body::NOT_ALL_TAKEN.to_vec() })
+                Some(if self.learn(from, told) { Vec::new() } else { body::NOT_ALL_TAKEN.to_vec() })
             }
         }
     }

@@ -56,7 +56,7 @@ impl Ending {
 
 impl Host {
     /// Has the host end once mapping is complete everywhere, and the hosts below this one in the tree had time to hear of that;
-    /// [`HostEvent::MappedOnce`] says when. To be called behind [`Self::use_kernel`], if that is.
+    /// [`HostEvent::MappedOnce`] says when. To be called after [`Self::use_kernel`], where the kernel is used.
     pub fn end_once_mapped(&mut self, now: Instant, how: EndOnceMapped) {
         if let Some(kernel) = self.kernel.as_mut().filter(|_| how.keeps_kernel_routes) {
             kernel.hold_once_complete();
@@ -64,7 +64,7 @@ impl Host {
         self.ending = Some(Ending { asked: how, complete: None, stage: Stage::Mapping });
         // That all hosts have a map is heard once only, and may have been.
         if let Some(table) = self.table.as_ref().filter(|_| self.agent.status().network_complete) {
-            self.end_behind(now, table.version());
+            self.note_complete(now, table.version());
         }
     }
 
@@ -74,7 +74,7 @@ impl Host {
     }
 
     /// Takes in that all hosts of this map have it.
-    pub(super) fn end_behind(&mut self, now: Instant, version: MapVersion) {
+    pub(super) fn note_complete(&mut self, now: Instant, version: MapVersion) {
         let heard_within = self.heard_within();
         // A network that has only this host is complete, too, but nobody waits for that.
         let is_alone = self.table.as_ref().is_none_or(|table| table.hosts().next().is_none());

@@ -59,14 +59,14 @@ impl Host {
     }
 
     /// Takes in what the kernel holds of this program, and returns what it is to hold instead; `None` for a host that does not
-    /// use it. To be called now and then, as others may change what is there, and whenever [`Self::wants_kernel_read`] says so.
+    /// use it. To be called now and then, as others may change what is there, and whenever [`Self::poll_kernel_read`] says so.
     pub fn handle_kernel_contents(&mut self, there: &Objects) -> Option<Target> {
         self.kernel.as_mut().map(|kernel| kernel.target(there))
     }
 
     /// Whether the kernel is to be read at once, as something that an earlier run left there may have to go.
-    pub fn wants_kernel_read(&self) -> bool {
-        self.kernel.as_ref().is_some_and(KernelPath::is_target_new)
+    pub fn poll_kernel_read(&mut self) -> bool {
+        self.kernel.as_mut().is_some_and(KernelPath::poll_read)
     }
 
     /// Says from which address of this host probes of IPv4 are sent, and that those of others are answered there; `None` if they are

@@ -44,7 +44,7 @@ impl Host {
                     kernel.network_complete(now, version);
                 }
                 self.follow_cables();
-                self.end_behind(now, version);
+                self.note_complete(now, version);
             }
             &Event::PathDown { path, reached, frame_bytes } => {
                 self.path_is_down(now, path, reached, frame_bytes);

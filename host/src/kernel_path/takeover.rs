@@ -18,10 +18,12 @@ impl KernelPath {
         target
     }
 
-    /// Whether [`Self::target`] is to be asked at once, as something of what an earlier run left may have to go.
-    pub(crate) const fn is_target_new(&self) -> bool {
-        let taking_over = &self.left.taking_over;
-        taking_over.is_clearing() || taking_over.is_under_way() && self.left.compared != self.revision
+    /// Whether the kernel is to be read at once and [`Self::target`] to be asked, as something of what an earlier run left may have to
+    /// go. Each change asks for that once.
+    pub(crate) fn poll_read(&mut self) -> bool {
+        let is_new = self.may_hold_left() && self.left.compared != self.revision;
+        self.left.compared = self.revision;
+        is_new
     }
 
     /// Whether packets may go by what an earlier run left.
@@ -31,8 +33,7 @@ impl KernelPath {
 
     /// Whether the kernel may hold something that an earlier run left.
     pub const fn may_hold_left(&self) -> bool {
-        let taking_over = &self.left.taking_over;
-        taking_over.is_under_way() || taking_over.is_clearing()
+        !self.left.taking_over.is_done()
     }
 
     /// Has what an earlier run left go, if it is time to look and it is needed no more: new ways may be tried and all are, and all
@@ -41,7 +42,7 @@ impl KernelPath {
         if self.left.is_due(now) {
             let tries = self.table.is_some() && self.new_ways_from().is_some_and(|from| from <= now);
             let is_needed = !tries || !self.has_tried_all() || self.misses_left_hosts();
-            self.left.taking_over.look(now, is_needed);
+            self.revision += u64::from(self.left.taking_over.look(now, is_needed));
         }
     }
 }

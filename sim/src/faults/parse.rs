@@ -193,14 +193,14 @@ impl<'a> Words<'a> {
                 let (name, value) = (self.expect("a setting")?, self.expect("its value")?);
                 Fault::Set { host, setting: Setting::parse(name, value)? }
             }
-            "rename" => Fault::Rename { host: self.host()?, number: self.number_of_name()? },
-            "readdress" => Fault::Readdress { host: self.host()?, number: self.number_of_name()? },
+            "rename" => Fault::Rename { host: self.host()?, number: self.number_of("a name")? },
+            "readdress" => Fault::Readdress { host: self.host()?, number: self.number_of("an address")? },
             "alias" => {
-                let number = self.number_of_name()?;
+                let number = self.number_of("a name")?;
                 self.keyword("to")?;
                 Fault::Alias { number, to: self.host()? }
             }
-            "ask" => Fault::Ask { host: self.host()?, number: self.number_of_name()? },
+            "ask" => Fault::Ask { host: self.host()?, number: self.number_of("a name")? },
             "firewall" => Fault::Firewall(self.host()?),
             "firewall-v4" => Fault::FirewallV4(self.host()?),
             "open" => Fault::Open(self.host()?),
@@ -228,10 +228,10 @@ impl<'a> Words<'a> {
         passes.ok_or_else(|| format!("{} is no number of routes; expected 1 to {MAX_PASSES}", quoted(word)))
     }
 
-    fn number_of_name(&mut self) -> Result<u16, String> {
-        let word = self.expect("the number of a name")?;
-        word.parse()
-            .map_err(|_| format!("{} is no number of a name; expected 0 to {}", quoted(word), u16::MAX))
+    /// The number of a name or of an address, as `of` says.
+    fn number_of(&mut self, of: &str) -> Result<u16, String> {
+        let word = self.expect(&format!("the number of {of}"))?;
+        word.parse().map_err(|_| format!("{} is no number of {of}; expected 0 to {}", quoted(word), u16::MAX))
     }
 
     fn number_of_frame(&mut self) -> Result<u64, String> {

@@ -76,7 +76,9 @@ impl World {
 
     /// Ends the agent of a host that has mapped once.
     pub(super) fn end_agent(&mut self, host: u32) {
-        self.leave_kernel(host, self.keeps_kernel_routes);
+        if !self.keeps_kernel_routes {
+            self.flush_kernel(host);
+        }
         self.occupy(host, None);
     }
 

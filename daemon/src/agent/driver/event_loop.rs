@@ -55,6 +55,7 @@ impl Driver {
         let mut neighbours = self.attachment.hellos.neighbours();
         // Some may have been heard while all this was made.
         self.follow_cabled_ports(&neighbours.borrow_and_update())?;
+        self.follow_own_cables();
         self.pick_addresses();
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
@@ -89,7 +90,10 @@ impl Driver {
                     self.take_waiting_frames(&mut batch).await;
                     self.host.handle_timeout(self.now());
                 }
-                Ok(()) = neighbours.changed() => self.follow_cabled_ports(&neighbours.borrow_and_update())?,
+                Ok(()) = neighbours.changed() => {
+                    self.follow_cabled_ports(&neighbours.borrow_and_update())?;
+                    self.follow_own_cables();
+                }
                 computed = self.computation.finished() => self.take_routes(computed),
                 checked = self.plan.checked() => self.take_checked(checked),
                 client = server.accept() => match client {

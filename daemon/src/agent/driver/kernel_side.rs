@@ -156,10 +156,7 @@ impl Driver {
     /// Acts on what the kernel has said.
     pub(super) fn take_from_kernel(&mut self, said: FromKernel) {
         match said {
-            FromKernel::Neighbours => {
-                self.follow_neighbours();
-                self.follow_own_cables();
-            }
+            FromKernel::Neighbours => self.follow_neighbours(),
             FromKernel::Recheck => self.recheck_kernel(),
             FromKernel::Datagram(Arrived { bytes, len, from, arrived_ns }) => {
                 let answer =
@@ -199,7 +196,7 @@ impl Driver {
         let Ok(side) = &mut self.kernel else { return };
         let changes = self.host.take_kernel_changes();
         side.forwarding.carry_out(&changes);
-        if self.host.wants_kernel_read() {
+        if self.host.poll_kernel_read() {
             self.read_kernel();
         }
         if !changes.is_empty() {

@@ -4,6 +4,11 @@ use super::*;
 use crate::kernel_path::left::UNPROVED_FOR;
 use crate::kernel_path::unlisted::UNLISTED_FOR;
 
+/// The host that the fabric gave an address of IPv6, in any ring of these tests.
+fn host_with(ip: Ipv6Addr) -> Option<Mac> {
+    (0..16).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac)
+}
+
 #[test]
 fn ways_over_a_dead_cable_are_left_at_once_and_taken_again_when_it_is_back() {
     let mut ring = Ring::new(5, |_| ABLE);
@@ -107,14 +112,13 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
         "nobody has told the addresses of the others"
     );
     // By the fabric's address of a host it is known whose all addresses were that the same run sent to by it.
-    let host_with = |ip: Ipv6Addr| (0..4).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
     let of_left = LeftRoutes::of(left.clone(), |ip| host_with(ip).filter(|&of| of != mac(3)));
     let known = [1, 2].into_iter().flat_map(|node| [v4(node), v6(node)].map(|ip| (ip, mac(node))));
     assert_eq!(of_left.addresses, known.collect());
     ring.nodes[0].kernel.set_left(ring.now, of_left);
     assert_eq!(leads_on(&ring.nodes[0].kernel), [all[0], all[1], 0], "the second has told nothing yet");
     ring.nodes[0].kernel.target(&left);
-    assert!(!ring.nodes[0].kernel.is_target_new());
+    assert!(!ring.nodes[0].kernel.poll_read());
     ring.nodes[0]
         .kernel
         .set_addresses(Instant::ZERO, |of| if of == mac(2) { vec![v4(2)] } else { Vec::new() });
@@ -123,7 +127,7 @@ fn what_an_earlier_run_left_goes_on_only_along_routes_of_the_new_map_and_to_host
         [all[0], 0, 0],
         "it has told that its address is another now"
     );
-    assert!(ring.nodes[0].kernel.is_target_new(), "what was left is looked at anew");
+    assert!(ring.nodes[0].kernel.poll_read(), "what was left is looked at anew");
     assert_eq!(leads_on(&KernelPath::new(0, 0, TAP, 11)), all, "there is no map yet");
     ring.nodes[0].kernel.forget_routes();
     assert_eq!(leads_on(&ring.nodes[0].kernel), [0; 3], "another host has this one's address, say");
@@ -175,7 +179,6 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_
         ring.set_ports(0, &[1, 2]);
         ring.install(0, &table_of(&map, 0));
         let (began, kernel) = (ring.now, &mut ring.nodes[0].kernel);
-        let host_with = |ip: Ipv6Addr| (0..COUNT).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
         let of_left = LeftRoutes::of(left.clone(), host_with);
         let sent_to: BTreeSet<Mac> = of_left.addresses.values().copied().collect();
         kernel.set_left(ring.now, of_left);
@@ -205,7 +208,7 @@ fn what_an_earlier_run_left_goes_on_without_a_proof_for_half_a_second_after_all_
         lose_probes_until(kernel, all_have_it + UNPROVED_FOR);
         assert_eq!(go_on(kernel), 0, "{abilities:?}");
         assert!(kernel.used(all_have_it + UNPROVED_FOR).next().is_none() && !kernel.may_carry());
-        assert!(kernel.is_target_new(), "so that it is looked at");
+        assert!(kernel.poll_read(), "so that it is looked at");
         kernel.network_complete(all_have_it + Duration::from_secs(1), map.version);
         assert_eq!(go_on(kernel), 0, "that was known");
     }
@@ -217,7 +220,6 @@ fn the_kernel_is_to_hold_what_an_earlier_run_left_until_this_one_has_tried_all_i
         let mut ring = Ring::new(4, |_| abilities);
         ring.complete(&map(4, 2), &[0, 1, 2, 3]);
         let left = ring.nodes[0].kernel.wanted();
-        let host_with = |ip: Ipv6Addr| (0..4).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
         let of_left = LeftRoutes::of(left.clone(), host_with);
         let mut starting = starting_kernel(0, abilities, Some(AGENT));
         starting.numbers = Numbers::from(of_left.first_free_number());
@@ -232,10 +234,10 @@ fn the_kernel_is_to_hold_what_an_earlier_run_left_until_this_one_has_tried_all_i
         assert!(target.clears_left && main(&target.objects) == main(&left), "{abilities:?}");
         ring.complete(&map(4, 2), &[0]);
         let kernel = &mut ring.nodes[0].kernel;
-        assert!(!kernel.is_taking_over() && kernel.is_target_new() && kernel.may_hold_left());
+        assert!(!kernel.is_taking_over() && kernel.poll_read() && kernel.may_hold_left());
         let target = kernel.target(&left);
         assert!(target.clears_left && target.objects == kernel.wanted(), "{abilities:?}");
-        assert!(!kernel.is_target_new() && !kernel.may_hold_left());
+        assert!(!kernel.poll_read() && !kernel.may_hold_left());
         assert!(!kernel.target(&left).clears_left, "what is there now was put there by somebody else");
     }
 }
@@ -264,7 +266,6 @@ fn what_an_earlier_run_left_goes_on_to_a_host_that_a_first_map_lacks_if_the_map_
         let mut earlier = Ring::new(4, |_| abilities);
         earlier.complete(&map(4, 2), &[0, 1, 2, 3]);
         let left = earlier.nodes[0].kernel.wanted();
-        let host_with = |ip: Ipv6Addr| (0..4).find(|&node| v6(node) == IpAddr::V6(ip)).map(mac);
         let of_left = LeftRoutes::of(left.clone(), host_with);
         let mut ring = Ring::new(4, |_| abilities);
         let leads_on = |ring: &Ring, to: usize| {

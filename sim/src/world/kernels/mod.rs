@@ -260,8 +260,7 @@ impl World {
                 self.united.touch_kernels([host]);
             }
         }
-        let real = self.hosts[host as usize].node.as_ref().and_then(|node| node.host());
-        if real.is_some_and(Host::wants_kernel_read) {
+        if self.real_host(host).is_some_and(Host::poll_kernel_read) {
             self.mend_kernel(host);
         }
         self.note_what_is_said(host);
@@ -320,13 +319,6 @@ impl World {
             kernel.is_emptied = true;
             kernel.changes += 1;
             self.united.touch_kernels(all);
-        }
-    }
-
-    /// Takes what the agent of a host has installed away from its kernel, unless that is to stay.
-    pub(super) fn leave_kernel(&mut self, host: u32, stays: bool) {
-        if !stays {
-            self.flush_kernel(host);
         }
     }
 
